@@ -1,0 +1,1 @@
+"""The only place with side effects: one file per outside thing."""

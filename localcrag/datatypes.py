@@ -1,0 +1,260 @@
+"""The frozen records of the project's vocabulary (docs/architecture.md); no behaviour beyond small derived values.
+
+Offsets are in characters, end exclusive. Relevances are calibrated probabilities in 0..1, logits the scorer's raw
+output. Pages count from 1; `None` where the kind of file has no pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What a question's retrieval calls for (CRAG, arXiv 2401.15884, section 4.3)."""
+
+    CORRECT = "CORRECT"
+    AMBIGUOUS = "AMBIGUOUS"
+    INCORRECT = "INCORRECT"
+
+
+class Grade(StrEnum):
+    """One passage's relevance against the two thresholds."""
+
+    CORRECT = "correct"
+    AMBIGUOUS = "ambiguous"
+    INCORRECT = "incorrect"
+
+
+class Origin(StrEnum):
+    LOCAL = "local"
+    WEB = "web"
+
+
+class Policy(StrEnum):
+    """The rule from relevances to an action."""
+
+    MAX = "max"
+
+
+class WebMode(StrEnum):
+    """Whether a question may be put to the configured SearXNG."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+
+
+class IngestStatus(StrEnum):
+    ADDED = "added"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a document's text; `number` is None for kinds of file without pages."""
+
+    number: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a longer text: `text == longer[start:end]`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds)."""
+
+    page: int | None
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of a collection, as stored."""
+
+    id: int
+    name: str
+    sha256: str
+    media_type: str
+    pages: int | None
+    characters: int
+    chunks: int
+    added_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """`upper` and `lower` grade passages, `strip` keeps or drops strips; all calibrated probabilities."""
+
+    upper: float
+    lower: float
+    strip: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk or a web result retrieved for a question. `id` is unique within its run."""
+
+    id: str
+    origin: Origin
+    text: str
+    document: str | None = None
+    page: int | None = None
+    start: int | None = None
+    end: int | None = None
+    url: str | None = None
+    title: str | None = None
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedPassage(Passage):
+    """A passage after evaluation."""
+
+    logit: float
+    relevance: float
+    grade: Grade
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A sentence of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage."""
+
+    passage: str
+    start: int
+    end: int
+    text: str
+    logit: float
+    relevance: float
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where evidence comes from: a page of a document, or a web page."""
+
+    id: str
+    origin: Origin
+    document: str | None
+    page: int | None
+    url: str | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Neighbouring kept strips of one passage, numbered as the answer cites them. `source` is a Source's id."""
+
+    n: int
+    text: str
+    passage: str
+    source: str
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult:
+    """One result of a web search, as plain text."""
+
+    title: str
+    url: str
+    content: str
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a search gave, and which engines failed meanwhile (name and reason)."""
+
+    results: tuple[WebResult, ...]
+    failed_engines: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WebUse:
+    """The web's part in a run: the exact query that left, its results, or why there are none."""
+
+    used: bool = False
+    query: str | None = None
+    results: tuple[WebResult, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier question and its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message for the language model; `role` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """What one step of the flow took; tokens are the language model's own."""
+
+    name: str
+    seconds: float
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Whether a sentence of the answer is backed by the evidence it cites."""
+
+    sentence: str
+    supported: bool
+    citations: tuple[int, ...]
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One question with everything that happened to it: what `ask --json` prints and the store keeps.
+
+    `conflicts` and `support` belong to the reconcile and verify steps and are empty as long as the flow has neither.
+    """
+
+    run_id: str
+    created_at: str
+    collection: str
+    question: str
+    standalone_question: str
+    action: Action | None = None
+    policy: Policy = Policy.MAX
+    rule: str = ""
+    thresholds: Thresholds
+    answer: str = ""
+    abstained: bool = False
+    stopped: bool = False
+    sources: tuple[Source, ...] = ()
+    passages: tuple[GradedPassage, ...] = ()
+    max_relevance: float | None = None
+    relevance_ratio: float | None = None
+    strips: tuple[Strip, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    web: WebUse = field(default_factory=WebUse)
+    conflicts: tuple[str, ...] = ()
+    support: tuple[Support, ...] = ()
+    steps: tuple[StepCost, ...] = ()
+    warnings: tuple[str, ...] = ()
+    models: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,135 @@
+"""The error tree. Every message says what happened, to which file or address, and what to do next.
+
+LocalcragError
+├── SettingsError            a setting, variable or command-line value is not valid
+├── ModelError               something about model files
+│   ├── ModelMissing         a model is not there: the message names the command that gets it
+│   ├── ModelDamaged         a file's checksum is not the manifest's, or a library cannot load it
+│   └── DownloadFailed       a download could not be finished: offline, refused, disk full
+├── DocumentError            one document could not be read; the others of the same call still go in
+│   ├── UnsupportedDocument  no reader for this kind of file
+│   ├── UnreadableDocument   damaged, truncated, or not what its name says
+│   ├── EncryptedDocument    needs a password
+│   └── EmptyDocument        holds no text (an image-only PDF, say)
+├── StoreError               the database or the index
+│   ├── UnknownCollection    no collection of that name
+│   ├── UnknownDocument      no document of that name in the collection
+│   ├── UnknownRun           no stored run of that id
+│   └── EmbedderMismatch     the collection was indexed with another embedder
+├── SearchError              a web search that did not give results, told apart by what the user can do
+│   ├── EndpointRefused      the address is public, not http(s), or redirects to another host
+│   ├── SearchNotRunning     nothing listens there
+│   ├── SearchTimeout        no answer in time
+│   ├── JsonDisabled         403: SearXNG's JSON format is off
+│   ├── RateLimited          429: SearXNG's limiter
+│   ├── BadSearchAnswer      not the JSON that SearXNG writes
+│   ├── AllEnginesFailed     no results, because the engines behind SearXNG failed
+│   └── NoResults            the engines answered and found nothing
+└── GenerationError          the language model failed, or the prompt cannot fit its window
+"""
+
+from __future__ import annotations
+
+
+class LocalcragError(Exception):
+    """Base of everything that localcrag raises on purpose; `str(error)` is fit to be shown to a person."""
+
+
+class SettingsError(LocalcragError):
+    """A setting, variable or command-line value is not valid."""
+
+
+class ModelError(LocalcragError):
+    """Something about model files."""
+
+
+class ModelMissing(ModelError):
+    """A model is not there."""
+
+
+class ModelDamaged(ModelError):
+    """A model file does not match its checksum, or a library cannot load it."""
+
+
+class DownloadFailed(ModelError):
+    """A download could not be finished."""
+
+
+class DocumentError(LocalcragError):
+    """One document could not be read."""
+
+
+class UnsupportedDocument(DocumentError):
+    """No reader for this kind of file."""
+
+
+class UnreadableDocument(DocumentError):
+    """Damaged, truncated, or not what its name says."""
+
+
+class EncryptedDocument(DocumentError):
+    """Needs a password."""
+
+
+class EmptyDocument(DocumentError):
+    """Holds no text."""
+
+
+class StoreError(LocalcragError):
+    """The database or the index."""
+
+
+class UnknownCollection(StoreError):
+    """No collection of that name."""
+
+
+class UnknownDocument(StoreError):
+    """No document of that name in the collection."""
+
+
+class UnknownRun(StoreError):
+    """No stored run of that id."""
+
+
+class EmbedderMismatch(StoreError):
+    """The collection was indexed with another embedder."""
+
+
+class SearchError(LocalcragError):
+    """A web search that did not give results."""
+
+
+class EndpointRefused(SearchError):
+    """The address is public, not http(s), or redirects to another host."""
+
+
+class SearchNotRunning(SearchError):
+    """Nothing listens there."""
+
+
+class SearchTimeout(SearchError):
+    """No answer in time."""
+
+
+class JsonDisabled(SearchError):
+    """SearXNG's JSON format is off."""
+
+
+class RateLimited(SearchError):
+    """SearXNG's limiter refused the query."""
+
+
+class BadSearchAnswer(SearchError):
+    """Not the JSON that SearXNG writes."""
+
+
+class AllEnginesFailed(SearchError):
+    """No results, because the engines behind SearXNG failed."""
+
+
+class NoResults(SearchError):
+    """The engines answered and found nothing."""
+
+
+class GenerationError(LocalcragError):
+    """The language model failed, or the prompt cannot fit its window."""

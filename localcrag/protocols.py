@@ -1,0 +1,113 @@
+"""What the steps need from outside, each in one or two methods; localcrag/backends/ has the implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcrag.datatypes import Chunk, Message, Thresholds, WebAnswer
+
+Vectors = NDArray[np.float32]
+"""Rows are texts; unit length, so that a dot product is a cosine."""
+
+
+class Embedder(Protocol):
+    """A bi-encoder."""
+
+    @property
+    def name(self) -> str:
+        """Name and revision, as stored with a collection."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text beyond which it would be cut off, special tokens not counted."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimension)."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return each text's length in the embedder's tokens, special tokens not counted."""
+
+
+class Calibration(Protocol):
+    """From a scorer's raw output to probabilities; belongs to one scorer model and is stored with it."""
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Defaults that fit this calibration."""
+
+    @property
+    def fitted(self) -> bool:
+        """False for the named fallback of a scorer that nobody has calibrated."""
+
+    def passages(self, logits: Vectors, cosines: Vectors) -> Vectors: ...
+
+    def strips(self, logits: Vectors) -> Vectors: ...
+
+
+class Scorer(Protocol):
+    """A cross-encoder."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one raw logit per text, shape (len(texts),), computed in one batch."""
+
+
+class TokenStream(Protocol):
+    """An answer being written. Closing it stops the model; the counts are final when it is exhausted or closed."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def close(self) -> None: ...
+
+
+class LanguageModel(Protocol):
+    """A chat model. One stream at a time: a second waits until the first is exhausted or closed."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Prompt and answer together."""
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt these messages make, in tokens."""
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> TokenStream:
+        """Start an answer, greedily decoded. Raises GenerationError."""
+
+
+class WebSearch(Protocol):
+    def search(self, query: str) -> WebAnswer:
+        """Put `query` to the search server. Raises SearchError."""
+
+
+class VectorIndex(Protocol):
+    def nearest(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,)."""
+
+
+class ChunkStore(Protocol):
+    def full_text(self, question: str, k: int) -> list[int]:
+        """Return up to `k` chunk ids by BM25, best first."""
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
+        """Return document name and chunk of each id that still exists."""
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        """Return the stored vector, shape (dimension,), of each id that still exists."""

@@ -1,0 +1,147 @@
+"""One frozen, validated Settings, from four places.
+
+Defaults, then the data folder's settings.json, then LOCALCRAG_* variables, then arguments; the later ones win.
+
+Nothing is read or made at import; `load` reads, `save` writes one file. Every field is an environment variable
+(`searxng_url` is LOCALCRAG_SEARXNG_URL).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from localcrag.datatypes import Policy, Thresholds, WebMode
+from localcrag.errors import SettingsError
+
+FILE_NAME = "settings.json"
+REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
+
+
+class Settings(BaseSettings):
+    """Everything that can be chosen. Thresholds left at None are the scorer's own, stored with its calibration."""
+
+    model_config = SettingsConfigDict(env_prefix="LOCALCRAG_", frozen=True, extra="forbid", validate_default=True)
+
+    data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("localcrag", appauthor=False)))
+    models_dir: Path = REPOSITORY_MODELS
+    collection: str = Field("default", min_length=1, max_length=100)
+
+    embedder: str = "all-minilm-l6-v2"
+    relevance: str = "relevance-v0"
+    llm: str = "smollm2-135m-instruct"
+    threads: int = Field(0, ge=0, description="0: one per core")
+
+    chunk_tokens: int = Field(180, ge=32, le=1000)
+
+    k: int = Field(6, ge=1, le=50, description="passages retrieved for a question")
+    candidates: int = Field(30, ge=1, le=500, description="results taken from each index before they are fused")
+    policy: Policy = Policy.MAX
+    upper: float | None = Field(None, ge=0, le=1)
+    lower: float | None = Field(None, ge=0, le=1)
+    strip: float | None = Field(None, ge=0, le=1)
+
+    context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
+    answer_tokens: int = Field(160, ge=16, le=4096)
+    history_turns: int = Field(3, ge=0, le=20, description="earlier turns that a follow-up is read with")
+
+    web: WebMode = WebMode.ALWAYS
+    searxng_url: str | None = None
+    searxng_allow_public: bool = Field(False, description="allow an endpoint that is neither loopback nor private")
+    search_timeout: float = Field(5.0, gt=0, le=120, description="seconds")
+    web_results: int = Field(5, ge=1, le=20)
+
+    @model_validator(mode="after")
+    def _thresholds_in_order(self) -> Settings:
+        if self.upper is not None and self.lower is not None and self.lower > self.upper:
+            raise ValueError(f"lower ({self.lower}) must not be above upper ({self.upper})")
+        return self
+
+    @property
+    def web_allowed(self) -> bool:
+        """True when a question may be put to a search server: one is configured, and the mode is not `never`."""
+        return self.searxng_url is not None and self.web is not WebMode.NEVER
+
+    def thresholds(self, defaults: Thresholds) -> Thresholds:
+        """Return the chosen thresholds, with the scorer's own in place of those that were left open.
+
+        Raises SettingsError when the two together are out of order.
+        """
+        chosen = Thresholds(
+            upper=defaults.upper if self.upper is None else self.upper,
+            lower=defaults.lower if self.lower is None else self.lower,
+            strip=defaults.strip if self.strip is None else self.strip,
+        )
+        if chosen.lower > chosen.upper:
+            raise SettingsError(
+                f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both, or neither."
+            )
+        return chosen
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # The file lies in the data folder, so the folder has to be known first: from an argument or the environment.
+        data_dir = init_settings().get("data_dir") or env_settings().get("data_dir")
+        folder = Path(data_dir) if data_dir else Path(platformdirs.user_data_dir("localcrag", appauthor=False))
+        return init_settings, env_settings, JsonConfigSettingsSource(settings_cls, json_file=folder / FILE_NAME)
+
+
+def load(**overrides: Any) -> Settings:
+    """Return the settings in force; `overrides` that are None do not count. Raises SettingsError."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The settings file ({FILE_NAME} in the data folder) is not valid JSON: {error}. "
+            "Mend it, or remove it to go back to the defaults."
+        ) from error
+
+
+def save(settings: Settings, **changes: Any) -> Settings:
+    """Write `changes` into the data folder's settings file, keeping what else it holds, and return the new settings.
+
+    A change to None removes the entry, so that the default applies again. Raises SettingsError.
+    """
+    path = settings.data_dir / FILE_NAME
+    stored = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    stored.update(changes)
+    stored = {name: value for name, value in stored.items() if value is not None}
+    try:
+        result = Settings(**{**settings.model_dump(), **changes})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(stored, file, indent=2, default=str)
+    Path(temporary).replace(path)
+    return result
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"])
+        what = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            what = "there is no such setting"
+        shown = f" (given: {problem['input']!r})" if name and problem["type"] != "extra_forbidden" else ""
+        lines.append(f"{name or 'settings'}: {what}{shown}")
+    return "Not a valid setting. " + "; ".join(lines) + ". See README.md, “Settings”."
