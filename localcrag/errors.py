@@ -2,6 +2,7 @@
 
 LocalcragError
 ├── SettingsError            a setting, variable or command-line value is not valid
+├── QuestionError            the question is empty or far too long
 ├── ModelError               something about model files
 │   ├── ModelMissing         a model is not there: the message names the command that gets it
 │   ├── ModelDamaged         a file's checksum is not the manifest's, or a library cannot load it
@@ -37,6 +38,10 @@ class LocalcragError(Exception):
 
 class SettingsError(LocalcragError):
     """A setting, variable or command-line value is not valid."""
+
+
+class QuestionError(LocalcragError):
+    """The question is empty or far too long."""
 
 
 class ModelError(LocalcragError):

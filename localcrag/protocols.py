@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.datatypes import Chunk, Message, Thresholds, WebAnswer
+from localcrag.datatypes import Chunk, Message, Run, Thresholds, WebAnswer
 
 Vectors = NDArray[np.float32]
 """Rows are texts; unit length, so that a dot product is a cosine."""
@@ -93,6 +93,9 @@ class LanguageModel(Protocol):
 
 
 class WebSearch(Protocol):
+    def wording(self, query: str) -> str:
+        """Return `query` exactly as `search` would send it."""
+
     def search(self, query: str) -> WebAnswer:
         """Put `query` to the search server. Raises SearchError."""
 
@@ -111,3 +114,8 @@ class ChunkStore(Protocol):
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
+
+
+class RunLog(Protocol):
+    def save(self, run: Run) -> None:
+        """Keep a run, in place of an earlier one of the same id. Raises StoreError."""

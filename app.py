@@ -1,0 +1,10 @@
+"""localcrag's page: loads settings, assembles, launches. `python app.py` is `localcrag ui`."""
+
+from __future__ import annotations
+
+import sys
+
+from localcrag.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["ui", *sys.argv[1:]]))

@@ -1,0 +1,9 @@
+"""`python -m localcrag` is `localcrag`."""
+
+from __future__ import annotations
+
+import sys
+
+from localcrag.cli import main
+
+sys.exit(main())

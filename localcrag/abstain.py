@@ -1,0 +1,69 @@
+"""What the app says when it does not answer, or not with what it wanted to: plain sentences, quotations, no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcrag.datatypes import Evidence, GradedPassage, WebUse
+from localcrag.settings import Settings
+from localcrag.words import one_line
+
+NEAREST = 3
+QUOTED_CHARACTERS = 160
+
+
+def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings) -> str:
+    """Return the answer of a run without evidence: who was asked, and what came nearest."""
+    if not passages:
+        lines = [f"There is nothing in the collection “{settings.collection}” to answer from. Add documents to it."]
+    else:
+        lines = ["Your documents do not answer this question."]
+    lines.append(_about_web(web, settings))
+    if passages:
+        lines.append("The nearest passages, with the probability that they help:")
+        nearest = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
+        quotes = (f"- {passage.relevance:.2f} · {_place(passage)}: “{_cut(passage.text)}”" for passage in nearest)
+        lines.append("\n".join(quotes))
+    return "\n\n".join(line for line in lines if line)
+
+
+def _about_web(web: WebUse, settings: Settings) -> str:
+    if web.error:
+        return f"The web could not be asked either. {web.error}"
+    if web.used:
+        return "The web results do not answer it either."
+    if settings.searxng_url is None:
+        return ""
+    return "The web was not asked: it is switched off in the settings."
+
+
+def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
+    """Return the answer when the language model found none in the evidence."""
+    who = "Neither your documents nor the web results say" if web.results else "Your documents do not say"
+    return f"{who} this outright. What comes nearest:\n\n{_quotes(evidence)}{web_note(web)}"
+
+
+def quoted(evidence: Sequence[Evidence]) -> str:
+    """Return the evidence itself, when the language model failed."""
+    return f"The language model could not write an answer. It would have been made from this:\n\n{_quotes(evidence)}"
+
+
+def web_note(web: WebUse) -> str:
+    """Return what an answer adds about a web search that failed; nothing when none did."""
+    return f"\n\nThe web could not be asked, so this rests on your documents alone. {web.error}" if web.error else ""
+
+
+def _quotes(evidence: Sequence[Evidence]) -> str:
+    best = sorted(evidence, key=lambda piece: -piece.relevance)[:NEAREST]
+    return "\n".join(f"- “{_cut(piece.text)}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n))
+
+
+def _place(passage: GradedPassage) -> str:
+    if passage.document is None:
+        return passage.title or passage.url or "web"
+    return passage.document if passage.page is None else f"{passage.document}, page {passage.page}"
+
+
+def _cut(text: str) -> str:
+    text = one_line(text)
+    return text if len(text) <= QUOTED_CHARACTERS else text[:QUOTED_CHARACTERS].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,242 @@
+"""Settings -> parts: the only place that knows which backend stands behind which protocol.
+
+Models are loaded when they are first needed, each once, whichever thread comes first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from localcrag import settings as settings_module
+from localcrag.backends.database import Database
+from localcrag.backends.document_store import DocumentStore, collection_names, replace_vectors, require_collection
+from localcrag.backends.model_files import Library
+from localcrag.backends.model_manifest import ModelRole
+from localcrag.backends.run_store import RunStore
+from localcrag.datatypes import Turn
+from localcrag.errors import UnreadableDocument
+from localcrag.events import Event
+from localcrag.ingest import IngestEvent, Upload, ingest
+from localcrag.pipeline import Parts, answer
+from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
+from localcrag.settings import Settings
+
+if TYPE_CHECKING:
+    from localcrag.backends.hnsw import HnswIndex
+    from localcrag.backends.searxng import SearchHealth, SearXNG
+
+Made = TypeVar("Made")
+DATABASE_NAME = "localcrag.sqlite3"
+
+
+class Assembly:
+    """The app without a face: one database, one set of models, any number of collections."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the database and read the model manifest. Raises StoreError and ModelError."""
+        self.settings = settings
+        self.database = Database(settings.data_dir / DATABASE_NAME)
+        self.library = Library(settings.models_dir)
+        self.runs = RunStore(self.database)
+        self._lock = threading.RLock()
+        self._made: dict[str, Any] = {}
+
+    @property
+    def embedder(self) -> Embedder:
+        """The bi-encoder, loaded on first use. Raises ModelError."""
+        return self._once("embedder", self._load_embedder)
+
+    @property
+    def scorer(self) -> Scorer:
+        """The cross-encoder, loaded on first use. Raises ModelError."""
+        return self._once("scorer", self._load_scorer)
+
+    @property
+    def llm(self) -> LanguageModel:
+        """The language model, loaded on first use. Raises ModelError."""
+        return self._once("llm", self._load_llm)
+
+    @property
+    def web(self) -> WebSearch | None:
+        """The search client, None when no endpoint is set. Raises EndpointRefused."""
+        return self._once("web", self._make_web) if self.settings.searxng_url else None
+
+    def store(self, collection: str | None = None) -> DocumentStore:
+        """Return a collection's documents, made when there is none of that name. Raises EmbedderMismatch."""
+        name = collection or self.settings.collection
+        embedder = self.embedder
+        return self._once(
+            f"store {name}",
+            lambda: DocumentStore(self.database, name, embedder=embedder.name, dimension=embedder.dimension),
+        )
+
+    def index(self, collection: str | None = None) -> HnswIndex:
+        """Return a collection's vector index."""
+        from localcrag.backends.hnsw import HnswIndex  # noqa: PLC0415
+
+        store = self.store(collection)
+        return self._once(f"index {store.name}", lambda: HnswIndex(store, self.settings.data_dir / "index"))
+
+    def parts(self, settings: Settings) -> Parts:
+        """Return what the flow works with, for the collection that `settings` names."""
+        return Parts(
+            embedder=self.embedder,
+            scorer=self.scorer,
+            llm=self.llm,
+            index=self.index(settings.collection),
+            store=self.store(settings.collection),
+            web=self.web if settings.web_allowed else None,
+            runs=self.runs,
+        )
+
+    def ask(self, question: str, *, history: Sequence[Turn] = (), settings: Settings | None = None) -> Iterator[Event]:
+        """Answer a question; see localcrag.pipeline.answer. Raises UnknownCollection, ModelError and StoreError."""
+        settings = settings or self.settings
+        if settings.collection != self.settings.collection:
+            require_collection(self.database, settings.collection)
+        return answer(question, parts=self.parts(settings), settings=settings, history=history)
+
+    def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
+        """Take files in; see localcrag.ingest.ingest."""
+        from localcrag.backends.readers import open_document  # noqa: PLC0415
+
+        return ingest(
+            uploads,
+            open_file=open_document,
+            embedder=self.embedder,
+            shelf=self.store(collection),
+            index=self.index(collection),
+            chunk_tokens=self.settings.chunk_tokens,
+        )
+
+    def delete(self, document: str, collection: str | None = None) -> None:
+        """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""
+        self.store(collection).delete(document)
+        index = self.index(collection)
+        index.refresh()
+        index.save()
+
+    def collections(self) -> list[str]:
+        """Return the names of all collections."""
+        return collection_names(self.database)
+
+    def re_embed(self, collection: str | None = None) -> Iterator[tuple[int, int]]:
+        """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
+        name = collection or self.settings.collection
+        require_collection(self.database, name)
+        rows = self.database.rows(
+            "SELECT c.id, c.text FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? ORDER BY length(c.text)",
+            name,
+        )
+        vectors = {}
+        for at in range(0, len(rows), 64):
+            yield at, len(rows)
+            some = rows[at : at + 64]
+            embedded = self.embedder.embed([row["text"] for row in some])
+            vectors.update({row["id"]: vector for row, vector in zip(some, embedded, strict=True)})
+        replace_vectors(
+            self.database, name, embedder=self.embedder.name, dimension=self.embedder.dimension, vectors=vectors
+        )
+        with self._lock:
+            for key in (f"store {name}", f"index {name}"):
+                self._made.pop(key, None)
+        self.index(name).rebuild()
+        yield len(rows), len(rows)
+
+    def change(self, **changes: Any) -> Settings:
+        """Save changed settings and go on with them. Raises SettingsError."""
+        self.settings = settings_module.save(self.settings, **changes)
+        with self._lock:
+            if client := self._made.pop("web", None):
+                client.close()
+        return self.settings
+
+    def search_health(self) -> SearchHealth:
+        """Put a test query to the configured SearXNG. Raises EndpointRefused."""
+        return self._once("web", self._make_web).check()
+
+    @property
+    def web_address(self) -> str:
+        """The SearXNG's address, without a password that it may hold. Raises EndpointRefused."""
+        return self._once("web", self._make_web).address
+
+    def warm_up(self) -> None:
+        """Load all models, and let each work once, so that the first question does not wait. Raises ModelError."""
+        parts = self.parts(self.settings)
+        parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
+        parts.scorer.logits("warm", ["up"])
+
+    def close(self) -> None:
+        """Close the database and the search client."""
+        with self._lock:
+            if client := self._made.pop("web", None):
+                client.close()
+            self.database.close()
+
+    def _once(self, name: str, make: Callable[[], Made]) -> Made:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            made: Made = self._made[name]
+            return made
+
+    # The libraries behind these take seconds to import: commands that need no model must not wait for them.
+
+    def _load_embedder(self) -> Embedder:
+        path = self.library.path(self.settings.embedder, ModelRole.EMBEDDER)
+        from localcrag.backends.bi_encoder import BiEncoder  # noqa: PLC0415
+
+        return BiEncoder(self.settings.embedder, path)
+
+    def _load_scorer(self) -> Scorer:
+        path = self.library.path(self.settings.relevance, ModelRole.RELEVANCE)
+        from localcrag.backends.cross_encoder import CrossEncoder  # noqa: PLC0415
+
+        return CrossEncoder(self.settings.relevance, path)
+
+    def _load_llm(self) -> LanguageModel:
+        path = self.library.path(self.settings.llm, ModelRole.LLM)
+        from localcrag.backends.llama_cpp import LlamaCpp  # noqa: PLC0415
+
+        return LlamaCpp(
+            self.settings.llm,
+            path,
+            context_tokens=self.settings.context_tokens,
+            threads=self.settings.threads,
+            cache=self.settings.data_dir / "cache",
+        )
+
+    def _make_web(self) -> SearXNG:
+        from localcrag.backends.searxng import SearXNG  # noqa: PLC0415
+
+        return SearXNG(
+            self.settings.searxng_url or "",
+            timeout=self.settings.search_timeout,
+            results=self.settings.web_results,
+            allow_public=self.settings.searxng_allow_public,
+        )
+
+
+def uploads_from(paths: Sequence[Path]) -> list[Upload]:
+    """Return the files at `paths`; of a folder all files in it, named by their path inside, hidden ones left out.
+
+    Raises UnreadableDocument when a path does not exist or a folder holds no file.
+    """
+    uploads: list[Upload] = []
+    for path in paths:
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
+            if not files:
+                raise UnreadableDocument(f"The folder {path} holds no files.")
+            uploads += [Upload(file, file.relative_to(path).as_posix()) for file in files]
+        else:
+            uploads.append(Upload(path, path.name))
+    return uploads
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)

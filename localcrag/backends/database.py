@@ -1,0 +1,157 @@
+"""The SQLite file that is the source of truth: connection, schema, transactions. Knows nothing of what is stored.
+
+One connection per process, used by one thread at a time; WAL lets other processes read while one writes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localcrag.errors import StoreError
+
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT = 30.0
+"""Seconds to wait for another process that is writing."""
+
+SCHEMA = """
+CREATE TABLE collections (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    embedder TEXT NOT NULL,
+    dimension INTEGER NOT NULL,
+    created_at TEXT NOT NULL
+) STRICT;
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    pages INTEGER,
+    text TEXT NOT NULL,
+    added_at TEXT NOT NULL,
+    UNIQUE (collection_id, name)
+) STRICT;
+-- AUTOINCREMENT: an id is never used twice, so that a stale vector index cannot mistake a new chunk for an old one.
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    page INTEGER,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+CREATE INDEX chunks_of_document ON chunks (document_id);
+CREATE TABLE vectors (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    vector BLOB NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE chunks_fts USING fts5 (
+    text, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
+    INSERT INTO chunks_fts (rowid, text) VALUES (new.id, new.text);
+END;
+CREATE TRIGGER chunk_deleted AFTER DELETE ON chunks BEGIN
+    INSERT INTO chunks_fts (chunks_fts, rowid, text) VALUES ('delete', old.id, old.text);
+END;
+-- The vector index file that was written last, so that a torn or foreign one is not trusted.
+CREATE TABLE index_files (
+    collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
+    sha256 TEXT NOT NULL
+) STRICT;
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    question TEXT NOT NULL,
+    action TEXT,
+    record TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_by_time ON runs (created_at);
+"""
+
+
+class Database:
+    """An open database file."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `path`, making it and its folder if need be. Raises StoreError."""
+        self.path = path
+        self._lock = threading.RLock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            self._connection.row_factory = sqlite3.Row
+            for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", "secure_delete = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            self._migrate()
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
+                "full; if the file is damaged, restore it from a backup or move it away to begin anew."
+            ) from error
+
+    def _migrate(self) -> None:
+        with self.transaction() as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > SCHEMA_VERSION:
+                raise StoreError(
+                    f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
+                    f"{SCHEMA_VERSION}). Update localcrag, or use another --data-dir."
+                )
+            if version == 0:
+                for statement in _statements(SCHEMA):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything done inside is written together, or not at all. Raises StoreError."""
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+
+    def rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
+        """Return what a query finds. Raises StoreError."""
+        with self._lock:
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Close the file; using the object afterwards raises StoreError."""
+        with self._lock:
+            self._connection.close()
+
+    def _translated(self, error: sqlite3.Error) -> StoreError:
+        if "locked" in str(error):
+            remedy = "Another localcrag is writing to it for very long: wait, or stop that one."
+        else:
+            remedy = "Check that the disk is not full and the file not damaged."
+        return StoreError(f"The database {self.path} refused: {error}. {remedy}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script into statements: executescript would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

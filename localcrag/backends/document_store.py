@@ -1,0 +1,220 @@
+"""Documents, chunks, vectors and full text of one collection, in SQLite. Knows no model and no index file."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from localcrag.backends.database import Database
+from localcrag.datatypes import Chunk, Document
+from localcrag.errors import EmbedderMismatch, UnknownCollection, UnknownDocument
+from localcrag.protocols import Vectors
+
+_WORD = re.compile(r"\w+")
+_AT_ONCE = 500
+"""Ids in one statement; SQLite's oldest limit on variables is 999."""
+
+_DOCUMENT = """
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at,
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
+FROM documents d WHERE d.collection_id = ?
+"""
+
+
+class DocumentStore:
+    """One collection's part of the database."""
+
+    def __init__(self, database: Database, collection: str, *, embedder: str, dimension: int) -> None:
+        """Open the collection, making it if there is none of that name. Raises EmbedderMismatch and StoreError."""
+        self._database = database
+        self.name = collection
+        self.dimension = dimension
+        with database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (name) DO NOTHING",
+                (collection, embedder, dimension, _now()),
+            )
+            row = connection.execute("SELECT * FROM collections WHERE name = ?", (collection,)).fetchone()
+        self.id: int = row["id"]
+        if (row["embedder"], row["dimension"]) != (embedder, dimension):
+            raise EmbedderMismatch(
+                f"The collection “{collection}” was indexed with {row['embedder']} ({row['dimension']} dimensions), "
+                f"but the embedder in use is {embedder} ({dimension}). Either go back to the former one "
+                f"(localcrag models use NAME), or embed the collection anew: "
+                f"localcrag ingest --re-embed --collection {collection}"
+            )
+
+    def documents(self) -> list[Document]:
+        """Return all documents, by name."""
+        return [Document(**row) for row in self._database.rows(_DOCUMENT + " ORDER BY d.name", self.id)]
+
+    def find(self, name: str) -> Document | None:
+        """Return the document of that name, if there is one."""
+        rows = self._database.rows(_DOCUMENT + " AND d.name = ?", self.id, name)
+        return Document(**rows[0]) if rows else None
+
+    def text(self, name: str) -> str:
+        """Return a document's text, in which its chunks' offsets count. Raises UnknownDocument."""
+        rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
+        if not rows:
+            raise self._unknown(name)
+        return str(rows[0]["text"])
+
+    def put(
+        self,
+        name: str,
+        *,
+        sha256: str,
+        media_type: str,
+        pages: int | None,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+    ) -> None:
+        """Store a document in place of the one of that name, in one transaction.
+
+        `vectors` has a row per chunk. Raises StoreError, and then nothing has changed.
+        """
+        with self._database.transaction() as connection:
+            self._delete(connection, name)
+            document_id = connection.execute(
+                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (self.id, name, sha256, media_type, pages, text, _now()),
+            ).lastrowid
+            for chunk, vector in zip(chunks, vectors, strict=True):
+                chunk_id = connection.execute(
+                    'INSERT INTO chunks (document_id, page, start, "end", text) VALUES (?, ?, ?, ?, ?)',
+                    (document_id, chunk.page, chunk.start, chunk.end, chunk.text),
+                ).lastrowid
+                connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, _packed(vector)))
+
+    def delete(self, name: str) -> None:
+        """Remove a document with its chunks, vectors and full text. Raises UnknownDocument and StoreError."""
+        with self._database.transaction() as connection:
+            if not self._delete(connection, name):
+                raise self._unknown(name)
+
+    def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
+        cursor = connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (self.id, name))
+        return cursor.rowcount > 0
+
+    def chunk_ids(self) -> list[int]:
+        """Return the ids of all chunks, ascending."""
+        return [
+            row["id"]
+            for row in self._database.rows(
+                "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ? "
+                "ORDER BY c.id",
+                self.id,
+            )
+        ]
+
+    def state(self) -> tuple[int, int]:
+        """Return number and highest id of the chunks: no two different sets of chunks have had the same.
+
+        Ids only grow, so that adding raises the second number, and deleting alone lowers the first.
+        """
+        row = self._database.rows(
+            "SELECT count(*) AS number, coalesce(max(c.id), 0) AS highest FROM chunks c "
+            "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?",
+            self.id,
+        )[0]
+        return row["number"], row["highest"]
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
+        """Return document name and chunk of each id that still exists."""
+        sql = (
+            'SELECT c.id, d.name, c.page, c.start, c."end", c.text FROM chunks c '
+            "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
+        )
+        return {
+            row["id"]: (row["name"], Chunk(row["page"], row["start"], row["end"], row["text"]))
+            for row in self._by_id(sql, ids)
+        }
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        """Return the stored vector, shape (dimension,), of each id that still exists."""
+        rows = self._by_id("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({})", ids)
+        return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
+
+    def full_text(self, question: str, k: int) -> list[int]:
+        """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first."""
+        # Quoted words joined by OR: nothing in a question is taken for FTS5's query language.
+        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
+        if not words:
+            return []
+        sql = (
+            "SELECT c.id FROM chunks_fts JOIN chunks c ON c.id = chunks_fts.rowid "
+            "JOIN documents d ON d.id = c.document_id "
+            "WHERE chunks_fts MATCH ? AND d.collection_id = ? ORDER BY bm25(chunks_fts), c.id LIMIT ?"
+        )
+        query = " OR ".join(f'"{word}"' for word in words)
+        return [row["id"] for row in self._database.rows(sql, query, self.id, k)]
+
+    def index_checksum(self) -> str | None:
+        """Return the SHA-256 of the vector index file that was written last."""
+        rows = self._database.rows("SELECT sha256 FROM index_files WHERE collection_id = ?", self.id)
+        return rows[0]["sha256"] if rows else None
+
+    def set_index_checksum(self, sha256: str) -> None:
+        """Remember the vector index file that was just written."""
+        with self._database.transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO index_files VALUES (?, ?)", (self.id, sha256))
+
+    def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
+        for at in range(0, len(ids), _AT_ONCE):
+            some = ids[at : at + _AT_ONCE]
+            yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
+
+    def _unknown(self, name: str) -> UnknownDocument:
+        return UnknownDocument(
+            f"The collection “{self.name}” has no document “{name}”. "
+            f"localcrag documents --collection {self.name} lists what it has."
+        )
+
+
+def collection_names(database: Database) -> list[str]:
+    """Return the names of all collections."""
+    return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
+
+
+def require_collection(database: Database, name: str) -> None:
+    """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
+    names = collection_names(database)
+    if name not in names:
+        there = ", ".join(names) if names else "none yet"
+        raise UnknownCollection(
+            f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
+            f"localcrag ingest PATH --collection {name}"
+        )
+
+
+def replace_vectors(
+    database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
+) -> None:
+    """Give a collection's chunks the vectors of another embedder, in one transaction. Raises StoreError."""
+    with database.transaction() as connection:
+        connection.executemany(
+            "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
+            [(_packed(vector), chunk_id) for chunk_id, vector in vectors.items()],
+        )
+        connection.execute(
+            "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
+        )
+        connection.execute(
+            "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
+        )
+
+
+def _packed(vector: Vectors) -> bytes:
+    return np.ascontiguousarray(vector, dtype="<f4").tobytes()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

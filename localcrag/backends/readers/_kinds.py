@@ -1,0 +1,85 @@
+"""What a file is by its first bytes, for files whose content is not what their name says."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zipfile
+from pathlib import Path
+
+from localcrag.errors import UnreadableDocument
+
+HEAD_BYTES = 4096
+# ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
+PDF_HEADER_WITHIN = 1024
+PDF, ZIP, OLE = "a PDF", "a ZIP archive", "an Office file of the kind before 2007, or one with a password"
+# Only signatures that no text begins with by chance.
+SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", PDF),
+    (b"PK\x03\x04", ZIP),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
+    (b"{\\rtf", "an RTF document"),
+    (b"%!PS-Adobe", "a PostScript file"),
+    (b"\x89PNG\r\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF87a", "a GIF picture"),
+    (b"GIF89a", "a GIF picture"),
+    (b"II*\x00", "a TIFF picture"),
+    (b"MM\x00*", "a TIFF picture"),
+    (b"\x1f\x8b\x08", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"bplist00", "a binary property list"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\x00", "a SQLite database"),
+)
+# What zipfile raises for a damaged directory: it trusts the fields it reads there.
+ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error)
+HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
+MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IGNORECASE | re.MULTILINE)
+
+
+def identify(head: bytes) -> str | None:
+    """Return in words what a file that begins with `head` is, or None when it may be text of some kind."""
+    return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
+
+
+def describe(path: Path, head: bytes) -> str:
+    """Return in words what the file is, as closely as can be told."""
+    found = identify(head)
+    if found == ZIP:
+        return _describe_archive(path)
+    if found is not None:
+        return found
+    if HTML.match(head):
+        return "a web page (HTML)"
+    return "plain text" if b"\x00" not in head else "unknown binary data"
+
+
+def is_mhtml(head: bytes) -> bool:
+    """Return whether a file is a web page saved with its pictures in one file, written like an e-mail."""
+    return MHTML.search(head) is not None and b"multipart/related" in head.lower()
+
+
+def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDocument:
+    """Return the error for a file that is named like `expected` and holds something else."""
+    return UnreadableDocument(
+        f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}. "
+        "Give it the name ending that fits its content, or save it again in the program it comes from."
+    )
+
+
+def _describe_archive(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    except ZIP_ERRORS:
+        return "a damaged ZIP archive"
+    folders = {name.split("/")[0] for name in names}
+    for folder, words in (("word", "a Word document"), ("xl", "an Excel workbook"), ("ppt", "a PowerPoint file")):
+        if "[Content_Types].xml" in names and folder in folders:
+            return words
+    if "mimetype" in names:
+        return "an OpenDocument file or an e-book"
+    return ZIP

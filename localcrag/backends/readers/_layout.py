@@ -1,0 +1,222 @@
+"""What a browser shows of a web page, as plain text: blocks and table rows on lines of their own.
+
+One walk over lxml's tree, without recursion and in linear time. It knows the elements' meaning by HTML's own defaults;
+style sheets are not read, only `style` attributes that hide something.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lxml import etree, html  # type: ignore[import-untyped]
+
+from localcrag.errors import UnreadableDocument
+
+Element = Any  # lxml has no type hints
+UNSEEN = frozenset(
+    "script style template noscript head title meta link svg canvas iframe object embed applet audio video map "
+    "datalist textarea input frame".split()
+)
+# An empty line before and after; the other blocks only start and end a line.
+SPACED = frozenset(
+    "p figure h1 h2 h3 h4 h5 h6 ul ol dl article section blockquote pre table hr form fieldset details address".split()
+)
+BLOCKS = SPACED | frozenset(
+    "html body br figcaption li dt dd aside div footer header hgroup main nav xmp listing plaintext caption thead "
+    "tbody tfoot tr td th legend summary dialog menu dir center option select button search noframes frameset".split()
+)
+VERBATIM = frozenset(("pre", "xmp", "listing", "plaintext"))
+LISTS = frozenset(("ul", "ol", "menu", "dir"))
+HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidden|collapse))", re.IGNORECASE)
+
+# A table with one of these in it, or with a cell of that many characters, arranges a page; its rows are not data.
+PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
+DATA_CELL_CHARACTERS = 600
+CELL_SEPARATOR = " | "
+MAX_SPAN = 100  # columns or rows that one cell may reach over
+BULLET = "* "
+INDENT = "  "
+DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
+
+
+def show(markup: str, name: str) -> str:
+    """Return the text of a page. Raises UnreadableDocument where nothing can be made of the markup."""
+    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
+    # Without huge_tree everything below 255 levels is dropped, and all that follows it; with it, below 2,048.
+    parser = html.HTMLParser(huge_tree=True)
+    try:
+        root = html.document_fromstring(markup, parser=parser)
+    except etree.ParserError:
+        return ""  # nothing in it but comments
+    except (etree.LxmlError, ValueError) as error:
+        raise _unreadable(name, str(error)) from error
+    if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
+        raise _unreadable(name, "its elements are nested too deeply")
+    return _show(root)
+
+
+def _unreadable(name: str, reason: str) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be read as a web page: {reason}. Open it in a browser, save it as text or PDF, and add that."
+    )
+
+
+def _seen(element: Element) -> bool:
+    if not isinstance(element.tag, str):  # a comment or processing instruction
+        return False
+    closed = element.tag == "dialog" and "open" not in element.attrib
+    hidden = "hidden" in element.attrib or HIDDEN_STYLE.search(element.get("style", ""))
+    return not (element.tag in UNSEEN or closed or hidden)
+
+
+def _show(root: Element) -> str:
+    text = _Text()
+    text.start(root)
+    path = [(root, iter(root))]
+    while path:
+        parent, children = path[-1]
+        child = next(children, None)
+        if child is None:
+            path.pop()
+            text.end(parent)
+            text.write(parent.tail if path else None)
+        elif not _seen(child):
+            text.write(child.tail)
+        elif child.tag == "table" and (rows := _data_rows(child)) is not None:
+            text.write_rows(rows)
+            text.write(child.tail)
+        else:
+            text.start(child)
+            path.append((child, iter(child)))
+    return text.finish()
+
+
+def _data_rows(table: Element) -> list[str] | None:
+    """Return a line per row, cells set apart, or None for a table that arranges a page."""
+    if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
+        return None
+    rows = [_flat(caption) for caption in table.iterchildren("caption") if _seen(caption)]
+    carried: dict[int, tuple[int, str]] = {}
+    for row in table.iter("tr"):
+        if _seen(row) and _seen(row.getparent()):
+            cells = _cells(row, carried)
+            if any(len(cell) > DATA_CELL_CHARACTERS for cell in cells):
+                return None
+            rows.append(CELL_SEPARATOR.join(cells).rstrip(CELL_SEPARATOR))
+    return [row for row in rows if row]
+
+
+def _cells(row: Element, carried: dict[int, tuple[int, str]]) -> list[str]:
+    """Return a row's cells by column; `carried` holds, per column, a cell that reaches down and for how many rows."""
+    cells: list[str] = []
+    for cell in row.iterchildren("td", "th"):
+        _fill(cells, carried)
+        text = _flat(cell) if _seen(cell) else ""
+        rows_below = _span(cell, "rowspan") - 1
+        for shown in (text, *[""] * (_span(cell, "colspan") - 1)):
+            if rows_below:
+                carried[len(cells)] = (rows_below, shown)
+            cells.append(shown)
+    _fill(cells, carried)
+    return cells
+
+
+def _fill(cells: list[str], carried: dict[int, tuple[int, str]]) -> None:
+    while len(cells) in carried:
+        rows_below, text = carried.pop(len(cells))
+        if rows_below > 1:
+            carried[len(cells)] = (rows_below - 1, text)
+        cells.append(text)
+
+
+def _span(cell: Element, attribute: str) -> int:
+    value = cell.get(attribute, "")
+    return min(int(value), MAX_SPAN) if re.fullmatch("[1-9][0-9]{0,5}", value) else 1
+
+
+def _flat(element: Element) -> str:
+    return " ".join(_show(element).split())
+
+
+class _Text:
+    """Text as it is being laid out: finished lines, and the pieces of the one that is still open."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._pieces: list[str] = []
+        self._gap = False  # an empty line is due before the next one
+        self._verbatim = 0
+        self._numbers: list[int | None] = []  # per open list, the next item's number, None for bullets
+        self._marker = ""
+
+    def start(self, element: Element) -> None:
+        tag = element.tag
+        if tag in BLOCKS:
+            # Two line breaks make an empty line; a list within a list gets none.
+            self._break(spaced=(tag in SPACED and not self._numbers) or (tag == "br" and not self._pieces))
+        if tag in VERBATIM:
+            self._verbatim += 1
+        elif tag in LISTS:
+            self._numbers.append(int(_number(element.get("start")) or 1) if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker(element.get("value"))
+        self.write(element.text)
+
+    def end(self, element: Element) -> None:
+        tag = element.tag
+        if tag in BLOCKS and tag != "br":
+            self._break(spaced=tag in SPACED and not (tag in LISTS and len(self._numbers) > 1))
+        if tag in VERBATIM:
+            self._verbatim -= 1
+        elif tag in LISTS:
+            self._numbers.pop()
+        elif tag == "li":
+            self._marker = ""
+
+    def write(self, text: str | None) -> None:
+        if text and (self._verbatim or self._pieces or not text.isspace()):
+            self._pieces.append(text)
+
+    def write_rows(self, rows: list[str]) -> None:
+        self._break(spaced=True)
+        for row in rows:
+            self._pieces.append(row)
+            self._break(spaced=False)
+        self._gap = True
+
+    def finish(self) -> str:
+        self._break(spaced=False)
+        return "\n".join(self._lines)
+
+    def _break(self, *, spaced: bool) -> None:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if text.strip():
+            # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
+            code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
+            lines = code if self._verbatim else [" ".join(text.split())]
+            if self._gap and self._lines:
+                self._lines.append("")
+            self._gap = False
+            for line in lines:
+                self._lines.append((self._indent() + line).rstrip())
+        self._gap = self._gap or spaced
+
+    def _indent(self) -> str:
+        marker, self._marker = self._marker, ""
+        depth = min(len(self._numbers), DEEPEST_INDENT)
+        return INDENT * (depth - bool(depth)) + marker if marker else INDENT * depth
+
+    def _next_marker(self, value: str | None) -> str:
+        number = self._numbers[-1] if self._numbers else None
+        if number is None:
+            return BULLET
+        number = int(_number(value) or number)
+        self._numbers[-1] = number + 1
+        return f"{number}. "
+
+
+def _number(value: str | None) -> str | None:
+    return value if value and re.fullmatch("[0-9]{1,6}", value) else None

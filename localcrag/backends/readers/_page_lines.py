@@ -1,0 +1,145 @@
+"""The lines of one PDF page: text and place of each, from pdfium's list of characters."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import statistics
+import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import pypdfium2
+
+from localcrag.backends.readers._paragraphs import COLUMN_GAP, SPACELESS, Line, is_marker
+
+raw: Any = pypdfium2.raw  # made by a generator, without type hints
+# pdfium puts one of these in the place of a hyphen at the end of a line, and no newline after it.
+HYPHENS = "\x02\ufffe"
+WORD = re.compile(r"[^\s\0]+")
+# Of the visible characters; beyond it the text is a jumble of codes, and the page as good as a picture.
+UNKNOWN_SHARE = 0.5
+SMALLEST = 1.0  # points; some files give none
+DOWNWARDS = -0.1  # sine of the angle; above it the order of the file is right
+FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
+FIXED_PITCH = 1  # ISO 32000, table 121: font flags
+LINE_END = re.compile(f"[\r\n{HYPHENS}]")
+
+
+def page_lines(textpage: Any) -> list[Line]:
+    """Return the page's lines in the order of the file; none where its fonts do not say which letters they show.
+
+    `textpage` is a pypdfium2.PdfTextPage. Raises PdfiumError; the caller holds pdfium's lock.
+    """
+    handle = textpage.raw
+    count = textpage.count_chars()
+    text = "".join(chr(raw.FPDFText_GetUnicode(handle, i)) for i in range(count))
+    unknown = sum(raw.FPDFText_HasUnicodeMapError(handle, i) == 1 for i in range(count))
+    if unknown > UNKNOWN_SHARE * len("".join(text.split())):
+        return []
+    lines, start = [], 0
+    for match in [*LINE_END.finditer(text), None]:
+        end = match.start() if match else count
+        words = [(start + word.start(), start + word.end()) for word in WORD.finditer(text[start:end])]
+        if words:
+            lines.append(_line(handle, text, words, hyphen=match is not None and match[0] in HYPHENS))
+        start = end + 1
+    return _in_order(lines)
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    """Sort lines that run down the page, as on sheets turned to the right: pdfium mixes them up."""
+    ordered: list[Line] = []
+    for downwards, run in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
+        ordered += sorted(run, key=lambda line: (-line.baseline, line.left)) if downwards else run
+    return ordered
+
+
+def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool) -> Line:
+    angle = -raw.FPDFText_GetCharAngle(handle, words[0][0])  # pdfium counts clockwise
+    strings = [_string(text[start:end]) for start, end in words]
+    sides = [_sides(handle, start, end - 1, angle) for start, end in words]
+    if _right_to_left("".join(strings)):
+        sides = [(-right, -left) for left, right in sides]
+    size = max(statistics.median(_size(handle, start) for start, _ in words), SMALLEST)
+    content, tabular = _spaced(strings, sides, size)
+    fonts = {_font(handle, start) for start, _ in (words[0], words[-1])}
+    return Line(
+        text=content,
+        left=sides[0][0],
+        right=sides[-1][1],
+        baseline=_baseline(handle, words[-1][0], angle),
+        size=size,
+        first_word=size if SPACELESS.match(content) else sides[0][1] - sides[0][0],
+        angle=angle,
+        font=next(iter(fonts))[0] if len(fonts) == 1 else "",
+        monospaced=all(fixed for _, fixed in fonts),
+        hyphen=hyphen,
+        tabular=tabular,
+    )
+
+
+def _spaced(words: Sequence[str], sides: Sequence[tuple[float, float]], size: float) -> tuple[str, bool]:
+    """Return the words in a row, gaps between columns as two spaces, and whether there is such a gap."""
+    content, tabular = words[0], False
+    for number in range(1, len(words)):
+        wide = sides[number][0] - sides[number - 1][1] > COLUMN_GAP * size
+        # The gap behind a bullet or an item's number is no column.
+        if number == 1 and is_marker(content):
+            wide = False
+        content += ("  " if wide else " ") + words[number]
+        tabular = tabular or wide
+    return content, tabular
+
+
+def _string(codes: str) -> str:
+    # Where wide characters have 16 bits (Windows), pdfium counts the rarer characters as two halves.
+    return codes.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _sides(handle: Any, first: int, last: int, angle: float) -> tuple[float, float]:
+    """Return where a word begins and ends in reading direction, in points."""
+    corners = [corner for index in {first, last} for corner in _corners(handle, index)]
+    across = [_turned(x, y, angle)[0] for x, y in corners]
+    return min(across), max(across)
+
+
+def _corners(handle: Any, index: int) -> list[tuple[float, float]]:
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(handle, index, box)
+    return [(x, y) for x in (box.left, box.right) for y in (box.bottom, box.top)]
+
+
+def _baseline(handle: Any, index: int, angle: float) -> float:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(handle, index, x, y)
+    return _turned(x.value, y.value, angle)[1]
+
+
+def _size(handle: Any, index: int) -> float:
+    """Return the type size as it is seen: many programs write a size of 1 and scale it."""
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(handle, index, matrix)
+    return float(raw.FPDFText_GetFontSize(handle, index) * math.hypot(matrix.c, matrix.d))
+
+
+def _font(handle: Any, index: int) -> tuple[str, bool]:
+    """Return a font's name, and whether all its letters are of one width."""
+    flags = ctypes.c_int()
+    name = ctypes.create_string_buffer(FONT_NAME_BYTES)
+    raw.FPDFText_GetFontInfo(handle, index, name, FONT_NAME_BYTES, flags)
+    return name.value.decode("utf-8", "replace"), bool(flags.value & FIXED_PITCH)
+
+
+def _turned(x: float, y: float, angle: float) -> tuple[float, float]:
+    """Return the point as it lies when text at `angle` (radians, counter-clockwise) is laid level."""
+    if not angle:
+        return x, y
+    return x * math.cos(angle) + y * math.sin(angle), y * math.cos(angle) - x * math.sin(angle)
+
+
+def _right_to_left(text: str) -> bool:
+    letter = next((character for character in text if character.isalpha()), " ")
+    return unicodedata.bidirectional(letter) in ("R", "AL")

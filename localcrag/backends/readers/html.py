@@ -1,0 +1,77 @@
+"""Web pages: which encoding they are in, and what a browser would show of them (`_layout.py`)."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import string
+from collections.abc import Generator
+from pathlib import Path
+
+from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._layout import show
+from localcrag.backends.readers.text import decode, normalise
+from localcrag.datatypes import Page
+from localcrag.errors import UnreadableDocument
+
+# The standard looks at the first 1,024 bytes; real pages have long preambles before it.
+DECLARED_WITHIN = 65_536
+DECLARED = (
+    re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
+    re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
+)
+# What pages that name the left one are really in (WHATWG Encoding Standard, section 4.2).
+SUPERSETS = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    "iso8859-9": "cp1254",
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    "shift_jis": "cp932",
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "euc_kr": "cp949",
+}
+TAG = re.compile(r"<[a-zA-Z!?/]")
+
+
+def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
+    """Check the file and return its one page, without a number, still to be read.
+
+    Raises UnreadableDocument, here and while the page is read.
+    """
+    if _kinds.identify(head) is not None:
+        raise _kinds.mismatch(path, name, "a web page", head)
+    if _kinds.is_mhtml(head):
+        raise UnreadableDocument(
+            f"{name} is a web archive (MHTML), not an HTML file. "
+            "Open it in a browser, save it as “web page, HTML only”, and add that."
+        )
+    return _pages(path, name)
+
+
+def _pages(path: Path, name: str) -> Generator[Page, None, None]:
+    data = path.read_bytes()
+    markup = normalise(decode(data, name, declared=declared_encoding(data)))
+    # Some servers and mail programs name plain text .html; its lines are worth keeping.
+    yield Page(None, render(markup, name) if TAG.search(markup) else markup)
+
+
+def declared_encoding(data: bytes) -> str | None:
+    """Return the Python name of the encoding that a page claims for itself, or None where it can't be that."""
+    head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
+    found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
+    if found is None:
+        return None
+    try:
+        name = codecs.lookup(found[1].decode("ascii")).name
+        # The claim itself was read as ASCII, so an encoding that writes ASCII otherwise cannot be true.
+        plausible = string.printable.encode(name) == string.printable.encode("ascii")
+    except (LookupError, UnicodeError):
+        return None
+    return SUPERSETS.get(name, name) if plausible else None
+
+
+def render(markup: str, name: str) -> str:
+    """Return the text that a browser would show, blocks and table rows on lines of their own.
+
+    Scripts, styles and hidden parts are left out. Raises UnreadableDocument when the markup cannot be read at all.
+    """
+    return normalise(show(markup, name)).replace("\N{SOFT HYPHEN}", "")

@@ -1,0 +1,153 @@
+"""PDF pages as text, by pdfium. Lines and where they stand come by `_page_lines.py`, paragraphs by `_paragraphs.py`.
+
+pdfium must not be entered by two threads at once, whatever the documents: every call is made under one lock, which is
+held for a page at a time, so that two readers take turns. pypdfium2's objects are closed by hand under the lock too,
+because the garbage collector would close them outside of it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+
+from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._page_lines import page_lines
+from localcrag.backends.readers._paragraphs import Line, compose
+from localcrag.backends.readers.text import normalise
+from localcrag.datatypes import Page
+from localcrag.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+
+pdfium: Any = pypdfium2  # has no type hints
+# Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.
+LOCK = threading.RLock()
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+BULLETS = dict.fromkeys(map(ord, "\uf0a7\uf0b7\uf0d8\uf0fc"), "•")  # as Word writes them, in symbol fonts
+TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
+FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREETEXT, FPDF_ANNOT_WIDGET
+FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
+TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
+
+
+def open_pages(path: Path, name: str, head: bytes) -> tuple[int, Generator[Page, None, None]]:
+    """Check the file; return its number of pages and the pages, still to be read, numbered from 1.
+
+    Raises EncryptedDocument and UnreadableDocument, here and while pages are read, and EmptyDocument after the last.
+    """
+    if b"%PDF-" not in head[: _kinds.PDF_HEADER_WITHIN]:
+        raise _kinds.mismatch(path, name, "a PDF", head)
+    _check_whole(path, name)
+    with LOCK, closing(_load(path, name)) as document:
+        count = len(document)
+    # Opened anew when the first page is asked for: a generator that nobody starts has nothing to close.
+    return count, _pages(path, name, count)
+
+
+def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
+    pictures, characters = 0, 0
+    with LOCK:
+        document = _load(path, name)
+    try:
+        for index in range(count):
+            with LOCK:
+                lines, picture = _read(document, index, name)
+            text = normalise(compose(lines).translate(TIDY))
+            pictures += picture
+            characters += len(text)
+            yield Page(index + 1, text)
+    finally:
+        with LOCK:
+            document.close()
+    if not characters:
+        raise _empty(name, count, pictures)
+
+
+def _load(path: Path, name: str) -> Any:
+    try:
+        return pdfium.PdfDocument(path.absolute())
+    except (pypdfium2.PdfiumError, OSError) as error:
+        raise _translated(error, name) from error
+
+
+def _translated(error: Exception, name: str) -> DocumentError:
+    code = getattr(error, "err_code", None)
+    if code in (pdfium.raw.FPDF_ERR_PASSWORD, pdfium.raw.FPDF_ERR_SECURITY):
+        return EncryptedDocument(
+            f"{name} is protected with a password. Open it, save or print a copy without one, and add that."
+        )
+    return _damaged(name, str(error))
+
+
+def _damaged(name: str, reason: str) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be read as a PDF: it is damaged or cut off ({reason.rstrip('.')}). "
+        "Get a fresh copy, or open it in a PDF viewer and print it to a new PDF."
+    )
+
+
+def _empty(name: str, count: int, pictures: int) -> EmptyDocument:
+    if not pictures:
+        return EmptyDocument(f"{name} holds no text: its pages ({count}) are empty or drawings. Nothing was added.")
+    return EmptyDocument(
+        f"{name} holds no text: its pages ({count}) are pictures or lettering without meaning, so it looks like a "
+        "scan. Text recognition is not there yet: make the PDF searchable first (with OCRmyPDF or the scanner's own "
+        "program), then add it again."
+    )
+
+
+def _check_whole(path: Path, name: str) -> None:
+    """Raise UnreadableDocument when objects begin after the last end mark: pdfium would show what is there of them."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        if b"%%EOF" in file.read():
+            return
+        file.seek(0)
+        data = file.read()
+    end = max(data.rfind(b"%%EOF"), data.rfind(b"startxref"))
+    if re.search(rb"\d\s+\d+\s+obj\b", data[max(end, 0) :]):
+        raise _damaged(name, "it has no end mark")
+
+
+def _read(document: Any, index: int, name: str) -> tuple[list[Line], bool]:
+    """Return a page's lines, and whether it shows something that may be text to the eye alone. The caller locks."""
+    try:
+        with closing(_page(document, index)) as page, closing(page.get_textpage()) as textpage:
+            lines = page_lines(textpage)
+            return lines, not lines and _may_show_text(page)
+    except pdfium.PdfiumError as error:
+        raise _damaged(name, f"page {index + 1}: {error}") from error
+
+
+def _page(document: Any, index: int) -> Any:
+    page = document.get_page(index)
+    if not _has_fields(page):
+        return page
+    # What was filled into forms or typed over the page lies above its text; flattened in memory, it becomes part of it.
+    with closing(page):
+        pdfium.raw.FPDFPage_Flatten(page.raw, pdfium.raw.FLAT_NORMALDISPLAY)
+    return document.get_page(index)
+
+
+def _has_fields(page: Any) -> bool:
+    return any(
+        _annotation_kind(page, number) in FIELDS for number in range(pdfium.raw.FPDFPage_GetAnnotCount(page.raw))
+    )
+
+
+def _annotation_kind(page: Any, number: int) -> int:
+    annotation = pdfium.raw.FPDFPage_GetAnnot(page.raw, number)
+    try:
+        return int(pdfium.raw.FPDFAnnot_GetSubtype(annotation))
+    finally:
+        pdfium.raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _may_show_text(page: Any) -> bool:
+    kinds = [pdfium.raw.FPDF_PAGEOBJ_IMAGE, pdfium.raw.FPDF_PAGEOBJ_TEXT]
+    return next(page.get_objects(filter=kinds, max_depth=FORM_DEPTH), None) is not None

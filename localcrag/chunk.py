@@ -1,0 +1,89 @@
+"""Pages to chunks: runs of whole sentences of about the same length. Knows no tokenizer, file type or index.
+
+Chunks never cross a page. The sentences of a page are shared out evenly over as many chunks as the target length
+calls for, so that a page does not end in a two-line remainder that no question finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from localcrag.datatypes import Chunk, Page, Span
+from localcrag.sentences import split_sentences
+
+PAGE_BREAK = "\f"
+"""Between two pages in a document's text, as in the output of pdftotext."""
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+
+
+def join_pages(pages: Iterable[Page]) -> str:
+    """Return a document's text: what a chunk's offsets count in."""
+    return PAGE_BREAK.join(page.text for page in pages)
+
+
+def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, target: int, limit: int) -> list[Chunk]:
+    """Return the chunks of a document, in order.
+
+    `target` and `limit` are in the embedder's tokens: a chunk has about `target`, and none has more than `limit`
+    (a single sentence that does is cut at white space). Every character of the pages that is not white space is in
+    exactly one chunk.
+    """
+    target = min(target, limit)
+    chunks: list[Chunk] = []
+    offset = 0
+    for page in pages:
+        sentences = _measured(page.text, count_tokens, limit)
+        for group in _share_out(sentences, target, limit):
+            start, end = group[0].start, group[-1].end
+            chunks.append(Chunk(page.number, offset + start, offset + end, page.text[start:end]))
+        offset += len(page.text) + len(PAGE_BREAK)
+    return chunks
+
+
+def _measured(text: str, count_tokens: CountTokens, limit: int) -> list[tuple[Span, int]]:
+    """Return the sentences with their lengths in tokens, over-long ones in pieces that fit."""
+    todo = split_sentences(text)
+    done: list[tuple[Span, int]] = []
+    while todo:
+        lengths = count_tokens([span.text for span in todo])
+        pieces: list[tuple[Span, int]] = []
+        for span, length in zip(todo, lengths, strict=True):
+            if length <= limit or len(span.text) == 1:
+                pieces.append((span, length))
+            else:
+                pieces.extend((half, 0) for half in _halves(span))
+        # Halves were given a length of 0: they are measured, and if need be halved, in the next round.
+        if all(length for _, length in pieces):
+            done = pieces
+            break
+        todo = [span for span, _ in pieces]
+        done = []
+    return done
+
+
+def _halves(span: Span) -> tuple[Span, Span]:
+    """Cut at the white space nearest to the middle, or in the middle where there is none (a long string, CJK)."""
+    text, middle = span.text, len(span.text) // 2
+    left, right = text.rfind(" ", 1, middle), text.find(" ", middle, -1)
+    candidates = [place for place in (left, right) if place > 0]
+    cut = min(candidates, key=lambda place: abs(place - middle)) if candidates else middle
+    rest = text[cut:].lstrip()
+    second = span.end - len(rest)
+    return (Span(span.start, span.start + cut, text[:cut]), Span(second, span.end, rest))
+
+
+def _share_out(sentences: list[tuple[Span, int]], target: int, limit: int) -> Iterable[list[Span]]:
+    total = sum(length for _, length in sentences)
+    goal = total / max(1, round(total / target))
+    group: list[Span] = []
+    size = 0
+    for span, length in sentences:
+        # Closing before the sentence that lies mostly beyond the goal keeps the groups' mean at the goal.
+        if group and (size + length / 2 > goal or size + length > limit):
+            yield group
+            group, size = [], 0
+        group.append(span)
+        size += length
+    if group:
+        yield group

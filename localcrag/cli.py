@@ -1,0 +1,202 @@
+"""The command line: `localcrag ingest|ask|ui|documents|models|runs|doctor`.
+
+Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
+thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localcrag import __version__
+from localcrag.errors import LocalcragError, QuestionError, SettingsError
+from localcrag.quiet import silence
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+DONE, FAILED, WRONG_USAGE = 0, 1, 2
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    silence()
+    parsed = _parser().parse_args(arguments)
+    try:
+        return int(parsed.run(parsed, _settings(parsed)))
+    except (SettingsError, QuestionError) as error:
+        return _complain(error, parsed, WRONG_USAGE)
+    except LocalcragError as error:
+        return _complain(error, parsed, FAILED)
+    except KeyboardInterrupt:
+        print("Interrupted. What was reported as done is kept.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _complain(error: LocalcragError, parsed: argparse.Namespace, status: int) -> int:
+    if parsed.json:
+        print(json.dumps({"error": str(error), "kind": type(error).__name__}, ensure_ascii=False))
+    print(f"localcrag: {error}", file=sys.stderr)
+    return status
+
+
+def _settings(parsed: argparse.Namespace) -> Settings:
+    from localcrag.settings import load  # noqa: PLC0415
+
+    names = ("data_dir", "collection", "policy", "web", "k", "upper", "lower", "strip", "searxng_url", "llm")
+    return load(**{name: getattr(parsed, name, None) for name in names})
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
+    common.add_argument("--json", action="store_true", help="print the result as JSON")
+    within = argparse.ArgumentParser(add_help=False)
+    within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
+
+    parser = argparse.ArgumentParser(
+        prog="localcrag",
+        description="Answers from your own documents, on your own machine, with the retrieval checked first.",
+    )
+    parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    command = commands.add_parser("ingest", parents=[common, within], help="take documents in")
+    command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
+    command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
+    command.set_defaults(run=_ingest)
+
+    command = commands.add_parser("ask", parents=[common, within], help="ask a question")
+    command.add_argument("question", metavar="QUESTION")
+    command.add_argument("--policy", choices=["max"], help="the rule from relevances to an action")
+    command.add_argument("--web", choices=["never", "always"], help="whether your SearXNG may be asked")
+    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
+    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    for name in ("upper", "lower", "strip"):
+        command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
+    command.set_defaults(run=_ask)
+
+    command = commands.add_parser("ui", parents=[common, within], help="open the page in the browser")
+    add_ui_options(command)
+    command.set_defaults(run=_ui)
+
+    command = commands.add_parser("documents", parents=[common, within], help="list or delete documents")
+    command.add_argument("what", choices=["list", "delete"], nargs="?", default="list")
+    command.add_argument("name", nargs="?", metavar="NAME", help="the document to delete")
+    command.set_defaults(run=_documents)
+
+    from localcrag import models_command  # noqa: PLC0415
+
+    models_command.add_parser(commands, common)
+
+    command = commands.add_parser("runs", parents=[common], help="look at questions asked before")
+    command.add_argument("what", choices=["list", "show"], nargs="?", default="list")
+    command.add_argument("run_id", nargs="?", metavar="RUN", help="the run to show")
+    command.add_argument("--number", type=int, default=20, metavar="N", help="how many to list (default 20)")
+    command.set_defaults(run=_runs)
+
+    command = commands.add_parser("doctor", parents=[common], help="check the installation")
+    command.set_defaults(run=_doctor)
+    return parser
+
+
+def add_ui_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `localcrag ui` and `app.py` take."""
+    parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1 (default: 7860, or the next free one)")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+
+
+def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag import terminal  # noqa: PLC0415
+    from localcrag.assemble import Assembly, uploads_from  # noqa: PLC0415
+    from localcrag.datatypes import IngestStatus  # noqa: PLC0415
+
+    if bool(parsed.paths) == parsed.re_embed:
+        raise SettingsError("Name files or folders to take in, or --re-embed without any.")
+    assembly = Assembly(settings)
+    if parsed.re_embed:
+        done = terminal.show_re_embedding(assembly.re_embed())
+        _print({"collection": settings.collection, "chunks": done}, parsed, f"{done} chunks embedded anew.")
+        return DONE
+    results = terminal.show_ingest(assembly.ingest(uploads_from(parsed.paths)), quiet=parsed.json)
+    _print([dataclasses.asdict(result) for result in results], parsed, None)
+    return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
+
+
+def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag import record, terminal  # noqa: PLC0415
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+
+    run = terminal.show_run(Assembly(settings).ask(parsed.question))
+    _print(record.to_json(run), parsed, terminal.answer_text(run))
+    return DONE
+
+
+def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.ui.launch import launch  # noqa: PLC0415
+
+    launch(settings, port=parsed.port, browser=not parsed.no_browser)
+    return DONE
+
+
+def _documents(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+
+    assembly = Assembly(settings)
+    if parsed.what == "delete":
+        if not parsed.name:
+            raise SettingsError("Name the document to delete; `localcrag documents list` shows them.")
+        assembly.delete(parsed.name)
+        _print({"deleted": parsed.name}, parsed, f"{parsed.name}: deleted")
+        return DONE
+    documents = assembly.store().documents()
+    lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
+    _print([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
+    return DONE
+
+
+def _runs(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag import record, terminal  # noqa: PLC0415
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+
+    runs = Assembly(settings).runs
+    if parsed.what == "show":
+        if not parsed.run_id:
+            raise SettingsError("Name the run to show; `localcrag runs list` shows them.")
+        run = runs.get(parsed.run_id)
+        terminal.show_details(run)
+        _print(record.to_json(run), parsed, terminal.answer_text(run))
+        return DONE
+    newest = runs.newest(parsed.number)
+    lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
+    _print([dataclasses.asdict(run) for run in newest], parsed, "\n".join(lines) or "No questions asked yet.")
+    return DONE
+
+
+def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.health import State, examine  # noqa: PLC0415
+
+    findings = []
+    for finding in examine(Assembly(settings)):
+        findings.append(finding)
+        if not parsed.json:
+            print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
+    if parsed.json:
+        _print([dataclasses.asdict(finding) for finding in findings], parsed, None)
+    return FAILED if any(finding.state is State.FAILED for finding in findings) else DONE
+
+
+def _print(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
+    """Print a result: as JSON when asked, else as text, where there is any."""
+    if parsed.json:
+        print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
+    elif text is not None:
+        print(text)

@@ -1,0 +1,38 @@
+"""Question and passages -> relevance and grade of each: the cross-encoder in one batch, then its calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from localcrag.datatypes import Grade, GradedPassage, Passage, Thresholds
+from localcrag.protocols import Scorer
+
+
+def evaluate(
+    question: str, passages: Sequence[Passage], *, scorer: Scorer, thresholds: Thresholds
+) -> tuple[GradedPassage, ...]:
+    """Return the passages graded, in the order given. Web results are scored like any other passage."""
+    if not passages:
+        return ()
+    logits = scorer.logits(question, [passage.text for passage in passages])
+    cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
+    relevances = scorer.calibration.passages(logits, cosines)
+    return tuple(
+        GradedPassage(
+            **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
+            logit=float(logit),
+            relevance=float(relevance),
+            grade=grade(float(relevance), thresholds),
+        )
+        for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
+    )
+
+
+def grade(relevance: float, thresholds: Thresholds) -> Grade:
+    """Return the grade that a relevance earns."""
+    if relevance >= thresholds.upper:
+        return Grade.CORRECT
+    return Grade.INCORRECT if relevance < thresholds.lower else Grade.AMBIGUOUS

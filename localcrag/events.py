@@ -1,0 +1,135 @@
+"""What the pipeline yields, one typed, frozen event per step; `Event` is their union.
+
+The page, the command line, the stored run: all are consumers of these, and none has a second copy of the flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcrag.datatypes import (
+    Action,
+    Evidence,
+    GradedPassage,
+    Passage,
+    Policy,
+    Run,
+    Source,
+    StepCost,
+    Strip,
+    WebUse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A question was taken up; `run` holds what is known before the first step."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step begins; `detail` says in words what it is busy with."""
+
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """The follow-up as a question that stands alone."""
+
+    standalone_question: str
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """Passages of the documents, best fused rank first."""
+
+    passages: tuple[Passage, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Each passage's relevance and grade, in the order in which they were retrieved."""
+
+    passages: tuple[GradedPassage, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The action, and in words the rule that produced it."""
+
+    action: Action
+    policy: Policy
+    rule: str
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What was asked of the web and what came back; `passages` are the results, evaluated like local ones."""
+
+    web: WebUse
+    passages: tuple[GradedPassage, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """Every strip with its relevance, and the evidence that the kept ones make."""
+
+    strips: tuple[Strip, ...]
+    evidence: tuple[Evidence, ...]
+    sources: tuple[Source, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """The next piece of the answer as the model writes it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The whole answer, with citations that exist; it replaces the pieces."""
+
+    answer: str
+    abstained: bool
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something went worse than it should, and the run went on; `message` says what and what to do."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The whole run, as it was stored."""
+
+    run: Run
+
+
+Event = (
+    RunStarted
+    | StepStarted
+    | Condensed
+    | Retrieved
+    | Evaluated
+    | Decided
+    | Searched
+    | Refined
+    | AnswerPiece
+    | Answered
+    | Warned
+    | RunFinished
+)

@@ -1,0 +1,265 @@
+"""The flow: one generator, readable top to bottom, that yields one event per step.
+
+It knows the steps and their order, and what each outside part is called; no file, server or model library. Every step
+says what it cost. A step that fails degrades the run, which says so (`Warned`), and never ends it in a stack trace.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from localcrag import abstain, condense, generate, record, search
+from localcrag.datatypes import Action, GradedPassage, Message, Run, StepCost, Thresholds, Turn, WebUse
+from localcrag.decide import decide
+from localcrag.errors import GenerationError, QuestionError, SearchError
+from localcrag.evaluate import evaluate
+from localcrag.events import (
+    Answered,
+    AnswerPiece,
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    Refined,
+    Retrieved,
+    RunFinished,
+    RunStarted,
+    Searched,
+    StepStarted,
+    Warned,
+)
+from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Scorer, VectorIndex, WebSearch
+from localcrag.refine import Refinement, refine
+from localcrag.retrieve import retrieve
+from localcrag.settings import Settings
+
+LONGEST_QUESTION = 4000
+"""Characters; beyond it a text is not a question, and the scorer would not see its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the flow works with; localcrag/assemble.py makes it."""
+
+    embedder: Embedder
+    scorer: Scorer
+    llm: LanguageModel
+    index: VectorIndex
+    store: ChunkStore
+    web: WebSearch | None
+    runs: RunLog
+
+
+def answer(question: str, *, parts: Parts, settings: Settings, history: Sequence[Turn] = ()) -> Iterator[Event]:
+    """Answer `question` and yield what happens; the last event is RunFinished, with the run as it was stored.
+
+    Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
+    Raises QuestionError before the first event, StoreError when the database fails.
+    """
+    question = question.strip()
+    if not question:
+        raise QuestionError("The question is empty. Write one.")
+    if len(question) > LONGEST_QUESTION:
+        raise QuestionError(
+            f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
+            "the collection as a document, and ask about them."
+        )
+    thresholds = settings.thresholds(parts.scorer.calibration.thresholds)
+    run = _new_run(question, parts, settings, thresholds)
+    try:
+        for event in _flow(run, history, parts=parts, settings=settings, thresholds=thresholds):
+            run = record.apply(run, event)
+            yield event
+    except GeneratorExit:
+        parts.runs.save(dataclasses.replace(run, stopped=True))
+        raise
+    parts.runs.save(run)
+    yield RunFinished(run)
+
+
+def _flow(
+    run: Run, history: Sequence[Turn], *, parts: Parts, settings: Settings, thresholds: Thresholds
+) -> Iterator[Event]:
+    question = run.question
+    yield RunStarted(run)
+    if not parts.scorer.calibration.fitted:
+        yield Warned(
+            f"The relevance model {parts.scorer.name} has no calibration: its scores are a plain sigmoid, and the "
+            "thresholds were not made for them."
+        )
+
+    standalone = question
+    if history and settings.history_turns:
+        yield StepStarted("condense", "reading the question with the conversation before it")
+        standalone = yield from _condense(question, history[-settings.history_turns :], parts.llm)
+
+    yield StepStarted("retrieve", "looking through the documents")
+    clock = _Clock("retrieve")
+    found = retrieve(
+        standalone,
+        k=settings.k,
+        candidates=settings.candidates,
+        embedder=parts.embedder,
+        index=parts.index,
+        store=parts.store,
+    )
+    yield Retrieved(found, clock.cost())
+
+    yield StepStarted("evaluate", f"scoring {len(found)} passages")
+    clock = _Clock("evaluate")
+    local = evaluate(standalone, found, scorer=parts.scorer, thresholds=thresholds)
+    yield Evaluated(local, clock.cost())
+
+    clock = _Clock("decide")
+    action, rule = decide(local, policy=settings.policy, thresholds=thresholds)
+    yield Decided(action, settings.policy, rule, clock.cost())
+
+    used: tuple[GradedPassage, ...] = () if action is Action.INCORRECT else local
+    web = WebUse()
+    if action is not Action.CORRECT and parts.web is not None and settings.web_allowed:
+        yield StepStarted("search", "asking your SearXNG")
+        searched = yield from _search(standalone, parts, parts.web, thresholds)
+        used, web = used + searched.passages, searched.web
+
+    refinement = Refinement((), (), ())
+    if used:
+        yield StepStarted("refine", "keeping the sentences that matter")
+        clock = _Clock("refine")
+        refinement = refine(standalone, used, scorer=parts.scorer, threshold=thresholds.strip)
+        yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
+
+    clock = _Clock("generate")
+    if not refinement.evidence:
+        yield Answered(abstain.nothing_found(local, web, settings), abstained=True, cost=clock.cost())
+        return
+    yield StepStarted("generate", "writing the answer")
+    yield from _generate(question, standalone, refinement, history=history, web=web, llm=parts.llm, settings=settings)
+
+
+def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
+    """Yield Condensed, and return the question that stands alone."""
+    clock = _Clock("condense")
+    written = ""
+    try:
+        written = clock.complete(llm, condense.prompt(question, history), condense.MAX_TOKENS)
+    except GenerationError as error:
+        yield Warned(f"The follow-up was not rewritten: {error}")
+    standalone = condense.accept(written, question, history)
+    yield Condensed(standalone, clock.cost())
+    return standalone
+
+
+def _search(standalone: str, parts: Parts, web: WebSearch, thresholds: Thresholds) -> Generator[Event, None, Searched]:
+    """Yield Searched, and return it."""
+    clock = _Clock("search")
+    written = ""
+    try:
+        written = clock.complete(parts.llm, search.prompt(standalone), search.MAX_TOKENS, stop=("\n",))
+    except GenerationError as error:
+        yield Warned(f"The question was not rewritten for the web search: {error}")
+    query = web.wording(search.accept(written, standalone))
+    try:
+        found = web.search(query)
+    except SearchError as error:
+        searched = Searched(WebUse(used=True, query=query, error=str(error)), (), clock.cost())
+        yield Warned(f"The web search failed. {error}")
+        yield searched
+        return searched
+    for engine, reason in found.failed_engines:
+        yield Warned(f"The search engine {engine} behind SearXNG did not answer ({reason}); the others did.")
+    passages = search.to_passages(standalone, found.results, embedder=parts.embedder)
+    graded = evaluate(standalone, passages, scorer=parts.scorer, thresholds=thresholds)
+    searched = Searched(WebUse(used=True, query=query, results=found.results), graded, clock.cost())
+    yield searched
+    return searched
+
+
+def _generate(
+    question: str,
+    standalone: str,
+    refinement: Refinement,
+    *,
+    history: Sequence[Turn],
+    web: WebUse,
+    llm: LanguageModel,
+    settings: Settings,
+) -> Iterator[Event]:
+    """Yield the answer's pieces, then Answered."""
+    clock = _Clock("generate")
+    turns = history[-settings.history_turns :] if settings.history_turns else ()
+    written = ""
+    try:
+        messages, left_out = generate.fitting_prompt(
+            question,
+            standalone,
+            refinement.evidence,
+            turns,
+            room=llm.context_tokens - settings.answer_tokens,
+            count_tokens=llm.count_tokens,
+        )
+        if left_out:
+            yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
+        for piece in clock.stream(llm, messages, settings.answer_tokens):
+            written += piece
+            yield AnswerPiece(piece)
+    except GenerationError as error:
+        yield Warned(f"The answer could not be written: {error}")
+        yield Answered(abstain.quoted(refinement.evidence), abstained=True, cost=clock.cost())
+        return
+    if generate.says_nothing(written):
+        text = abstain.evidence_silent(refinement.evidence, web)
+        yield Answered(text, abstained=True, cost=clock.cost())
+        return
+    text = generate.cite(written, refinement.evidence) + abstain.web_note(web)
+    yield Answered(text, abstained=False, cost=clock.cost())
+
+
+class _Clock:
+    """Measures one step: its seconds, and the model calls and tokens made through it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._start = time.perf_counter()
+        self._calls = self._prompt_tokens = self._completion_tokens = 0
+
+    def stream(
+        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, stop: Sequence[str] = ()
+    ) -> Iterator[str]:
+        """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
+        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop)
+        self._calls += 1
+        try:
+            yield from stream
+        finally:
+            stream.close()
+            self._prompt_tokens += stream.prompt_tokens
+            self._completion_tokens += stream.completion_tokens
+
+    def complete(
+        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, stop: Sequence[str] = ()
+    ) -> str:
+        return "".join(self.stream(llm, messages, max_tokens, stop))
+
+    def cost(self) -> StepCost:
+        seconds = time.perf_counter() - self._start
+        return StepCost(self._name, round(seconds, 4), self._calls, self._prompt_tokens, self._completion_tokens)
+
+
+def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresholds) -> Run:
+    now = datetime.now(UTC)
+    return Run(
+        # Sorts by time; the random part keeps two questions of one second apart.
+        run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+        created_at=now.isoformat(timespec="seconds"),
+        collection=settings.collection,
+        question=question,
+        standalone_question=question,
+        policy=settings.policy,
+        thresholds=thresholds,
+        models={"embedder": parts.embedder.name, "relevance": parts.scorer.name, "llm": parts.llm.name},
+    )

@@ -1,0 +1,28 @@
+"""Switches off what dependencies would send or print, before they are imported.
+
+Not an effect at import: entry points (cli.py, app.py, tests) call `silence` first.
+"""
+
+from __future__ import annotations
+
+import os
+
+SWITCHES = {
+    # Usage statistics and version checks.
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    # Models load from local paths only; `localcrag models get` lifts these for its own process.
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    # Progress bars of libraries would land in the middle of ours.
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    # Each worker thread of the tokenizer would otherwise warn after a fork.
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+def silence() -> None:
+    """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
+    os.environ.update(SWITCHES)

@@ -1,0 +1,84 @@
+"""Folds the pipeline's events into the Run that is shown, printed and stored. The only place that does."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, assert_never
+
+from pydantic import TypeAdapter
+
+from localcrag.datatypes import GradedPassage, Run
+from localcrag.events import (
+    Answered,
+    AnswerPiece,
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    Refined,
+    Retrieved,
+    RunFinished,
+    RunStarted,
+    Searched,
+    StepStarted,
+    Warned,
+)
+
+_ADAPTER = TypeAdapter(Run)
+
+
+def apply(run: Run, event: Event) -> Run:
+    """Return the run with what `event` says."""
+    match event:
+        case RunStarted(started) | RunFinished(started):
+            return started
+        case StepStarted():
+            return run
+        case Retrieved(cost=cost):
+            changed = run
+        case Condensed(standalone_question, cost):
+            changed = dataclasses.replace(run, standalone_question=standalone_question)
+        case Evaluated(passages, cost):
+            changed = _with_passages(run, passages)
+        case Decided(action, policy, rule, cost):
+            changed = dataclasses.replace(run, action=action, policy=policy, rule=rule)
+        case Searched(web, passages, cost):
+            changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
+        case Refined(strips, evidence, sources, cost):
+            changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
+        case AnswerPiece(text):
+            return dataclasses.replace(run, answer=run.answer + text)
+        case Answered(answer, abstained, cost):
+            changed = dataclasses.replace(run, answer=answer, abstained=abstained)
+        case Warned(message):
+            return dataclasses.replace(run, warnings=(*run.warnings, message))
+        case _:
+            assert_never(event)
+    return dataclasses.replace(changed, steps=(*changed.steps, cost))
+
+
+def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
+    relevances = [passage.relevance for passage in passages]
+    relevant = sum(relevance >= run.thresholds.lower for relevance in relevances)
+    return dataclasses.replace(
+        run,
+        passages=passages,
+        max_relevance=max(relevances, default=None),
+        relevance_ratio=relevant / len(relevances) if relevances else None,
+    )
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """Return the run as `ask --json` prints it."""
+    document: dict[str, Any] = _ADAPTER.dump_python(run, mode="json")
+    return document
+
+
+def dump(run: Run) -> bytes:
+    """Return the run as the store keeps it; `read` is its inverse."""
+    return _ADAPTER.dump_json(run)
+
+
+def read(data: str | bytes) -> Run:
+    """Return a stored run. Raises pydantic.ValidationError when it is not one."""
+    return _ADAPTER.validate_json(data)

@@ -1,0 +1,112 @@
+"""Passages -> strips -> evidence: decompose into sentences, score, filter, put together again (CRAG, section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localcrag.datatypes import Evidence, Grade, GradedPassage, Source, Strip
+from localcrag.protocols import Scorer
+from localcrag.sentences import split_sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """Every strip that was looked at, and the evidence that the kept ones make, with where it comes from."""
+
+    strips: tuple[Strip, ...]
+    evidence: tuple[Evidence, ...]
+    sources: tuple[Source, ...]
+
+
+def kept_passages(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
+    """Return the passages whose strips are looked at: all that are not graded incorrect."""
+    return [passage for passage in passages if passage.grade is not Grade.INCORRECT]
+
+
+def refine(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, threshold: float) -> Refinement:
+    """Return strips and evidence of the passages that are worth it.
+
+    A strip is kept when its relevance reaches `threshold`; of a passage in which none does, the best one is. All strips
+    are scored in one batch.
+    """
+    kept = kept_passages(passages)
+    spans = [(passage, span) for passage in kept for span in split_sentences(passage.text)]
+    logits = scorer.logits(question, [span.text for _, span in spans])
+    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits)]
+    best: dict[str, float] = {}
+    for (passage, _), relevance in zip(spans, relevances, strict=True):
+        best[passage.id] = max(relevance, best.get(passage.id, 0.0))
+    strips = tuple(
+        Strip(
+            passage=passage.id,
+            start=span.start,
+            end=span.end,
+            text=span.text,
+            logit=float(logit),
+            relevance=relevance,
+            kept=relevance >= min(threshold, best[passage.id]),
+        )
+        for (passage, span), logit, relevance in zip(spans, logits, relevances, strict=True)
+    )
+    evidence, sources = recompose(kept, strips)
+    return Refinement(strips, evidence, sources)
+
+
+def recompose(
+    passages: Sequence[GradedPassage], strips: Sequence[Strip]
+) -> tuple[tuple[Evidence, ...], tuple[Source, ...]]:
+    """Return the kept strips as numbered evidence, neighbours joined, and the sources they come from.
+
+    In reading order: documents by their best passage, and within a document from front to back.
+    """
+    evidence: list[Evidence] = []
+    sources: dict[tuple[str | None, ...], Source] = {}
+    for passage in reading_order(passages):
+        for run in _neighbours([strip for strip in strips if strip.passage == passage.id]):
+            key = (passage.document, str(passage.page), passage.url)
+            source = sources.setdefault(
+                key,
+                Source(
+                    id=f"source-{len(sources) + 1}",
+                    origin=passage.origin,
+                    document=passage.document,
+                    page=passage.page,
+                    url=passage.url,
+                    title=passage.title,
+                ),
+            )
+            evidence.append(
+                Evidence(
+                    n=len(evidence) + 1,
+                    text=passage.text[run[0].start : run[-1].end],
+                    passage=passage.id,
+                    source=source.id,
+                    relevance=max(strip.relevance for strip in run),
+                )
+            )
+    return tuple(evidence), tuple(sources.values())
+
+
+def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
+    """Return the passages by their document's best relevance, and within a document by place."""
+    best: dict[str, float] = {}
+    for passage in passages:
+        where = _where(passage)
+        best[where] = max(passage.relevance, best.get(where, 0.0))
+    return sorted(passages, key=lambda passage: (-best[_where(passage)], _where(passage), passage.start or 0))
+
+
+def _where(passage: GradedPassage) -> str:
+    return passage.document or passage.url or passage.id
+
+
+def _neighbours(strips: Sequence[Strip]) -> list[list[Strip]]:
+    """Return runs of kept strips with no dropped one between them."""
+    runs: list[list[Strip]] = [[]]
+    for strip in strips:
+        if strip.kept:
+            runs[-1].append(strip)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]

@@ -1,0 +1,52 @@
+"""A question -> passages of the documents: nearest vectors and BM25, fused by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from localcrag.datatypes import Origin, Passage
+from localcrag.protocols import ChunkStore, Embedder, VectorIndex
+
+RANK_CONSTANT = 60
+"""k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
+
+
+def retrieve(
+    question: str, *, k: int, candidates: int, embedder: Embedder, index: VectorIndex, store: ChunkStore
+) -> tuple[Passage, ...]:
+    """Return up to `k` passages, best first; `candidates` are taken from each of the two rankings."""
+    vector = embedder.embed([question])[0]
+    dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)]
+    sparse = store.full_text(question, candidates)
+    best = fuse([dense, sparse])[:k]
+    chunks = store.chunks(best)
+    vectors = store.vectors(best)
+    passages = []
+    for chunk_id in best:
+        # A document deleted meanwhile is no error: its chunks are simply gone.
+        if chunk_id in chunks and chunk_id in vectors:
+            document, chunk = chunks[chunk_id]
+            passages.append(
+                Passage(
+                    id=f"chunk-{chunk_id}",
+                    origin=Origin.LOCAL,
+                    text=chunk.text,
+                    document=document,
+                    page=chunk.page,
+                    start=chunk.start,
+                    end=chunk.end,
+                    cosine=float(np.dot(vector, vectors[chunk_id])),
+                )
+            )
+    return tuple(passages)
+
+
+def fuse(rankings: Sequence[Sequence[int]]) -> list[int]:
+    """Return the ids of all rankings by the sum of 1 / (RANK_CONSTANT + rank), best first; ties by first mention."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, identifier in enumerate(ranking, start=1):
+            scores[identifier] = scores.get(identifier, 0.0) + 1.0 / (RANK_CONSTANT + rank)
+    return sorted(scores, key=lambda identifier: -scores[identifier])

@@ -1,0 +1,125 @@
+"""Events -> a terminal: progress and details on stderr, by rich. No logic, and nothing on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from localcrag import record
+from localcrag.datatypes import Action, Grade, IngestStatus, Run
+from localcrag.events import AnswerPiece, Event, RunStarted, StepStarted, Warned
+from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
+
+COLOURS = {
+    Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
+    Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
+    IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
+    IngestStatus.FAILED: "red",
+}  # fmt: skip
+
+
+def console() -> Console:
+    """Return a console on stderr; made when needed, since tests and pipes replace the stream."""
+    return Console(stderr=True, highlight=False)
+
+
+def show_run(events: Iterator[Event]) -> Run:
+    """Show the steps while they happen, then what was found, and return the run."""
+    run: Run | None = None
+    screen = console()
+    with screen.status("starting") as status:
+        for event in events:
+            run = event.run if isinstance(event, RunStarted) else run
+            assert run is not None, "the first event is RunStarted"  # noqa: S101
+            run = record.apply(run, event)
+            match event:
+                case StepStarted(detail=detail):
+                    status.update(f"{detail} …")
+                case AnswerPiece():
+                    status.update(escape(run.answer[-300:]))
+                case Warned(message):
+                    screen.print(f"[yellow]warning:[/] {escape(message)}")
+    assert run is not None, "a pipeline yields at least RunStarted"  # noqa: S101
+    show_details(run)
+    return run
+
+
+def show_details(run: Run) -> None:
+    """Print action, passages, web and time per step."""
+    screen = console()
+    if run.action:
+        screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(run.rule)}; policy {run.policy})")
+    if run.passages:
+        table = Table(box=None, pad_edge=False)
+        for heading in ("relevance", "grade", "from", "text"):
+            table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
+        for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
+            where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
+            text = " ".join(passage.text.split())[:120]
+            grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
+            table.add_row(f"{passage.relevance:.2f}", grade, escape(where), escape(text))
+        screen.print(table)
+    if run.web.query:
+        screen.print(f"web query: {escape(run.web.query)} ({len(run.web.results)} results)")
+    screen.print("[dim]" + ", ".join(f"{step.name} {step.seconds:.2f} s" for step in run.steps) + "[/]")
+
+
+def answer_text(run: Run) -> str:
+    """Return the answer with its sources, as it is printed."""
+    lines = [run.answer]
+    named = {source.id: source for source in run.sources}
+    for piece in run.evidence:
+        source = named[piece.source]
+        place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
+        if f"[{piece.n}]" in run.answer:
+            lines.append(f"[{piece.n}] {place}: “{' '.join(piece.text.split())}”")
+    return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
+
+
+def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
+    """Show progress per file and page, a line per finished file, and return the results."""
+    results: list[IngestResult] = []
+    screen = console()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("starting", total=None, note="")
+        for event in events:
+            if isinstance(event, IngestProgress):
+                bar.update(task, description=_what(event), completed=event.done, total=event.total, note=_left(event))
+                continue
+            results.append(event)
+            if not quiet:
+                screen.print(_line(event))
+    return results
+
+
+def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
+    """Show progress and return the number of chunks."""
+    done = 0
+    with Progress(console=console(), transient=True) as bar:
+        task = bar.add_task("embedding", total=None)
+        for done, total in steps:
+            bar.update(task, completed=done, total=total)
+    return done
+
+
+def _what(event: IngestProgress) -> str:
+    unit = "pages read" if event.phase == "reading" else "chunks embedded"
+    of = f" of {event.total}" if event.total else ""
+    return f"{event.number}/{event.files} {escape(event.document)}: {event.done}{of} {unit}"
+
+
+def _left(event: IngestProgress) -> str:
+    return "" if event.seconds_left is None else f"about {max(1, round(event.seconds_left))} s left"
+
+
+def _line(result: IngestResult) -> str:
+    colour = COLOURS[result.status]
+    what = f"{result.chunks} chunks, {result.seconds:.1f} s" if result.error is None else escape(result.error)
+    pages = f"{result.pages} pages, " if result.pages and result.error is None else ""
+    note = f" {escape(result.note)}" if result.note else ""
+    return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

@@ -1,0 +1,91 @@
+"""Runs, documents and uploads -> HTML, by Jinja2 templates with autoescape; chat texts -> harmless Markdown.
+
+Everything that came from a document, the web or a model passes through here, and leaves as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from localcrag.datatypes import Document, Evidence, GradedPassage, Origin, Run, Strip
+from localcrag.ingest import IngestProgress, IngestResult
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("localcrag.ui"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_CITATION = re.compile(r"\[(\d{1,3})\]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$])")
+_LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedStrip:
+    """A strip as the panel shows it; `evidence` is the number it is cited by, at its first strip only."""
+
+    strip: Strip
+    evidence: Evidence | None
+
+
+def panel(run: Run | None, busy: str | None = None) -> str:
+    """Return the side panel for a run; `busy` says what is being done right now."""
+    if run is None:
+        return _TEMPLATES.get_template("panel_empty.html").render(busy=busy)
+    passages = sorted(run.passages, key=lambda passage: -passage.relevance)
+    return _TEMPLATES.get_template("panel.html").render(
+        run=run,
+        busy=busy,
+        local=[passage for passage in passages if passage.origin is Origin.LOCAL],
+        web=[passage for passage in passages if passage.origin is Origin.WEB],
+        strips={passage.id: _marked(passage, run) for passage in passages},
+        sources={source.id: source for source in run.sources},
+        seconds=sum(step.seconds for step in run.steps),
+        longest=max((step.seconds for step in run.steps), default=0.0),
+    )
+
+
+def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
+    """Return a passage's strips, each piece of evidence marked where it begins."""
+    waiting = [piece for piece in run.evidence if piece.passage == passage.id]
+    marked = []
+    for strip in run.strips:
+        if strip.passage == passage.id:
+            first = waiting[0] if strip.kept and waiting and waiting[0].text.startswith(strip.text) else None
+            if first:
+                waiting.pop(0)
+            marked.append(MarkedStrip(strip, first))
+    return marked
+
+
+def documents(items: Sequence[Document]) -> str:
+    """Return the list of documents."""
+    return _TEMPLATES.get_template("documents.html").render(documents=items)
+
+
+def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], message: str | None = None) -> str:
+    """Return what is being taken in and what became of the files before it."""
+    return _TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
+
+
+def chat_text(text: str) -> str:
+    """Return a text as Markdown that shows just that text: no HTML, no image, no link can come of it."""
+    lines = _MARKDOWN.sub(r"\\\1", text)
+    return _LIST_ITEM.sub(r"\1- ", lines)
+
+
+def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
+    """Return an answer for the chat, its citations as links to their evidence in the panel."""
+    pieces, end = [], 0
+    for found in _CITATION.finditer(answer):
+        if int(found.group(1)) in numbers:
+            pieces.append(chat_text(answer[end : found.start()]))
+            pieces.append(f"[{found.group(1)}](#evidence-{run_id}-{found.group(1)})")
+            end = found.end()
+    return "".join([*pieces, chat_text(answer[end:])])

@@ -1,0 +1,91 @@
+"""Set localcrag up in the folder `.venv`, step by step; what is done already is not done again.
+
+Needs Python and nothing else. Stopped half-way, it goes on with the step that was not finished. `run.py` and `test.py`
+call it; a person may, too: python3 scripts/bootstrap.py
+"""
+
+import argparse
+import sys
+import time
+
+# An older Python must come as far as this message: Python 3.6 can read this file, run.py and test.py.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(
+        f"localcrag needs Python 3.11 or newer; {sys.executable} is Python {sys.version.split()[0]}. Install one:\n"
+        "  Debian, Ubuntu   sudo apt install python3.12 python3.12-venv python3.12-dev (or a release that has it)\n"
+        "  Fedora           sudo dnf install python3.12-devel\n"
+        "  macOS            brew install python@3.12\n"
+        "  Windows          winget install Python.Python.3.12\n"
+        "Then run the same command with it, for instance: python3.12 scripts/run.py"
+    )
+
+from prerequisites import COMPILER_HELP, missing_for_build
+from setup_steps import (
+    PYTHON,
+    ROOT,
+    SetupFailed,
+    announce,
+    environment_version,
+    make_environment,
+    plan,
+    read_stamps,
+    write_stamps,
+)
+
+FAILED, INTERRUPTED = 1, 130  # 130 as shells count it: 128 and the number of the signal
+
+
+def set_up_or_exit(lock: str) -> None:
+    """Bring `.venv` and the embedded models to what `scripts/lock/<lock>` and the manifest say.
+
+    When that fails, ends the program with a message instead of a traceback.
+    """
+    try:
+        set_up(lock)
+    except (SetupFailed, OSError) as error:
+        print(f"\nSet-up stopped. {error}\nThen run the same command again: it goes on here.", file=sys.stderr)
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        print("\nSet-up was interrupted. The same command goes on with the unfinished step.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def set_up(lock: str) -> None:
+    """Do the steps that are not done. Raises SetupFailed."""
+    stamps = read_stamps()
+    version = environment_version(stamps)
+    if version is None or any(step.compiles and not step.done(stamps) for step in plan(lock, version)):
+        require_compiler()
+    if version is None:
+        announce("A virtual environment, .venv (seconds)")
+        stamps = make_environment()
+        version = environment_version(stamps) or ""
+    waiting = [step for step in plan(lock, version) if not step.done(stamps)]
+    for number, step in enumerate(waiting, start=1):
+        announce(f"[{number}/{len(waiting)}] {step.does}")
+        started = time.monotonic()
+        try:
+            step.run()
+        except SetupFailed as error:
+            raise SetupFailed(f"{error}\n{step.advice}") from error
+        if step.key is not None:
+            stamps[step.name] = step.key
+            write_stamps(stamps)
+        minutes, seconds = divmod(round(time.monotonic() - started), 60)
+        announce(f"      done in {minutes} min {seconds} s" if minutes else f"      done in {seconds} s")
+
+
+def require_compiler() -> None:
+    """Raise SetupFailed when something is missing that pip cannot bring: better now than after minutes."""
+    missing = missing_for_build()
+    if missing:
+        raise SetupFailed(
+            f"It compiles llama.cpp and hnswlib, and this is missing: {', '.join(missing)}. Install:\n{COMPILER_HELP}"
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Set localcrag up in .venv.")
+    parser.add_argument("--test", action="store_true", help="with what the tests need")
+    set_up_or_exit("test.txt" if parser.parse_args().test else "run.txt")
+    print(f"localcrag is set up. Start it with: {PYTHON} {ROOT / 'app.py'}")

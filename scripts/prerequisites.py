@@ -1,0 +1,82 @@
+"""What set-up needs that pip cannot bring: a compiler, Python's headers, Debian packages for the tests.
+
+Only looks and says; installing Debian packages is the one thing it does, and only as root.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+COMPILER_HELP = """\
+  Debian, Ubuntu   sudo apt install build-essential python3-dev python3-venv
+  Fedora           sudo dnf install gcc gcc-c++ python3-devel
+  macOS            xcode-select --install
+  Windows          winget install Microsoft.VisualStudio.2022.BuildTools --override
+                   "--passive --wait --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended\""""
+
+# Debian package -> the program that shows that it is there.
+SYSTEM_PACKAGES = {"chromium": "chromium", "searx": "searx-run", "strace": "strace"}
+APT_MEGABYTES = 170  # chromium with its libraries, 2026
+
+
+def missing_for_build() -> list[str]:
+    """Return what is missing to make a virtual environment and to compile llama.cpp and hnswlib."""
+    missing = []
+    if importlib.util.find_spec("ensurepip") is None:
+        missing.append("Python's ensurepip (Debian: python3-venv)")
+    if os.name == "nt":
+        if not _visual_studio():
+            missing.append("a C++ compiler (the Visual Studio Build Tools)")
+        return missing
+    if not _found("CC", "cc", "gcc", "clang"):
+        missing.append("a C compiler (cc)")
+    if not _found("CXX", "c++", "g++", "clang++") or _only_apples_stub():
+        missing.append("a C++ compiler (c++)")
+    if not (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file():
+        missing.append("Python's headers (Python.h)")
+    return missing
+
+
+def missing_packages(packages: Mapping[str, str]) -> list[str]:
+    """Return the names of the Debian packages whose program is not there."""
+    return [package for package, program in packages.items() if shutil.which(program) is None]
+
+
+def can_install_packages() -> bool:
+    """Return whether this is root on a Debian."""
+    return shutil.which("apt-get") is not None and os.name != "nt" and os.geteuid() == 0
+
+
+def install_packages(packages: list[str]) -> bool:
+    """Install Debian packages and return whether it worked; apt-get's own words are shown."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
+        sys.stdout.flush()
+        if subprocess.run(["apt-get", "-q", *command], env=environment, check=False).returncode:
+            return False
+    return True
+
+
+def _found(variable: str, *programs: str) -> bool:
+    named = os.environ.get(variable, "").split()[:1]
+    return any(shutil.which(program) for program in [*named, *programs])
+
+
+def _only_apples_stub() -> bool:
+    # macOS has a /usr/bin/c++ that only offers to install the compiler.
+    if sys.platform != "darwin":
+        return False
+    return subprocess.run(["xcode-select", "-p"], capture_output=True, check=False).returncode != 0
+
+
+def _visual_studio() -> bool:
+    # The compiler is not on PATH on Windows; build tools find it with this program of its installer.
+    programs = os.environ.get("PROGRAMFILES(X86)", "")
+    return (Path(programs) / "Microsoft Visual Studio" / "Installer" / "vswhere.exe").is_file()

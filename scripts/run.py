@@ -1,0 +1,33 @@
+"""Set localcrag up, if need be, and open it: python3 scripts/run.py [--port N] [--no-browser] [--data-dir DIR]."""
+
+import argparse
+import os
+import subprocess
+import sys
+
+from bootstrap import set_up_or_exit
+from setup_steps import PYTHON, ROOT
+
+
+def main() -> int:
+    """Start app.py in the environment of set-up; its arguments are checked first, before minutes of set-up."""
+    parser = argparse.ArgumentParser(description="Set localcrag up, if need be, and open it in the browser.")
+    parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1")
+    parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    parser.add_argument("--data-dir", metavar="DIR", help="where documents, index and settings are kept")
+    parser.add_argument("more", nargs="*", metavar="-- MORE", help="further arguments of app.py")
+    given = parser.parse_args()
+    set_up_or_exit("run.txt")
+
+    command = [str(PYTHON), str(ROOT / "app.py"), *given.more]
+    command += ["--port", str(given.port)] if given.port is not None else []
+    command += ["--no-browser"] if given.no_browser else []
+    command += ["--data-dir", given.data_dir] if given.data_dir else []
+    sys.stdout.flush()
+    if os.name != "nt":  # on Windows, exec leaves the new program without the console's Ctrl-C
+        os.execv(command[0], command)  # noqa: S606 - our own program, no shell
+    return subprocess.call(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

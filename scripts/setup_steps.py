@@ -1,0 +1,233 @@
+"""The steps of set-up: what each does, what it depends on, and how its commands are run.
+
+Knows `.venv`, the lock files and the manifest. In which order things happen, and what is said at the end, is
+bootstrap.py's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from prerequisites import COMPILER_HELP
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMPS = VENV / ".localcrag-setup.json"
+MANIFEST = ROOT / "models" / "models.toml"
+TORCH = "torch==2.13.0"
+TORCH_INDEX = "LOCALCRAG_TORCH_INDEX"
+ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
+TAIL_LINES = 25
+
+# Of pip's many lines, those that show that it is getting on; the last of all are shown when it fails.
+PROGRESS = re.compile(r"^\s*(Downloading|Building|Installing|Successfully installed)\b|still running")
+NETWORK_ADVICE = "If the network or the disk was the reason, mend that."
+
+
+class SetupFailed(Exception):
+    """`str` says what happened and what to do."""
+
+
+class Step(NamedTuple):
+    """One step. It is done again when `key` changes (None: always); `advice` says what to do when it fails."""
+
+    name: str
+    does: str
+    key: str | None
+    run: Callable[[], None]
+    advice: str
+    compiles: bool = False
+
+    def done(self, stamps: dict[str, str]) -> bool:
+        return self.key is not None and stamps.get(self.name) == self.key
+
+
+def plan(lock: str, version: str) -> list[Step]:
+    """Return the steps in their order, for the Python `version` of `.venv`."""
+    requirements = ROOT / "scripts" / "lock" / lock
+    pip = pinned("pip", requirements)
+    index = os.environ.get(TORCH_INDEX)
+    size = 400 if lock == "test.txt" else 300
+    base = digest(version, pip)
+    torch = digest(base, TORCH)
+    dependencies = digest(torch, requirements.read_text("utf-8"))
+    project = digest(base, str(ROOT), (ROOT / "pyproject.toml").read_text("utf-8"))
+    steps = [
+        Step("pip", "pip, as locked (2 MB, seconds)", base, lambda: install_pinned(pip), NETWORK_ADVICE),
+        Step(
+            "torch",
+            f"{TORCH} ({torch_size(index)})",
+            torch,
+            lambda: pip_install(TORCH, *(["--index-url", index] if index else [])),
+            f"{NETWORK_ADVICE} If there is no build of it for this Python ({version}), use another: python3.12, say.",
+        ),
+        Step(
+            f"dependencies {lock}",
+            f"the other dependencies (about {size} MB; llama.cpp is compiled, once: 5 to 6 minutes on two cores)",
+            dependencies,
+            lambda: pip_install("--no-deps", "--require-hashes", "-r", str(requirements)),
+            f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",
+            compiles=True,
+        ),
+        Step(
+            "localcrag",
+            "localcrag itself, from this folder (seconds)",
+            project,
+            lambda: pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
+            "Check that the checkout is complete (git status).",
+        ),
+        Step(
+            f"check {lock}",
+            "a check that all packages fit together (seconds)",
+            digest(dependencies, project),
+            lambda: run(str(PYTHON), "-m", "pip", "check"),
+            f"Remove the folder {VENV}.",
+        ),
+    ]
+    return [*steps, *models_step()]
+
+
+def models_step() -> list[Step]:
+    """Return the step that gets the embedded models, or none when they are there: no stamp knows better."""
+    missing = missing_models()
+    if not missing:
+        return []
+    megabytes = sum(entry["source"]["size"] for entry in missing) / 1e6
+    return [
+        Step(
+            "models",
+            f"the models {' and '.join(entry['name'] for entry in missing)} (about {megabytes:,.0f} MB)",
+            None,
+            lambda: run(str(PYTHON), "-m", "localcrag", "models", "get", "embedded", show_all=True),
+            NETWORK_ADVICE,
+        )
+    ]
+
+
+def missing_models() -> list[dict[str, Any]]:
+    """Return the manifest's entries that come as wheels and are not there in full size."""
+    folder = Path(os.environ.get("LOCALCRAG_MODELS_DIR") or MANIFEST.parent)
+    entries = tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
+    return [
+        entry
+        for entry in entries
+        if entry["source"]["kind"] == "wheel"
+        and not all(has_size(folder / entry["folder"] / file["path"], file["size"]) for file in entry["files"])
+    ]
+
+
+def has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def torch_size(index: str | None) -> str:
+    if index:
+        return f"from {TORCH_INDEX}={index}"
+    if not sys.platform.startswith("linux"):
+        return "about 200 MB"
+    return (
+        "about 200 MB where pip's configuration finds the CPU build, else several GB: the CUDA build.\n"
+        f"      To get the CPU build, set {TORCH_INDEX} to the address of PyTorch's index for it"
+    )
+
+
+def environment_version(stamps: dict[str, str]) -> str | None:
+    """Return the version of the Python in `.venv` when that is whole and works, else None."""
+    if stamps.get(ENVIRONMENT) == BEING_MADE:
+        return None
+    command = [str(PYTHON), "-c", "import pip, sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return result.stdout.strip() if result.returncode == 0 else None
+
+
+def make_environment() -> dict[str, str]:
+    """Make `.venv`, in place of one that does not work, and return its stamps."""
+    ours = (VENV / "pyvenv.cfg").exists() or STAMPS.exists()
+    if VENV.exists() and not ours and any(VENV.iterdir()):
+        raise SetupFailed(f"{VENV} is there, but is no virtual environment. Move it away.")
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    VENV.mkdir()
+    write_stamps({ENVIRONMENT: BEING_MADE})  # whoever finds this knows that it was not finished
+    run(sys.executable, "-m", "venv", str(VENV))
+    stamps = {ENVIRONMENT: MADE}
+    write_stamps(stamps)
+    return stamps
+
+
+def read_stamps() -> dict[str, str]:
+    """Return the keys of the steps that are done; none when the file is missing or not ours."""
+    try:
+        stamps = json.loads(STAMPS.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stamps if isinstance(stamps, dict) else {}
+
+
+def write_stamps(stamps: dict[str, str]) -> None:
+    temporary = STAMPS.with_suffix(".part")
+    temporary.write_text(json.dumps(stamps, indent=1), "utf-8")
+    temporary.replace(STAMPS)
+
+
+def pinned(package: str, requirements: Path) -> str:
+    """Return the lines of a lock file that pin `package`: name, version and hashes. Raises SetupFailed."""
+    match = re.search(rf"^{package}==.*(?:\n[ \t].*)*", requirements.read_text("utf-8"), re.MULTILINE)
+    if match is None:
+        raise SetupFailed(f"{requirements} does not pin {package}. Restore it, with git checkout for one.")
+    return match[0] + "\n"
+
+
+def install_pinned(lines: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder) / "requirements.txt"
+        requirements.write_text(lines, "utf-8")
+        pip_install("--no-deps", "--require-hashes", "-r", str(requirements))
+
+
+def pip_install(*arguments: str) -> None:
+    run(str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *arguments)
+
+
+def run(*command: str, show_all: bool = False) -> None:
+    """Run a command, showing how it gets on (or all that it says). Raises SetupFailed with the end of what it said."""
+    stream = None if show_all else subprocess.PIPE
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    stderr = None if show_all else subprocess.STDOUT
+    with subprocess.Popen(command, stdout=stream, stderr=stderr, text=True, errors="replace") as process:
+        try:
+            for line in process.stdout or ():
+                tail.append(line.rstrip())
+                if PROGRESS.search(line):
+                    announce(f"      {line.strip()}")
+            process.wait()
+        except BaseException:
+            process.terminate()  # else it would work on after this program has said that it stopped
+            raise
+    if process.returncode:
+        said = "".join(f"\n    {line}" for line in tail)
+        raise SetupFailed(f"This ended with status {process.returncode}: {' '.join(command)}{said}")
+
+
+def announce(text: str) -> None:
+    print(text, flush=True)
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,40 @@
+"""What many tests share: quiet libraries, the real models loaded once, a collection with a real PDF."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcrag.quiet import silence
+
+silence()
+# A developer's own settings must not reach the tests.
+for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
+    del os.environ[name]
+
+from localcrag.assemble import Assembly, uploads_from  # noqa: E402
+from localcrag.settings import load  # noqa: E402
+from tests.documents import handbook_pdf  # noqa: E402
+
+pytest_plugins = ["tests.fixtures_search"]
+
+
+@pytest.fixture(scope="session")
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A PDF of twelve pages that the tests ask about."""
+    path = tmp_path_factory.mktemp("handbook") / "handbook.pdf"
+    handbook_pdf(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory, handbook: Path) -> Iterator[Assembly]:
+    """The app with its real models and the handbook in its collection; tests only ask."""
+    assembly = Assembly(load(data_dir=tmp_path_factory.mktemp("library")))
+    for _ in assembly.ingest(uploads_from([handbook])):
+        pass
+    yield assembly
+    assembly.close()

@@ -1,0 +1,226 @@
+"""The flow with fakes: which action asks whom, what each fault degrades to, what is stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcrag import record
+from localcrag.backends.database import Database
+from localcrag.backends.document_store import DocumentStore
+from localcrag.backends.hnsw import HnswIndex
+from localcrag.calibration import UNCALIBRATED
+from localcrag.datatypes import Action, Chunk, Origin, Run, Turn, WebAnswer, WebResult
+from localcrag.errors import JsonDisabled, QuestionError
+from localcrag.events import Answered, AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
+from localcrag.pipeline import Parts, answer
+from localcrag.settings import Settings, load
+from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
+
+DOCUMENT = (
+    "The hotel limit in London is 195 euros. Breakfast is included.",
+    "The hotel limit in Bergen is 165 euros.",
+    "Bicycles are lent out at the reception.",
+)
+WEB = WebAnswer((WebResult("Moon", "http://example.org/moon", "The moon orbits the earth in 27 days."),))
+ANSWERABLE, HALF, UNANSWERABLE = (
+    "What is the hotel limit in London?",
+    "Which hotel limit suits Paris?",
+    "Who orbits the moon?",
+)
+
+
+class Desk:
+    """The flow's parts, most of them fake, over a real store."""
+
+    def __init__(self, folder: Path, *texts: str, **settings: object) -> None:
+        embedder = FakeEmbedder()
+        self.store = DocumentStore(
+            Database(folder / "db.sqlite3"), "default", embedder=embedder.name, dimension=embedder.dimension
+        )
+        if texts:
+            self.store.put(
+                "rules.txt", sha256="x", media_type="text/plain", pages=None, text=" ".join(texts),
+                chunks=[Chunk(None, 0, len(text), text) for text in texts], vectors=embedder.embed(texts),
+            )  # fmt: skip
+        self.llm = FakeLanguageModel("The limit is 195 euros [1].")
+        self.scorer = FakeScorer()
+        self.web: FakeWeb | None = None
+        self.runs = FakeRunLog()
+        self.settings: Settings = load(data_dir=folder, **settings)
+
+    def ask(self, question: str, *history: Turn) -> tuple[list[Event], Run]:
+        events = list(answer(question, parts=self.parts(), settings=self.settings, history=history))
+        assert isinstance(events[-1], RunFinished)
+        return events, events[-1].run
+
+    def parts(self) -> Parts:
+        return Parts(
+            embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
+            index=HnswIndex(self.store, self.settings.data_dir),
+        )  # fmt: skip
+
+
+def with_web(desk: Desk, web: FakeWeb) -> Desk:
+    desk.web = web
+    desk.settings = load(data_dir=desk.settings.data_dir, searxng_url="http://127.0.0.1:1")
+    return desk
+
+
+def test_correct_answers_from_the_documents_alone(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(WEB))
+    events, run = desk.ask(ANSWERABLE)
+    assert run.action is Action.CORRECT
+    assert run.answer == "The limit is 195 euros [1]."
+    assert not run.web.used
+    assert desk.web is not None
+    assert desk.web.queries == []
+    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "refine", "generate"]
+    assert sum(step.llm_calls for step in run.steps) == 1
+    assert "".join(e.text for e in events if isinstance(e, AnswerPiece)).strip() == "The limit is 195 euros [1]."
+    assert desk.runs.runs == [run]
+
+
+def test_incorrect_without_a_web_abstains_without_asking_the_model(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    _, run = desk.ask(UNANSWERABLE)
+    assert run.action is Action.INCORRECT
+    assert run.abstained
+    assert desk.llm.prompts == []
+    assert run.answer.startswith("Your documents do not answer this question.")
+    assert "0.02 · rules.txt" in run.answer
+
+
+def test_incorrect_with_a_web_uses_the_web_alone(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(WEB))
+    desk.llm = FakeLanguageModel("orbits moon", "The moon orbits the earth [1].")
+    _, run = desk.ask(UNANSWERABLE)
+    assert run.web.query == "orbits moon"
+    assert {source.origin for source in run.sources} == {Origin.WEB}
+    assert run.answer == "The moon orbits the earth [1]."
+    assert [passage.relevance for passage in run.passages if passage.origin is Origin.WEB] != [1.0]
+
+
+def test_ambiguous_uses_both(tmp_path: Path) -> None:
+    web = WebAnswer((WebResult("Paris", "http://example.org/paris", "A hotel limit of 200 euros suits Paris."),))
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(web))
+    desk.llm = FakeLanguageModel("hotel limit Paris", "200 euros suits Paris [3].")
+    _, run = desk.ask(HALF)
+    assert run.action is Action.AMBIGUOUS
+    assert {source.origin for source in run.sources} == {Origin.LOCAL, Origin.WEB}
+
+
+def test_web_results_that_do_not_help_are_dropped(tmp_path: Path) -> None:
+    web = WebAnswer((WebResult("Cake", "http://example.org/cake", "Cakes need sugar."),))
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(web))
+    _, run = desk.ask(UNANSWERABLE)
+    assert run.abstained
+    assert "The web results do not answer it either." in run.answer
+
+
+def test_a_failing_web_search_is_said_and_the_documents_still_answer(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(JsonDisabled("Add json to search.formats.")))
+    desk.llm = FakeLanguageModel("hotel limit Paris", "The limit suits nobody [1].")
+    events, run = desk.ask(HALF)
+    assert run.web.error == "Add json to search.formats."
+    assert "rests on your documents alone. Add json to search.formats." in run.answer
+    assert any("The web search failed" in warning for warning in run.warnings)
+    assert any(isinstance(event, Searched) for event in events)
+
+
+def test_a_failing_web_search_without_a_local_answer_abstains_and_says_why(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(JsonDisabled("Add json to search.formats.")))
+    _, run = desk.ask(UNANSWERABLE)
+    assert run.abstained
+    assert "The web could not be asked either. Add json" in run.answer
+
+
+def test_the_web_is_never_asked_when_the_mode_is_never(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(WEB))
+    desk.settings = load(data_dir=tmp_path, searxng_url="http://127.0.0.1:1", web="never")
+    _, run = desk.ask(UNANSWERABLE)
+    assert not run.web.used
+    assert "switched off in the settings" in run.answer
+
+
+def test_engines_that_failed_while_others_answered_are_named(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path), FakeWeb(WebAnswer(WEB.results, (("bing", "CAPTCHA"),))))
+    _, run = desk.ask(UNANSWERABLE)
+    assert any("bing" in warning and "CAPTCHA" in warning for warning in run.warnings)
+
+
+def test_an_empty_collection_says_so(tmp_path: Path) -> None:
+    _, run = Desk(tmp_path).ask(ANSWERABLE)
+    assert run.abstained
+    assert run.rule == "no passage found"
+    assert "nothing in the collection “default”" in run.answer
+
+
+def test_a_language_model_that_breaks_off_leaves_the_evidence_quoted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("The limit", fails="out of memory")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.abstained
+    assert "“The hotel limit in London is 195 euros." in run.answer
+    assert any("out of memory" in warning for warning in run.warnings)
+
+
+def test_a_model_that_finds_no_answer_makes_the_run_abstain(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("The evidence does not say.")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.abstained
+    assert run.answer.startswith("Your documents do not say this outright.")
+
+
+def test_a_follow_up_is_condensed_and_the_users_words_are_answered(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("What is the hotel limit in Bergen?", "It is 165 euros [1].")
+    history = Turn("What is the hotel limit in London?", "195 euros. Bergen differs.")
+    events, run = desk.ask("And in Bergen?", history)
+    assert run.question == "And in Bergen?"
+    assert run.standalone_question == "What is the hotel limit in Bergen?"
+    assert any(isinstance(event, Condensed) for event in events)
+    assert "Question: And in Bergen? (meant is: What is the hotel limit in Bergen?)" in desk.llm.prompts[-1][-1].content
+
+
+def test_stopping_closes_the_model_and_keeps_the_run_as_far_as_it_came(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    events = answer(ANSWERABLE, parts=desk.parts(), settings=desk.settings)
+    for event in events:
+        if isinstance(event, AnswerPiece):
+            break
+    events.close()  # type: ignore[attr-defined]
+    assert desk.llm.streams[0].closed
+    stored = desk.runs.runs[0]
+    assert stored.stopped
+    assert stored.answer == "The "
+    assert stored.action is Action.CORRECT
+
+
+def test_an_uncalibrated_scorer_is_said(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.scorer = FakeScorer(UNCALIBRATED)
+    _, run = desk.ask(ANSWERABLE)
+    assert any("no calibration" in warning for warning in run.warnings)
+
+
+@pytest.mark.parametrize(("question", "reason"), [("  ", "empty"), ("x" * 5000, "5,000 characters")])
+def test_a_question_that_is_none_is_refused_before_anything_happens(tmp_path: Path, question: str, reason: str) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    with pytest.raises(QuestionError, match=reason):
+        desk.ask(question)
+    assert desk.runs.runs == []
+
+
+def test_folding_the_events_gives_the_stored_run_and_json_keeps_it_whole(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(WEB))
+    events, run = desk.ask(HALF)
+    assert isinstance(events[0], RunStarted)
+    folded = events[0].run
+    for event in events[:-1]:
+        folded = record.apply(folded, event)
+    assert folded == run
+    assert record.read(record.dump(run)) == run
+    assert isinstance(next(e for e in events if isinstance(e, Answered)).cost.seconds, float)

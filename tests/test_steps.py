@@ -1,0 +1,248 @@
+"""The pure steps, by table."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcrag import condense, generate, search
+from localcrag.chunk import join_pages, split_into_chunks
+from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
+from localcrag.decide import decide
+from localcrag.errors import GenerationError
+from localcrag.evaluate import grade
+from localcrag.refine import refine
+from localcrag.retrieve import fuse
+from localcrag.sentences import split_sentences
+from localcrag.words import content_words
+from tests.fakes import FakeEmbedder, FakeScorer
+
+THRESHOLDS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
+
+
+def graded(relevance: float, text: str = "text", **fields: object) -> GradedPassage:
+    values: dict[str, object] = {
+        "id": f"p{relevance}", "origin": Origin.LOCAL, "document": "a.txt", "text": text, "cosine": 0.5, "logit": 0.0,
+        "relevance": relevance, "grade": grade(relevance, THRESHOLDS),
+    }  # fmt: skip
+    return GradedPassage(**{**values, **fields})  # type: ignore[arg-type]
+
+
+def evidence(*texts: str) -> list[Evidence]:
+    return [Evidence(n, text, "p", "s", 1.0 - n / 100) for n, text in enumerate(texts, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("One here. Two there.", ["One here.", "Two there."], id="plain"),
+        pytest.param(
+            "Dr. Smith paid $3.5 million. Fine.", ["Dr. Smith paid $3.5 million.", "Fine."], id="abbreviation"
+        ),
+        pytest.param("It wraps\nhere. Next.", ["It wraps\nhere.", "Next."], id="hard-wrapped line"),
+        pytest.param("# Title\nText.", ["# Title", "Text."], id="heading"),
+        pytest.param("- one\n- two", ["- one", "- two"], id="bullets"),
+        pytest.param("1. First. More.\n2. Second", ["1. First.", "More.", "2. Second"], id="numbered list"),
+        pytest.param("| a | b |\n| 1 | 2 |\nAfter.", ["| a | b |", "| 1 | 2 |", "After."], id="table rows"),
+        pytest.param("Above.\n-----\nBelow.", ["Above.\n-----", "Below."], id="ruler joins the sentence before"),
+        pytest.param("这是第一句。这是第二句！", ["这是第一句。", "这是第二句！"], id="chinese"),
+        pytest.param("مرحبا. كيف حالك؟", ["مرحبا.", "كيف حالك؟"], id="arabic"),
+        pytest.param("no end", ["no end"], id="no full stop"),
+        pytest.param(" \n\t ", [], id="white space"),
+    ],
+)
+def test_text_is_split_into_sentences_with_their_places(text: str, expected: list[str]) -> None:
+    spans = split_sentences(text)
+    assert [span.text for span in spans] == expected
+    assert all(text[span.start : span.end] == span.text for span in spans)
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param([Page(1, "A sentence of six words here. " * 100), Page(2, "Short page.")], id="pages"),
+        pytest.param([Page(None, "x" * 5000)], id="one endless word"),
+        pytest.param([Page(None, "word " * 1000)], id="no sentence end"),
+        pytest.param([Page(1, ""), Page(2, "\n\n"), Page(3, "Only here.")], id="empty pages"),
+        pytest.param([Page(None, "第一句话在这里。" * 200)], id="no spaces between words"),
+    ],
+)
+def test_chunks_hold_every_character_once_and_know_their_place(pages: list[Page]) -> None:
+    def count(texts: object) -> list[int]:
+        return [len(text) // 5 + 1 for text in texts]  # type: ignore[attr-defined]
+
+    chunks = split_into_chunks(pages, count, target=40, limit=60)
+    text = join_pages(pages)
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+    assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(text.split())
+    assert max(count([chunk.text for chunk in chunks]), default=0) <= 60
+    numbers = {page.number: page.text for page in pages}
+    assert all(chunk.text in numbers[chunk.page] for chunk in chunks), "a chunk crosses a page"
+
+
+def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
+    pages = [Page(1, "One two three four five. " * 50)]
+    sizes = [
+        len(chunk.text.split())
+        for chunk in split_into_chunks(pages, FakeEmbedder().count_tokens, target=180, limit=254)
+    ]
+    assert sum(sizes) == 250
+    assert len(sizes) == 1 or min(sizes) > 0.8 * max(sizes)
+
+
+def test_rank_fusion_prefers_what_both_rankings_know() -> None:
+    assert fuse([[1, 2, 3], [3, 4]]) == [3, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("relevances", "action", "rule"),
+    [
+        pytest.param([0.1, 0.83], Action.CORRECT, "best passage 0.83 ≥ 0.70", id="above upper"),
+        pytest.param([0.7], Action.CORRECT, "best passage 0.70 ≥ 0.70", id="at upper"),
+        pytest.param([0.698], Action.AMBIGUOUS, "best passage 0.698, between 0.30 and 0.70", id="just below upper"),
+        pytest.param([0.3], Action.AMBIGUOUS, "best passage 0.30, between 0.30 and 0.70", id="at lower"),
+        pytest.param([0.29, 0.1], Action.INCORRECT, "best passage 0.29 < 0.30", id="below lower"),
+        pytest.param([], Action.INCORRECT, "no passage found", id="nothing found"),
+    ],
+)
+def test_the_best_passage_decides(relevances: list[float], action: Action, rule: str) -> None:
+    passages = [graded(relevance) for relevance in relevances]
+    assert decide(passages, policy=Policy.MAX, thresholds=THRESHOLDS) == (action, rule)
+
+
+def test_grades_follow_the_thresholds() -> None:
+    grades = [grade(relevance, THRESHOLDS) for relevance in (0.71, 0.5, 0.29)]
+    assert grades == [Grade.CORRECT, Grade.AMBIGUOUS, Grade.INCORRECT]
+
+
+def test_refinement_keeps_the_strips_that_matter_and_joins_neighbours() -> None:
+    text = "Cats purr loudly. Cats purr when happy. The sky is blue. Cats purr at night."
+    result = refine("Do cats purr?", [graded(0.9, text, id="p")], scorer=FakeScorer(), threshold=0.5)
+    assert [strip.kept for strip in result.strips] == [True, True, False, True]
+    assert [(piece.n, piece.text) for piece in result.evidence] == [
+        (1, "Cats purr loudly. Cats purr when happy."),
+        (2, "Cats purr at night."),
+    ]
+
+
+def test_refinement_keeps_the_best_strip_of_a_passage_in_which_none_is_good() -> None:
+    result = refine(
+        "Do cats purr?", [graded(0.4, "Cats sleep. Dogs bark.", id="p")], scorer=FakeScorer(), threshold=0.9
+    )
+    assert [piece.text for piece in result.evidence] == ["Cats sleep."]
+
+
+def test_refinement_leaves_out_passages_graded_incorrect_and_scores_in_one_batch() -> None:
+    scorer = FakeScorer()
+    passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.1, "Dogs.", id="b"), graded(0.5, "Cats eat.", id="c")]
+    result = refine("Do cats purr?", passages, scorer=scorer, threshold=0.5)
+    assert len(scorer.calls) == 1
+    assert {strip.passage for strip in result.strips} == {"a", "c"}
+
+
+def test_evidence_is_in_reading_order_and_sources_are_named_once() -> None:
+    passages = [
+        graded(0.8, "Cats purr late.", id="late", start=500, page=2),
+        graded(0.9, "Cats purr abroad.", id="other", document="b.txt", start=0),
+        graded(0.7, "Cats purr early.", id="early", start=10, page=2),
+    ]
+    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5)
+    assert [piece.passage for piece in result.evidence] == ["other", "early", "late"]
+    assert [(source.document, source.page) for source in result.sources] == [("b.txt", None), ("a.txt", 2)]
+
+
+HISTORY = [Turn("Who built the Eiffel Tower?", "It was built by Gustave Eiffel's company.")]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param("When was the Eiffel Tower built?", "When was the Eiffel Tower built?", id="a good rewriting"),
+        pytest.param(' "When was the Eiffel Tower built?" ', "When was the Eiffel Tower built?", id="quoted"),
+        pytest.param("It was built by Gustave Eiffel's company.", None, id="the last answer again"),
+        pytest.param("When was the Colosseum in Rome built?", None, id="an invented entity"),
+        pytest.param("Who is it?", None, id="lost the question's words"),
+        pytest.param("", None, id="nothing"),
+        pytest.param("When was it built? Who built it?", None, id="two questions"),
+    ],
+)
+def test_a_rewritten_follow_up_is_used_only_when_it_can_be_trusted(written: str, expected: str | None) -> None:
+    question = "When was it built?"
+    fallback = "When was it built? (Who built the Eiffel Tower?)"
+    assert condense.accept(written, question, HISTORY) == (expected or fallback)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param("eiffel tower height", "eiffel tower height", id="key words"),
+        pytest.param("Eiffel Tower height\nIt is 330 m", "Eiffel Tower height", id="only the first line"),
+        pytest.param("The Eiffel Tower height is 330 metres", None, id="answers instead"),
+        pytest.param("tower", None, id="lost most words"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected: str | None) -> None:
+    question = "What is the height of the Eiffel Tower?"
+    assert search.accept(written, question) == (expected or question)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param("The limit is 80 euros [1].", "The limit is 80 euros [1].", id="a citation that exists"),
+        pytest.param("The limit is 80 euros [7].", "The limit is 80 euros [1].", id="a citation of nothing is replaced"),
+        pytest.param("The limit is 80 euros.", "The limit is 80 euros [1].", id="a missing citation is found"),
+        pytest.param("Elephants are large animals.", "Elephants are large animals.", id="nothing backs it"),
+        pytest.param("Receipts are due in June [1, 2, 9].", "Receipts are due in June [1][2].", id="several"),
+        pytest.param("The limit is 80 euros. [1] It holds abroad.", "The limit is 80 euros. [1] It holds abroad.",
+                     id="behind the full stop"),
+    ],
+)  # fmt: skip
+def test_citations_point_at_evidence_that_exists(answer: str, expected: str) -> None:
+    pieces = evidence("The limit for a hotel night is 80 euros.", "Receipts are due in June.")
+    assert generate.cite(answer, pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("The evidence does not say.", True),
+        ("The documents do not mention this.", True),
+        ("  ", True),
+        ("The evidence says 80 euros [1].", False),
+        ("Paris does not say no to visitors.", False),
+    ],
+)
+def test_the_app_knows_when_the_model_found_no_answer(answer: str, expected: bool) -> None:
+    assert generate.says_nothing(answer) is expected
+
+
+def count_words(messages: list[Message]) -> int:
+    return sum(len(message.content.split()) for message in messages)
+
+
+def test_a_prompt_that_is_too_long_loses_history_first_then_the_least_relevant_evidence() -> None:
+    pieces = evidence("best " * 50, "middle " * 50, "worst " * 50)
+    history = [Turn("old " * 30, "answer " * 30)]
+    room = count_words(generate.prompt("q?", "q?", pieces[:2]))
+    messages, left_out = generate.fitting_prompt("q?", "q?", pieces, history, room=room, count_tokens=count_words)  # type: ignore[arg-type]
+    assert left_out == 1
+    text = messages[-1].content
+    assert "best" in text
+    assert "middle" in text
+    assert "worst" not in text
+    assert not any("old" in message.content for message in messages)
+
+
+def test_a_prompt_without_room_for_one_piece_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(GenerationError, match="context_tokens"):
+        generate.fitting_prompt("q?", "q?", evidence("x " * 500), [], room=100, count_tokens=count_words)  # type: ignore[arg-type]
+
+
+def test_the_question_that_is_answered_is_the_users_own() -> None:
+    messages = generate.prompt("When was it built?", "When was the tower built?", evidence("Built in 1889."))
+    assert "Question: When was it built? (meant is: When was the tower built?)" in messages[-1].content
+
+
+def test_content_words_leave_out_what_carries_no_meaning() -> None:
+    assert content_words("What is the height of Smith's towers in 3.5 km?") == {"height", "smith", "tower", "3.5", "km"}
