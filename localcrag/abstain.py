@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.datatypes import Evidence, GradedPassage, WebUse
+from localcrag.datatypes import Evidence, GradedPassage, Strip, WebUse
 from localcrag.settings import Settings
 from localcrag.words import one_line
 
 NEAREST = 3
+QUOTED = 2
 QUOTED_CHARACTERS = 160
 
 
@@ -41,6 +42,16 @@ def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
     """Return the answer when the language model found none in the evidence."""
     who = "Neither your documents nor the web results say" if web.results else "Your documents do not say"
     return f"{who} this outright. What comes nearest:\n\n{_quotes(evidence)}{web_note(web)}"
+
+
+def not_backed(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> str:
+    """Return the best kept sentences in place of an answer that the evidence does not back."""
+    quotes = []
+    for strip in sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:QUOTED]:
+        number = next((p.n for p in evidence if p.passage == strip.passage and strip.text in p.text), None)
+        if number is not None:
+            quotes.append(f"“{one_line(strip.text)}” [{number}]")
+    return "In the words of the sources:\n\n" + "\n\n".join(quotes)
 
 
 def quoted(evidence: Sequence[Evidence]) -> str:

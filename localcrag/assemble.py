@@ -22,7 +22,7 @@ from localcrag.events import Event
 from localcrag.ingest import IngestEvent, Upload, ingest
 from localcrag.pipeline import Parts, answer
 from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
-from localcrag.settings import Settings
+from localcrag.settings import DEFAULT_COLLECTION, Settings
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
@@ -95,7 +95,7 @@ class Assembly:
     def ask(self, question: str, *, history: Sequence[Turn] = (), settings: Settings | None = None) -> Iterator[Event]:
         """Answer a question; see localcrag.pipeline.answer. Raises UnknownCollection, ModelError and StoreError."""
         settings = settings or self.settings
-        if settings.collection != self.settings.collection:
+        if settings.collection != DEFAULT_COLLECTION:
             require_collection(self.database, settings.collection)
         return answer(question, parts=self.parts(settings), settings=settings, history=history)
 

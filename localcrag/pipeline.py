@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from localcrag import abstain, condense, generate, record, search
+from localcrag.cite import cite
 from localcrag.datatypes import Action, GradedPassage, Message, Run, StepCost, Thresholds, Turn, WebUse
 from localcrag.decide import decide
 from localcrag.errors import GenerationError, QuestionError, SearchError
@@ -130,7 +131,9 @@ def _flow(
     if used:
         yield StepStarted("refine", "keeping the sentences that matter")
         clock = _Clock("refine")
-        refinement = refine(standalone, used, scorer=parts.scorer, threshold=thresholds.strip)
+        refinement = refine(
+            standalone, used, scorer=parts.scorer, threshold=thresholds.strip, most=settings.most_strips
+        )
         yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
 
     clock = _Clock("generate")
@@ -215,8 +218,11 @@ def _generate(
         text = abstain.evidence_silent(refinement.evidence, web)
         yield Answered(text, abstained=True, cost=clock.cost())
         return
-    text = generate.cite(written, refinement.evidence) + abstain.web_note(web)
-    yield Answered(text, abstained=False, cost=clock.cost())
+    cited = cite(written, refinement.evidence, standalone)
+    if cited.refused:
+        yield Warned(f"Taken out, since the evidence does not back it: “{' '.join(cited.refused)}”")
+    text = cited.text or abstain.not_backed(refinement.strips, refinement.evidence)
+    yield Answered(text + abstain.web_note(web), abstained=False, cost=clock.cost())
 
 
 class _Clock:

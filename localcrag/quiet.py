@@ -12,7 +12,7 @@ SWITCHES = {
     "GRADIO_ANALYTICS_ENABLED": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
-    # Models load from local paths only; `localcrag models get` lifts these for its own process.
+    # Models load from local paths only; `localcrag models get` downloads by itself, over httpx.
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     # Progress bars of libraries would land in the middle of ours.

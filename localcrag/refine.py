@@ -24,11 +24,13 @@ def kept_passages(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
     return [passage for passage in passages if passage.grade is not Grade.INCORRECT]
 
 
-def refine(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, threshold: float) -> Refinement:
+def refine(
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, threshold: float, most: int
+) -> Refinement:
     """Return strips and evidence of the passages that are worth it.
 
-    A strip is kept when its relevance reaches `threshold`; of a passage in which none does, the best one is. All strips
-    are scored in one batch.
+    A strip is kept when its relevance reaches `threshold` and is among the `most` best ones of all passages; the best
+    strip of a passage is always kept. All strips are scored in one batch.
     """
     kept = kept_passages(passages)
     spans = [(passage, span) for passage in kept for span in split_sentences(passage.text)]
@@ -37,6 +39,7 @@ def refine(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, 
     best: dict[str, float] = {}
     for (passage, _), relevance in zip(spans, relevances, strict=True):
         best[passage.id] = max(relevance, best.get(passage.id, 0.0))
+    cut = max([threshold, *sorted(relevances, reverse=True)[most - 1 : most]])
     strips = tuple(
         Strip(
             passage=passage.id,
@@ -45,7 +48,7 @@ def refine(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, 
             text=span.text,
             logit=float(logit),
             relevance=relevance,
-            kept=relevance >= min(threshold, best[passage.id]),
+            kept=relevance >= min(cut, best[passage.id]),
         )
         for (passage, span), logit, relevance in zip(spans, logits, relevances, strict=True)
     )

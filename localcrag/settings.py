@@ -22,6 +22,8 @@ from localcrag.datatypes import Policy, Thresholds, WebMode
 from localcrag.errors import SettingsError
 
 FILE_NAME = "settings.json"
+DEFAULT_COLLECTION = "default"
+"""Is there from the first start, empty; any other collection is made by putting documents into it."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
 
 
@@ -32,7 +34,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("localcrag", appauthor=False)))
     models_dir: Path = REPOSITORY_MODELS
-    collection: str = Field("default", min_length=1, max_length=100)
+    collection: str = Field(DEFAULT_COLLECTION, min_length=1, max_length=100)
 
     embedder: str = "all-minilm-l6-v2"
     relevance: str = "relevance-v0"
@@ -47,6 +49,8 @@ class Settings(BaseSettings):
     upper: float | None = Field(None, ge=0, le=1)
     lower: float | None = Field(None, ge=0, le=1)
     strip: float | None = Field(None, ge=0, le=1)
+
+    most_strips: int = Field(6, ge=1, le=200, description="strips kept, beside the best one of each passage")
 
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
     answer_tokens: int = Field(160, ge=16, le=4096)

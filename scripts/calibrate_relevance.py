@@ -81,10 +81,10 @@ def passage_rows(
         cosines = vectors @ asked[at]
         best = np.argsort(-cosines)[:RETRIEVED]
         # Half of the questions lose their own passage, as happens when the documents do not hold the answer.
-        best = [int(i) for i in best if at % 2 or i != own]
-        logits = scorer.logits(question, [passages[i] for i in best])
-        rows += [(float(logit), float(cosines[i]), at) for logit, i in zip(logits, best, strict=True)]
-        labels += [i == own or holds(passages[i], answers) for i in best]
+        kept = [int(i) for i in best if at % 2 or i != own]
+        logits = scorer.logits(question, [passages[i] for i in kept])
+        rows += [(float(logit), float(cosines[i]), at) for logit, i in zip(logits, kept, strict=True)]
+        labels += [i == own or holds(passages[i], answers) for i in kept]
     return np.array(rows), np.array(labels)
 
 

@@ -38,3 +38,18 @@ def library(tmp_path_factory: pytest.TempPathFactory, handbook: Path) -> Iterato
         pass
     yield assembly
     assembly.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screens", type=Path, default=Path(__file__).parent.parent / ".artifacts" / "screens",
+        help="where the browser tests put their screenshots",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def screens(request: pytest.FixtureRequest) -> Path:
+    """The folder for screenshots."""
+    folder: Path = request.config.getoption("--screens")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -152,6 +152,27 @@ def make_docx(path: Path, paragraphs: Sequence[str], table: Sequence[Sequence[st
     return path
 
 
+def make_footnote_docx(path: Path, text: str, note: str) -> Path:
+    """Write the smallest Word document that has a footnote."""
+    word = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    relationships = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="xml" '
+        'ContentType="application/xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="a" '
+        f'Type="{relationships}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="b" '
+        f'Type="{relationships}/footnotes" Target="footnotes.xml"/></Relationships>',
+        "word/document.xml": f"<w:document {word}><w:body><w:p>{run.format(escape(text))}"
+        '<w:r><w:footnoteReference w:id="2"/></w:r></w:p></w:body></w:document>',
+        "word/footnotes.xml": f'<w:footnotes {word}><w:footnote w:id="2"><w:p>{run.format(escape(note))}</w:p>'
+        "</w:footnote></w:footnotes>",
+    }
+    return make_zip(path, {name: content.encode() for name, content in parts.items()})
+
+
 def replace_part(path: Path, part: str, content: bytes | None) -> Path:
     """Replace one file inside of a ZIP archive (a DOCX is one), or leave it out."""
     with zipfile.ZipFile(path) as archive:

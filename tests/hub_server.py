@@ -104,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
         hub.asked.append(Asked(self.command, self.path, headers["Range"], headers["Authorization"]))
         if match := re.fullmatch(r"/renamed/(.*)", self.path):
             self._send(307, {"Location": f"/{match[1]}"})
+        elif match := re.fullmatch(r"/mirror/(.*)", self.path):
+            self._send(308, {"Location": f"{self._elsewhere()}/{match[1]}"})
         elif match := re.fullmatch(r"/simple/([^/]+)/", self.path):
             self._index(match[1])
         elif match := re.fullmatch(r"/(storage|wheels)/(.*)", self.path):
@@ -125,13 +127,16 @@ class _Handler(BaseHTTPRequestHandler):
         elif (file := hub.files.get(name)) is None:
             self._send(404, {"X-Error-Code": "EntryNotFound"})
         elif file.large:
-            # Another host, as with the real storage: the access token must not go there.
-            storage = hub.url.replace("127.0.0.1", "localhost")
             size = len(file.content) if file.declared_size is None else file.declared_size
             linked = {"X-Linked-Etag": f'"{file.checksum}"', "X-Linked-Size": str(size), "X-Repo-Commit": COMMIT}
-            self._send(302, {"Location": f"{storage}/storage/{name}", **linked})
+            self._send(302, {"Location": f"{self._elsewhere()}/storage/{name}", **linked})
         else:
             self._send(200, {"ETag": f'"{file.checksum}"', "X-Repo-Commit": COMMIT}, file.content)
+
+    def _elsewhere(self) -> str:
+        """Another host for the same server: the access token must not go there."""
+        here, port = self.headers["Host"].split(":")
+        return f"http://{'localhost' if here == '127.0.0.1' else '127.0.0.1'}:{port}"
 
     def _index(self, package: str) -> None:
         wheel = self.state.packages.get(package)

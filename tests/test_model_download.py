@@ -339,6 +339,16 @@ def test_a_renamed_repository_is_followed(library: Library, hub: Hub, monkeypatc
     assert get(library, "chat")
 
 
+def test_a_mirror_that_sends_on_to_another_host_is_followed_without_the_access_token(
+    library: Library, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/mirror")
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert get(library, "scorer")
+    assert {asked.authorization for asked in hub.asked if asked.path.startswith("/mirror/")} == {"Bearer hf_secret"}
+    assert {asked.authorization for asked in hub.asked if not asked.path.startswith("/mirror/")} == {None}
+
+
 def test_the_access_token_goes_to_the_hub_and_not_to_its_storage(
     library: Library, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

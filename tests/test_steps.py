@@ -6,6 +6,7 @@ import pytest
 
 from localcrag import condense, generate, search
 from localcrag.chunk import join_pages, split_into_chunks
+from localcrag.cite import cite
 from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
 from localcrag.decide import decide
 from localcrag.errors import GenerationError
@@ -116,7 +117,7 @@ def test_grades_follow_the_thresholds() -> None:
 
 def test_refinement_keeps_the_strips_that_matter_and_joins_neighbours() -> None:
     text = "Cats purr loudly. Cats purr when happy. The sky is blue. Cats purr at night."
-    result = refine("Do cats purr?", [graded(0.9, text, id="p")], scorer=FakeScorer(), threshold=0.5)
+    result = refine("Do cats purr?", [graded(0.9, text, id="p")], scorer=FakeScorer(), threshold=0.5, most=9)
     assert [strip.kept for strip in result.strips] == [True, True, False, True]
     assert [(piece.n, piece.text) for piece in result.evidence] == [
         (1, "Cats purr loudly. Cats purr when happy."),
@@ -126,7 +127,7 @@ def test_refinement_keeps_the_strips_that_matter_and_joins_neighbours() -> None:
 
 def test_refinement_keeps_the_best_strip_of_a_passage_in_which_none_is_good() -> None:
     result = refine(
-        "Do cats purr?", [graded(0.4, "Cats sleep. Dogs bark.", id="p")], scorer=FakeScorer(), threshold=0.9
+        "Do cats purr?", [graded(0.4, "Cats sleep. Dogs bark.", id="p")], scorer=FakeScorer(), threshold=0.9, most=9
     )
     assert [piece.text for piece in result.evidence] == ["Cats sleep."]
 
@@ -134,7 +135,7 @@ def test_refinement_keeps_the_best_strip_of_a_passage_in_which_none_is_good() ->
 def test_refinement_leaves_out_passages_graded_incorrect_and_scores_in_one_batch() -> None:
     scorer = FakeScorer()
     passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.1, "Dogs.", id="b"), graded(0.5, "Cats eat.", id="c")]
-    result = refine("Do cats purr?", passages, scorer=scorer, threshold=0.5)
+    result = refine("Do cats purr?", passages, scorer=scorer, threshold=0.5, most=9)
     assert len(scorer.calls) == 1
     assert {strip.passage for strip in result.strips} == {"a", "c"}
 
@@ -145,7 +146,7 @@ def test_evidence_is_in_reading_order_and_sources_are_named_once() -> None:
         graded(0.9, "Cats purr abroad.", id="other", document="b.txt", start=0),
         graded(0.7, "Cats purr early.", id="early", start=10, page=2),
     ]
-    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5)
+    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5, most=9)
     assert [piece.passage for piece in result.evidence] == ["other", "early", "late"]
     assert [(source.document, source.page) for source in result.sources] == [("b.txt", None), ("a.txt", 2)]
 
@@ -187,20 +188,35 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("answer", "expected", "refused"),
     [
-        pytest.param("The limit is 80 euros [1].", "The limit is 80 euros [1].", id="a citation that exists"),
-        pytest.param("The limit is 80 euros [7].", "The limit is 80 euros [1].", id="a citation of nothing is replaced"),
-        pytest.param("The limit is 80 euros.", "The limit is 80 euros [1].", id="a missing citation is found"),
-        pytest.param("Elephants are large animals.", "Elephants are large animals.", id="nothing backs it"),
-        pytest.param("Receipts are due in June [1, 2, 9].", "Receipts are due in June [1][2].", id="several"),
-        pytest.param("The limit is 80 euros. [1] It holds abroad.", "The limit is 80 euros. [1] It holds abroad.",
-                     id="behind the full stop"),
+        pytest.param("The limit is 80 euros [1].", "The limit is 80 euros [1].", 0, id="a citation that holds"),
+        pytest.param("The limit is 80 euros [7].", "The limit is 80 euros [1].", 0, id="a citation of nothing"),
+        pytest.param("The limit is 80 euros [2].", "The limit is 80 euros [1].", 0, id="a citation of other evidence"),
+        pytest.param("The limit is 80 euros.", "The limit is 80 euros [1].", 0, id="a missing citation"),
+        pytest.param("The limit is 80 euros. [1]", "The limit is 80 euros [1].", 0, id="behind the full stop"),
+        pytest.param("The limit is 90 euros [1].", "", 1, id="a wrong number"),
+        pytest.param("The limit for a hotel night in Oslo is 80 euros [1].", "", 1, id="an invented name"),
+        pytest.param("The limit for a hotel night [1].", "", 1, id="only the question's words"),
+        pytest.param("Elephants are large animals.", "", 1, id="something else"),
+        pytest.param(
+            "The limit is 80 euros. Elephants are large. Receipts are due in June.",
+            "The limit is 80 euros [1]. Receipts are due in June [2].", 1, id="a sentence in the middle is taken out",
+        ),
+        pytest.param("", "", 0, id="nothing"),
     ],
 )  # fmt: skip
-def test_citations_point_at_evidence_that_exists(answer: str, expected: str) -> None:
+def test_only_sentences_that_the_evidence_backs_are_let_through(answer: str, expected: str, refused: int) -> None:
     pieces = evidence("The limit for a hotel night is 80 euros.", "Receipts are due in June.")
-    assert generate.cite(answer, pieces) == expected
+    result = cite(answer, pieces, "What is the limit for a hotel night?")
+    assert (result.text, len(result.refused)) == (expected, refused)
+
+
+def test_refinement_keeps_no_more_strips_than_asked_but_the_best_of_each_passage() -> None:
+    passages = [graded(0.9, "Cats purr. Cats purr on. Cats purr too.", id="a"), graded(0.5, "Cats eat. No.", id="b")]
+    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.1, most=2)
+    assert {strip.passage for strip in result.strips if strip.kept} == {"a", "b"}
+    assert not result.strips[-1].kept
 
 
 @pytest.mark.parametrize(

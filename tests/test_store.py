@@ -143,7 +143,7 @@ def test_a_loaded_index_with_deleted_entries_still_finds_the_living(tmp_path: Pa
 
 def test_a_collection_of_another_embedder_is_refused_with_the_way_out(tmp_path: Path) -> None:
     open_store(tmp_path)
-    with pytest.raises(EmbedderMismatch, match="--re-embed --collection default"):
+    with pytest.raises(EmbedderMismatch, match=r"--re-embed --collection default"):
         open_store(tmp_path, embedder="another")
 
 
@@ -159,7 +159,7 @@ def test_collections_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_said_by_name(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    with pytest.raises(UnknownDocument, match="no document “x.pdf”"):
+    with pytest.raises(UnknownDocument, match=r"no document “x\.pdf”"):
         store.delete("x.pdf")
     with pytest.raises(UnknownDocument):
         store.text("x.pdf")

@@ -19,13 +19,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
 import localcrag
 from localcrag.backends.download_progress import DownloadPhase, ProgressMeter
-from localcrag.backends.model_checksums import RecordedFile, git_blob_of, sha256_of
+from localcrag.backends.model_checksums import RecordedFile, flush, git_blob_of, sha256_of
 from localcrag.backends.model_manifest import HubSource, ModelFile
 from localcrag.errors import DownloadFailed, ModelDamaged
 
@@ -125,16 +125,17 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
 
 
 def _head(client: httpx.Client, url: str) -> httpx.Response:
-    """Follow redirects within the hub (a repository that was renamed), but not to its storage.
-
-    Commit and checksum are in the hub's own answer; the storage's does not have them.
-    """
-    host = httpx.URL(url).host
+    """Follow redirects as far as the answer that names the commit, and not to the storage, which does not know it."""
+    request = client.build_request("HEAD", url)
     for _ in range(MAXIMUM_REDIRECTS):
-        response = client.head(url, follow_redirects=False)
-        url = urljoin(url, response.headers.get("Location", ""))
-        if not response.has_redirect_location or httpx.URL(url).host != host:
+        response = client.send(request, follow_redirects=False)
+        following = response.next_request  # without the access token when it goes to another host
+        if following is None:
             return response
+        to_storage = following.url.host != request.url.host or "X-Linked-Etag" in response.headers
+        if to_storage and "X-Repo-Commit" in response.headers:
+            return response
+        request = following
     raise httpx.TooManyRedirects(f"more than {MAXIMUM_REDIRECTS} redirects")
 
 
@@ -186,6 +187,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
             f"What came from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
             "removed; run the command again."
         )
+    flush(part)
     return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
 
 

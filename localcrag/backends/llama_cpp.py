@@ -25,9 +25,7 @@ CHATML = (
 MOST_BYTES_TO_REPACK = 500_000_000
 
 
-
-
-@llama_cpp.llama_log_callback
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:  # noqa: N802 - kept alive as a constant
     """Drop llama.cpp's own log, which it would write over the terminal; failures are raised, not logged."""
 
@@ -88,7 +86,9 @@ class LlamaCpp:
 
     def _rendered(self, messages: Sequence[Message]) -> str:
         # Control tokens spelt out in a document would otherwise end the user's turn and begin another.
-        plain: list[Any] = [{"role": m.role, "content": m.content.replace("<|", "< |").replace("|>", "| >")} for m in messages]
+        plain: list[Any] = [
+            {"role": m.role, "content": m.content.replace("<|", "< |").replace("|>", "| >")} for m in messages
+        ]
         try:
             return str(self._format(messages=plain).prompt)
         except jinja2.TemplateError:

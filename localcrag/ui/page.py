@@ -55,6 +55,7 @@ Turns = tuple[ChatTurn, ...]
 
 def build(assembly: Assembly) -> gr.Blocks:
     """Return the page over an assembly."""
+    page: gr.Blocks
     with gr.Blocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as page:
         turns = gr.State(())
         gr.HTML(

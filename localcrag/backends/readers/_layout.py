@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lxml import etree, html  # type: ignore[import-untyped]
+import lxml.etree
+import lxml.html
 
 from localcrag.errors import UnreadableDocument
 
 Element = Any  # lxml has no type hints
+html: Any = lxml.html
+etree: Any = lxml.etree
 UNSEEN = frozenset(
     "script style template noscript head title meta link svg canvas iframe object embed applet audio video map "
     "datalist textarea input frame".split()

@@ -22,7 +22,7 @@ WORD = re.compile(r"[^\s\0]+")
 # Of the visible characters; beyond it the text is a jumble of codes, and the page as good as a picture.
 UNKNOWN_SHARE = 0.5
 SMALLEST = 1.0  # points; some files give none
-DOWNWARDS = -0.1  # sine of the angle; above it the order of the file is right
+DOWNWARDS = -0.9  # sine of the angle, straight down or nearly; at others the order of the file is right
 FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
 FIXED_PITCH = 1  # ISO 32000, table 121: font flags
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
@@ -52,7 +52,8 @@ def page_lines(textpage: Any) -> list[Line]:
 def _in_order(lines: list[Line]) -> list[Line]:
     """Sort lines that run down the page, as on sheets turned to the right: pdfium mixes them up."""
     ordered: list[Line] = []
-    for downwards, run in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
+    for downwards, group in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
+        run = list(group)
         ordered += sorted(run, key=lambda line: (-line.baseline, line.left)) if downwards else run
     return ordered
 

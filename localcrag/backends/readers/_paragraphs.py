@@ -68,6 +68,8 @@ def compose(lines: Sequence[Line]) -> str:
             parts.append(_between_blocks(previous, block[0], spelled))
         parts += _within_block(block, spelled)
         previous = block[-1]
+    if previous is not None and previous.hyphen:
+        parts.append("-")
     return "".join(parts)
 
 
@@ -83,6 +85,7 @@ def _rows(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
+    """Return whether `b` goes on to the right of `a`, a little higher or lower at most."""
     size = max(a.size, b.size)
     level = abs(a.baseline - b.baseline) < SAME_BASELINE * size
     return level and b.left > a.right - SAME_BASELINE * size and _parallel(a, b)
@@ -126,12 +129,12 @@ def _leading(a: Line, b: Line) -> float | None:
 
 
 def _usual_leading(rows: Sequence[Line]) -> float:
-    """Return the leading in the middle of the page's text, long lines counting for more."""
+    """Return the leading that a third of the page's text keeps to; the gaps between paragraphs are wider."""
     found = sorted((x, len(b.text)) for a, b in pairwise(rows) if (x := _leading(a, b)) is not None)
-    middle = sum(weight for _, weight in found) / 2
+    left = sum(weight for _, weight in found) / 3
     for leading, weight in found:
-        middle -= weight
-        if middle <= 0:
+        left -= weight
+        if left <= 0:
             return leading
     return DEFAULT_LEADING
 

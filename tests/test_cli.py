@@ -1,0 +1,168 @@
+"""The command line as scripts use it: a real process, its stdout, stderr and exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documents import make_pdf
+
+RUN_KEYS = {
+    "question", "standalone_question", "action", "policy", "thresholds", "answer", "abstained", "sources", "passages",
+    "max_relevance", "relevance_ratio", "strips", "evidence", "web", "conflicts", "support", "steps", "warnings",
+    "run_id",
+}  # fmt: skip
+
+
+def localcrag(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "localcrag", *arguments],
+        capture_output=True, text=True, env={**os.environ, "LOCALCRAG_DATA_DIR": str(data), **environment}, check=False,
+    )  # fmt: skip
+
+
+def as_json(process: subprocess.CompletedProcess[str], status: int = 0) -> Any:
+    assert process.returncode == status, process.stderr
+    return json.loads(process.stdout)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with one PDF in it."""
+    folder = tmp_path_factory.mktemp("cli")
+    make_pdf(
+        folder / "ferry.pdf", ["Timetable of the island.", "The ferry to Brackwater leaves at 7:45 every morning."]
+    )
+    done = as_json(localcrag(folder / "data", "ingest", str(folder / "ferry.pdf"), "--json"))
+    assert [(one["document"], one["status"], one["pages"], one["error"]) for one in done] == [
+        ("ferry.pdf", "added", 2, None)
+    ]
+    assert done[0]["chunks"] == 2
+    assert done[0]["seconds"] > 0
+    return folder / "data"
+
+
+def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "When does the ferry to Brackwater leave?", "--json"))
+    assert run.keys() >= RUN_KEYS
+    assert run["action"] == "CORRECT"
+    assert run["thresholds"].keys() == {"upper", "lower", "strip"}
+    assert not run["abstained"]
+    best = max(run["passages"], key=lambda passage: passage["relevance"])
+    assert (best["document"], best["page"], best["grade"]) == ("ferry.pdf", 2, "correct")
+    assert run["max_relevance"] == best["relevance"] >= run["thresholds"]["upper"]
+    assert {"id", "origin", "document", "page", "text", "relevance", "grade"} <= best.keys()
+    assert run["evidence"][0].keys() >= {"n", "text", "source"}
+    assert "7:45" in run["evidence"][0]["text"]
+    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title"}
+    assert run["web"].keys() >= {"used", "query", "results", "error"}
+    assert all(step.keys() == {"name", "seconds", "llm_calls", "prompt_tokens", "completion_tokens"}
+               for step in run["steps"])  # fmt: skip
+    listed = as_json(localcrag(data, "runs", "list", "--json"))
+    assert run["run_id"] in {one["run_id"] for one in listed}
+    assert as_json(localcrag(data, "runs", "show", run["run_id"], "--json")) == run
+
+
+def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(data: Path) -> None:
+    process = localcrag(data, "ask", "Who painted the Mona Lisa?")
+    assert process.returncode == 0
+    assert process.stdout.startswith("Your documents do not answer this question.")
+    assert "INCORRECT" in process.stderr
+    assert "evaluate" in process.stderr
+
+
+def test_options_change_thresholds_and_number_of_passages(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "ferry?", "--k", "1", "--upper", "0.99", "--lower", "0.98", "--json"))
+    assert len(run["passages"]) == 1
+    assert run["thresholds"]["upper"] == 0.99
+    assert run["action"] == "INCORRECT"
+
+
+def test_settings_come_from_the_environment(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "ferry?", "--json", LOCALCRAG_K="1"))
+    assert len(run["passages"]) == 1
+
+
+def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.pdf").write_bytes(b"no pdf")
+    done = as_json(localcrag(data, "ingest", str(tmp_path / "bad.pdf"), "--json"), status=1)
+    assert done[0]["status"] == "failed"
+    assert "bad.pdf" in done[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        pytest.param(["frobnicate"], 2, "invalid choice", id="unknown command"),
+        pytest.param(["ask", "  "], 2, "question is empty", id="empty question"),
+        pytest.param(["ask", "q", "--k", "0"], 2, "greater than or equal to 1", id="k of 0"),
+        pytest.param(["ask", "q", "--upper", "0.2", "--lower", "0.4"], 2, "must not be above", id="thresholds"),
+        pytest.param(["ask", "q", "--collection", "none"], 1, "no collection “none” (there are: def", id="collection"),
+        pytest.param(["ask", "q", "--llm", "nomodel"], 1, "localcrag models", id="unknown model"),
+        pytest.param(["ingest"], 2, "Name files", id="nothing to ingest"),
+        pytest.param(["documents", "delete", "x.pdf"], 1, "no document “x.pdf”", id="unknown document"),
+        pytest.param(["runs", "show", "x"], 1, "no stored run “x”", id="unknown run"),
+        pytest.param(["ui", "--port", "99999"], 2, "--port", id="impossible port"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[str], status: int, says: str) -> None:
+    process = localcrag(data, *arguments)
+    assert process.returncode == status, process.stderr
+    assert says in process.stderr
+    assert "Traceback" not in process.stderr
+    assert process.stdout == ""
+
+
+def test_errors_are_json_too(data: Path) -> None:
+    result = as_json(localcrag(data, "runs", "show", "x", "--json"), status=1)
+    assert result["kind"] == "UnknownRun"
+    assert "localcrag runs list" in result["error"]
+
+
+def test_a_broken_settings_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text("{not json")
+    process = localcrag(tmp_path, "runs", "list")
+    assert process.returncode == 2
+    assert "settings.json" in process.stderr
+
+
+def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("A short-lived document.")
+    as_json(localcrag(data, "ingest", str(tmp_path / "short.txt"), "--json"))
+    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf", "short.txt"}
+    assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {"deleted": "short.txt"}
+    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf"}
+
+
+def test_doctor_finds_a_sound_installation(data: Path) -> None:
+    findings = {one["name"]: one for one in as_json(localcrag(data, "doctor", "--json"))}
+    assert findings["web search"]["state"] == "off"
+    assert {one["state"] for name, one in findings.items() if name != "web search"} == {"ok"}
+    assert "checksums right" in findings["files of all-minilm-l6-v2"]["detail"]
+    assert "2 chunks, 2 of them in the index" in findings["collection default"]["detail"]
+    assert "threads" in findings["language model"]["detail"]
+
+
+def test_doctor_says_that_searxng_is_not_running_and_hides_its_password(data: Path) -> None:
+    findings = as_json(
+        localcrag(data, "doctor", "--json", LOCALCRAG_SEARXNG_URL="http://me:hush@127.0.0.1:9"), status=1
+    )
+    web = next(one for one in findings if one["name"] == "web search")
+    assert web["state"] == "failed"
+    assert "127.0.0.1:9" in web["detail"]
+    assert "hush" not in web["detail"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, localcrag.cli as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('torch', 'gradio', 'pydantic', 'numpy', 'transformers', 'llama_cpp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
