@@ -10,6 +10,8 @@ from localcrag.words import one_line
 
 NEAREST = 3
 QUOTED = 2
+QUOTED_SHARE = 0.95
+"""Of the best sentence's relevance, for another one to be quoted beside it."""
 QUOTED_CHARACTERS = 160
 
 
@@ -47,7 +49,8 @@ def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
 def not_backed(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> str:
     """Return the best kept sentences in place of an answer that the evidence does not back."""
     quotes = []
-    for strip in sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:QUOTED]:
+    best = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:QUOTED]
+    for strip in (strip for strip in best if strip.relevance >= QUOTED_SHARE * best[0].relevance):
         number = next((p.n for p in evidence if p.passage == strip.passage and strip.text in p.text), None)
         if number is not None:
             quotes.append(f"“{one_line(strip.text)}” [{number}]")

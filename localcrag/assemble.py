@@ -92,7 +92,9 @@ class Assembly:
             runs=self.runs,
         )
 
-    def ask(self, question: str, *, history: Sequence[Turn] = (), settings: Settings | None = None) -> Iterator[Event]:
+    def ask(
+        self, question: str, *, history: Sequence[Turn] = (), settings: Settings | None = None
+    ) -> Generator[Event, None, None]:
         """Answer a question; see localcrag.pipeline.answer. Raises UnknownCollection, ModelError and StoreError."""
         settings = settings or self.settings
         if settings.collection != DEFAULT_COLLECTION:

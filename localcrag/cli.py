@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
+NEWEST_RUNS = 20
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,10 +55,11 @@ def _settings(parsed: argparse.Namespace) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
+    # SUPPRESS: a sub-command must not put its default over what was given before its name.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
-    within = argparse.ArgumentParser(add_help=False)
+    within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
 
     parser = argparse.ArgumentParser(
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Answers from your own documents, on your own machine, with the retrieval checked first.",
     )
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
+    parser.set_defaults(json=False, data_dir=None, collection=None)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     command = commands.add_parser("ingest", parents=[common, within], help="take documents in")
@@ -87,20 +90,27 @@ def _parser() -> argparse.ArgumentParser:
     add_ui_options(command)
     command.set_defaults(run=_ui)
 
-    command = commands.add_parser("documents", parents=[common, within], help="list or delete documents")
-    command.add_argument("what", choices=["list", "delete"], nargs="?", default="list")
-    command.add_argument("name", nargs="?", metavar="NAME", help="the document to delete")
-    command.set_defaults(run=_documents)
+    documents = commands.add_parser("documents", parents=[common, within], help="list or delete documents")
+    documents.set_defaults(run=_list_documents)
+    named = documents.add_subparsers(metavar="list | delete NAME")
+    named.add_parser("list", parents=[common, within]).set_defaults(run=_list_documents)
+    command = named.add_parser("delete", parents=[common, within])
+    command.add_argument("name", metavar="NAME")
+    command.set_defaults(run=_delete_document)
 
     from localcrag import models_command  # noqa: PLC0415
 
     models_command.add_parser(commands, common)
 
-    command = commands.add_parser("runs", parents=[common], help="look at questions asked before")
-    command.add_argument("what", choices=["list", "show"], nargs="?", default="list")
-    command.add_argument("run_id", nargs="?", metavar="RUN", help="the run to show")
-    command.add_argument("--number", type=int, default=20, metavar="N", help="how many to list (default 20)")
-    command.set_defaults(run=_runs)
+    runs = commands.add_parser("runs", parents=[common], help="look at questions asked before")
+    runs.set_defaults(run=_list_runs, number=NEWEST_RUNS)
+    named = runs.add_subparsers(metavar="list | show RUN")
+    command = named.add_parser("list", parents=[common])
+    command.add_argument("--number", type=int, default=NEWEST_RUNS, metavar="N", help="how many (default 20)")
+    command.set_defaults(run=_list_runs)
+    command = named.add_parser("show", parents=[common])
+    command.add_argument("run_id", metavar="RUN")
+    command.set_defaults(run=_show_run)
 
     command = commands.add_parser("doctor", parents=[common], help="check the installation")
     command.set_defaults(run=_doctor)
@@ -146,37 +156,40 @@ def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-def _documents(parsed: argparse.Namespace, settings: Settings) -> int:
+def _list_documents(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
 
-    assembly = Assembly(settings)
-    if parsed.what == "delete":
-        if not parsed.name:
-            raise SettingsError("Name the document to delete; `localcrag documents list` shows them.")
-        assembly.delete(parsed.name)
-        _print({"deleted": parsed.name}, parsed, f"{parsed.name}: deleted")
-        return DONE
-    documents = assembly.store().documents()
+    documents = Assembly(settings).store().documents()
     lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
     _print([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE
 
 
-def _runs(parsed: argparse.Namespace, settings: Settings) -> int:
+def _delete_document(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+
+    Assembly(settings).delete(parsed.name)
+    _print({"deleted": parsed.name}, parsed, f"{parsed.name}: deleted")
+    return DONE
+
+
+def _list_runs(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+
+    newest = Assembly(settings).runs.newest(parsed.number)
+    lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
+    _print([dataclasses.asdict(run) for run in newest], parsed, "\n".join(lines) or "No questions asked yet.")
+    return DONE
+
+
+def _show_run(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag import record, terminal  # noqa: PLC0415
     from localcrag.assemble import Assembly  # noqa: PLC0415
 
-    runs = Assembly(settings).runs
-    if parsed.what == "show":
-        if not parsed.run_id:
-            raise SettingsError("Name the run to show; `localcrag runs list` shows them.")
-        run = runs.get(parsed.run_id)
+    run = Assembly(settings).runs.get(parsed.run_id)
+    if not parsed.json:
         terminal.show_details(run)
-        _print(record.to_json(run), parsed, terminal.answer_text(run))
-        return DONE
-    newest = runs.newest(parsed.number)
-    lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
-    _print([dataclasses.asdict(run) for run in newest], parsed, "\n".join(lines) or "No questions asked yet.")
+    _print(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 
 

@@ -17,12 +17,31 @@ SYSTEM = (
     "Replace words such as it, they, he, she, this or there by what they stand for. "
     "Change nothing else and do not answer. Write only the rewritten question."
 )
+POINTING_BACK = frozenset(
+    "it its they them their theirs he him his she her hers this that these those there then one ones former latter "
+    "same such else another other others more".split()
+)
+FEWEST_WORDS = 2
+"""Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
 MAX_TOKENS = 60
 MAX_WORDS = 40
 KEPT_SHARE = 0.6
 """Share of the follow-up's content words that its rewriting must keep."""
 ANSWER_CHARACTERS = 300
 """Of each earlier answer in the prompt: enough to name what "it" is."""
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question can be understood without what was said before, as far as its (English) words tell.
+
+    Such a question is left alone: a small model's rewriting can only harm it.
+    """
+    words = [word.strip(".,;:!?\"'()“”’").lower() for word in question.split()]
+    points_back = any(word.split("'")[0].split("’")[0] in POINTING_BACK for word in words)
+    begins_with_more = bool(words) and (
+        words[0] in ("and", "but", "so", "or") or words[:2] in (["what", "about"], ["how", "about"])
+    )
+    return not points_back and not begins_with_more and len(content_words(question)) >= FEWEST_WORDS
 
 
 def prompt(question: str, history: Sequence[Turn]) -> list[Message]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -75,7 +76,7 @@ class OpenDocument(Protocol):
     def page_count(self) -> int | None: ...
 
     @property
-    def pages(self) -> Iterator[Page]: ...
+    def pages(self) -> Generator[Page, None, None]: ...
 
 
 class DocumentShelf(Protocol):
@@ -166,9 +167,10 @@ def _ingest_one(
 
     document = open_file(upload.path, upload.name)
     pages: list[Page] = []
-    for page in document.pages:
-        pages.append(page)
-        yield progress.at("reading", len(pages), document.page_count)
+    with closing(document.pages):
+        for page in document.pages:
+            pages.append(page)
+            yield progress.at("reading", len(pages), document.page_count)
     chunks = split_into_chunks(pages, embedder.count_tokens, target=chunk_tokens, limit=embedder.max_tokens)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")

@@ -56,7 +56,9 @@ class Parts:
     runs: RunLog
 
 
-def answer(question: str, *, parts: Parts, settings: Settings, history: Sequence[Turn] = ()) -> Iterator[Event]:
+def answer(
+    question: str, *, parts: Parts, settings: Settings, history: Sequence[Turn] = ()
+) -> Generator[Event, None, None]:
     """Answer `question` and yield what happens; the last event is RunFinished, with the run as it was stored.
 
     Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
@@ -95,7 +97,7 @@ def _flow(
         )
 
     standalone = question
-    if history and settings.history_turns:
+    if history and settings.history_turns and not condense.stands_alone(question):
         yield StepStarted("condense", "reading the question with the conversation before it")
         standalone = yield from _condense(question, history[-settings.history_turns :], parts.llm)
 

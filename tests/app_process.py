@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -41,14 +42,19 @@ def running_app(data_dir: Path, *, wrapper: Sequence[str] = (), **environment: s
     command = [*wrapper, sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "--data-dir", str(data_dir)], stdout=output, stderr=output, env={**os.environ, **environment}
+            [*command, "--data-dir", str(data_dir)],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **environment},
+            start_new_session=True,
         )
     address = f"http://127.0.0.1:{port}"
     try:
         _wait(address, process, log)
         yield address
     finally:
-        process.terminate()
+        # The whole session: a wrapper such as strace does not pass the signal on.
+        os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=60)
 
 

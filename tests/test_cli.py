@@ -119,6 +119,13 @@ def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[s
     assert process.stdout == ""
 
 
+@pytest.mark.parametrize("order", ["before", "between", "after"])
+def test_options_count_wherever_they_stand(data: Path, order: str) -> None:
+    given = ["--json", "--data-dir", str(data)]
+    words = {"before": ["runs", *given, "list"], "between": ["runs", "list", *given], "after": ["documents", *given]}
+    assert isinstance(as_json(localcrag(data / "elsewhere", *words[order])), list)
+
+
 def test_errors_are_json_too(data: Path) -> None:
     result = as_json(localcrag(data, "runs", "show", "x", "--json"), status=1)
     assert result["kind"] == "UnknownRun"

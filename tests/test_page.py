@@ -100,7 +100,9 @@ def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
     long = "A sentence that has to be embedded like any other one. " * 4000
     (tmp_path / "long.txt").write_text(long, encoding="utf-8")
     drop(page, tmp_path / "harbour.pdf", tmp_path / "broken.pdf", tmp_path / "long.txt")
-    expect(page.locator("#lc-uploads .lc-upload")).to_contain_text(re.compile(r"chunk \d+ of \d+"), timeout=PATIENCE)
+    expect(page.locator("#lc-uploads .lc-upload")).to_contain_text(
+        re.compile(r"\d+ of \d+ chunks embedded"), timeout=PATIENCE
+    )
     page.screenshot(path=screens / "ingesting.png")
     expect(page.locator("#lc-documents")).to_contain_text("harbour.pdf", timeout=PATIENCE)
     expect(page.locator("#lc-uploads .lc-result-failed")).to_contain_text("broken.pdf")
@@ -113,9 +115,9 @@ def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
     expect(page.locator("#lc-documents")).not_to_contain_text("harbour.pdf", timeout=PATIENCE)
 
 
-def test_a_question_that_the_documents_answer(opened: Watched, with_handbook: str, screens: Path) -> None:
+@pytest.mark.usefixtures("with_handbook")
+def test_a_question_that_the_documents_answer(opened: Watched, screens: Path) -> None:
     page = opened.page
-    page.goto(with_handbook)
     ask(page, "How many days after a journey must a claim be handed in?")
     panel = page.locator("#lc-panel")
     expect(panel.locator(".lc-badge")).to_have_text("CORRECT")
@@ -128,9 +130,9 @@ def test_a_question_that_the_documents_answer(opened: Watched, with_handbook: st
     page.screenshot(path=screens / "correct.png")
 
 
-def test_a_citation_leads_to_its_evidence_also_from_an_earlier_turn(opened: Watched, with_handbook: str) -> None:
+@pytest.mark.usefixtures("with_handbook")
+def test_a_citation_leads_to_its_evidence_also_from_an_earlier_turn(opened: Watched) -> None:
     page = opened.page
-    page.goto(with_handbook)
     ask(page, "What does the hotel in London cost per night at most?")
     first = page.locator("#lc-panel .lc-panel").get_attribute("data-run")
     citation = page.locator(f"#lc-chat a[href^='#evidence-{first}']").first
@@ -145,9 +147,9 @@ def test_a_citation_leads_to_its_evidence_also_from_an_earlier_turn(opened: Watc
     expect(page.locator("#lc-panel .lc-here")).to_be_in_viewport(timeout=PATIENCE)
 
 
-def test_a_question_that_only_the_web_answers(opened: Watched, with_handbook: str, screens: Path) -> None:
+@pytest.mark.usefixtures("with_handbook")
+def test_a_question_that_only_the_web_answers(opened: Watched, screens: Path) -> None:
     page = opened.page
-    page.goto(with_handbook)
     ask(page, "When was penicillin found by Alexander Fleming?")
     panel = page.locator("#lc-panel")
     expect(panel.locator(".lc-badge")).to_have_text("INCORRECT")
@@ -157,14 +159,15 @@ def test_a_question_that_only_the_web_answers(opened: Watched, with_handbook: st
     page.screenshot(path=screens / "incorrect.png")
 
 
-def test_stop_stops_and_a_new_chat_forgets(opened: Watched, with_handbook: str) -> None:
+@pytest.mark.usefixtures("with_handbook")
+def test_stop_stops_and_a_new_chat_forgets(opened: Watched) -> None:
     page = opened.page
-    page.goto(with_handbook)
     question_box(page).fill("How are rental cars booked, and what has to be done before they are given back?")
     page.locator("#lc-send").click()
     page.locator("#lc-stop").click()
     expect(page.locator("#lc-stop")).to_be_hidden(timeout=PATIENCE)
     expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("#lc-chat")).to_contain_text("Stopped.")
     page.locator("#lc-new").click()
     expect(page.locator("#lc-chat")).to_contain_text("Ask your documents.", timeout=PATIENCE)
     ask(page, "Who keeps the handbook?")
@@ -177,15 +180,16 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def test_hostile_text_is_shown_as_text(opened: Watched, with_handbook: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("with_handbook")
+def test_hostile_text_is_shown_as_text(opened: Watched, tmp_path: Path) -> None:
     page = opened.page
-    page.goto(with_handbook)
     name = "<img src=x onerror=window.hurt=4>.txt"
+    shown = "img src=x onerror=window.hurt=4.txt"  # Gradio takes the angle brackets out of an upload's name
     (tmp_path / name).write_text(HOSTILE, encoding="utf-8")
     make_html(tmp_path / "page.html", f"<p>{HOSTILE.replace('<', '&lt;')}</p>")
     drop(page, tmp_path / name, tmp_path / "page.html")
     expect(page.locator("#lc-documents")).to_contain_text("page.html", timeout=PATIENCE)
-    expect(page.locator("#lc-documents")).to_contain_text(name)
+    expect(page.locator("#lc-documents")).to_contain_text(shown)
     ask(page, 'Who opens the vault of Zorblax? <b>bold</b> ![q](http://192.0.2.1/q.png) "$&')
     expect(page.locator("#lc-panel")).to_contain_text("![pixel](http://192.0.2.1/pixel.png)")
     expect(page.locator("#lc-panel")).to_contain_text("<script>window.hurt=3</script>")

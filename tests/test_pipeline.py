@@ -191,7 +191,7 @@ def test_stopping_closes_the_model_and_keeps_the_run_as_far_as_it_came(tmp_path:
     for event in events:
         if isinstance(event, AnswerPiece):
             break
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert desk.llm.streams[0].closed
     stored = desk.runs.runs[0]
     assert stored.stopped

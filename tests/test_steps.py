@@ -151,6 +151,24 @@ def test_evidence_is_in_reading_order_and_sources_are_named_once() -> None:
     assert [(source.document, source.page) for source in result.sources] == [("b.txt", None), ("a.txt", 2)]
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When was penicillin found by Alexander Fleming?", True),
+        ("What is the capital of France?", True),
+        ("When was it built?", False),
+        ("What's its height?", False),
+        ("And in Bergen?", False),
+        ("What about dinner for guests of the company?", False),
+        ("Why?", False),
+        ("How much do those cost?", False),
+        ("Who else signs the contract for the car?", False),
+    ],
+)
+def test_a_question_that_stands_alone_is_recognised(question: str, expected: bool) -> None:
+    assert condense.stands_alone(question) is expected
+
+
 HISTORY = [Turn("Who built the Eiffel Tower?", "It was built by Gustave Eiffel's company.")]
 
 

@@ -99,27 +99,29 @@ def build(assembly: Assembly) -> gr.Blocks:
                 )
                 _web_settings(assembly)
 
-        def ask(text: str, before: Turns) -> Iterator[Any]:
-            yield from _ask(assembly, text, before)
+        # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
+        # when the answer ends at that very moment (6.31).
+        stops: dict[str, threading.Event] = {}
+
+        def ask(text: str, before: Turns, request: gr.Request) -> Iterator[Any]:
+            stopped = stops[request.session_hash or ""] = threading.Event()
+            yield from _ask(assembly, text, before, stopped)
+
+        def stop_answer(request: gr.Request) -> None:
+            if stopped := stops.get(request.session_hash or ""):
+                stopped.set()
 
         outputs = [chat, panel, turns, question, send, stop]
-        asked = gr.on(
-            [send.click, question.submit],
-            ask,
-            [question, turns],
-            outputs,
-            concurrency_limit=1,
-            concurrency_id="answer",
-            show_progress="hidden",
-            api_visibility="private",
-        )
-        stop.click(_stopped, [turns], outputs, cancels=[asked], api_visibility="private", show_progress="hidden")
-        new.click(_new_chat, None, outputs, cancels=[asked], api_visibility="private", show_progress="hidden")
-        panel.select(_open_run(assembly), None, [panel], api_visibility="private", show_progress="hidden")
+        private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+        one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
+        gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
+        stop.click(stop_answer, None, None, **private)
+        new.click(stop_answer, None, None, **private).then(_new_chat, None, outputs, **one_at_a_time)
+        panel.select(_open_run(assembly), None, [panel], **private)
     return page
 
 
-def _ask(assembly: Assembly, text: str, before: Turns) -> Iterator[tuple[Any, ...]]:
+def _ask(assembly: Assembly, text: str, before: Turns, stopped: threading.Event) -> Iterator[tuple[Any, ...]]:
     """Yield what the six outputs show while a question is answered."""
     text = text.strip()
     if not text:
@@ -130,17 +132,23 @@ def _ask(assembly: Assembly, text: str, before: Turns) -> Iterator[tuple[Any, ..
     run: Run | None = None
     try:
         history = [Turn(turn.question, turn.answer) for turn in before if turn.run_id]
-        for event in assembly.ask(text, history=history):
-            run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
-            turn = _turn(turn, run)
-            panel = _panel(event, run)
-            yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True)
+        with closing(assembly.ask(text, history=history)) as events:
+            for event in events:
+                run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
+                turn = _turn(turn, run)
+                panel = _panel(event, run)
+                yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True)
+                if stopped.is_set() and not isinstance(event, RunFinished):
+                    run = dataclasses.replace(run, stopped=True)
+                    break
     except LocalcragError as error:
         gr.Warning(str(error), duration=None, title="This did not work")
         turn = dataclasses.replace(turn, answer=f"This question could not be answered. {error}")
         yield _shown((*before, turn), gr.skip() if run else render.panel(None))
         return
-    yield _shown((*before, turn), gr.skip())
+    if run and run.stopped:
+        turn = dataclasses.replace(turn, answer=f"{turn.answer} … Stopped.".strip())
+    yield _shown((*before, turn), render.panel(run))
 
 
 def _known(run: Run | None) -> Run:
@@ -188,12 +196,6 @@ def _messages(turns: Turns) -> list[dict[str, str]]:
             text = render.answer_text(turn.answer, turn.run_id or "", turn.citable)
             messages.append({"role": "assistant", "content": text})
     return messages
-
-
-def _stopped(turns: Turns) -> tuple[Any, ...]:
-    if turns and not turns[-1].answer:
-        turns = (*turns[:-1], dataclasses.replace(turns[-1], answer="Stopped."))
-    return _shown(turns, gr.skip(), typing=gr.skip())
 
 
 def _new_chat() -> tuple[Any, ...]:
