@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from localcrag import settings as settings_module
 from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore, collection_names, replace_vectors, require_collection
+from localcrag.backends.document_store import (
+    DocumentStore,
+    collection_names,
+    documents_of,
+    replace_vectors,
+    require_collection,
+)
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Turn
+from localcrag.datatypes import Document, Turn
 from localcrag.errors import UnreadableDocument
 from localcrag.events import Event
 from localcrag.ingest import IngestEvent, Upload, ingest
@@ -120,6 +126,10 @@ class Assembly:
         index = self.index(collection)
         index.refresh()
         index.save()
+
+    def documents(self, collection: str | None = None) -> list[Document]:
+        """Return a collection's documents, by name. Loads no model."""
+        return documents_of(self.database, collection or self.settings.collection)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""

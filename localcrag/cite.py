@@ -19,7 +19,7 @@ _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+")
 _NUMBER = re.compile(r"\d")
 
-HELD = 0.7
+HELD = 0.9
 """Share of a sentence's content words that a piece of evidence must hold to back it."""
 NEW_HELD = 0.6
 """The same for the words that the question did not bring in: repeating the question is no answer."""

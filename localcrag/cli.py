@@ -159,7 +159,7 @@ def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
 def _list_documents(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
 
-    documents = Assembly(settings).store().documents()
+    documents = Assembly(settings).documents()
     lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
     _print([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE

@@ -21,7 +21,7 @@ _AT_ONCE = 500
 _DOCUMENT = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
-FROM documents d WHERE d.collection_id = ?
+FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
 
 
@@ -51,11 +51,11 @@ class DocumentStore:
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
-        return [Document(**row) for row in self._database.rows(_DOCUMENT + " ORDER BY d.name", self.id)]
+        return documents_of(self._database, self.name)
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, if there is one."""
-        rows = self._database.rows(_DOCUMENT + " AND d.name = ?", self.id, name)
+        rows = self._database.rows(_DOCUMENT + " AND d.name = ?", self.name, name)
         return Document(**rows[0]) if rows else None
 
     def text(self, name: str) -> str:
@@ -177,6 +177,11 @@ class DocumentStore:
             f"The collection “{self.name}” has no document “{name}”. "
             f"localcrag documents --collection {self.name} lists what it has."
         )
+
+
+def documents_of(database: Database, collection: str) -> list[Document]:
+    """Return a collection's documents, by name; none when there is no such collection. Needs no embedder."""
+    return [Document(**row) for row in database.rows(_DOCUMENT + " ORDER BY d.name", collection)]
 
 
 def collection_names(database: Database) -> list[str]:

@@ -250,7 +250,7 @@ def _documents_column(assembly: Assembly) -> None:
 
 def _listed(assembly: Assembly) -> str:
     try:
-        return render.documents(assembly.store().documents())
+        return render.documents(assembly.documents())
     except LocalcragError as error:
         return render.uploads(None, [], str(error))
 
