@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from localcrag.datatypes import Evidence, GradedPassage, Strip, WebUse
 from localcrag.settings import Settings
-from localcrag.words import one_line
+from localcrag.words import one_line, shorten
 
 NEAREST = 3
 QUOTED = 2
 QUOTED_SHARE = 0.95
 """Of the best sentence's relevance, for another one to be quoted beside it."""
-QUOTED_CHARACTERS = 160
 
 
 def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings) -> str:
@@ -25,7 +24,7 @@ def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Sett
     if passages:
         lines.append("The nearest passages, with the probability that they help:")
         nearest = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
-        quotes = (f"- {passage.relevance:.2f} · {_place(passage)}: “{_cut(passage.text)}”" for passage in nearest)
+        quotes = (f"- {passage.relevance:.2f} · {_place(passage)}: “{shorten(passage.text)}”" for passage in nearest)
         lines.append("\n".join(quotes))
     return "\n\n".join(line for line in lines if line)
 
@@ -69,15 +68,10 @@ def web_note(web: WebUse) -> str:
 
 def _quotes(evidence: Sequence[Evidence]) -> str:
     best = sorted(evidence, key=lambda piece: -piece.relevance)[:NEAREST]
-    return "\n".join(f"- “{_cut(piece.text)}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n))
+    return "\n".join(f"- “{shorten(piece.text)}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n))
 
 
 def _place(passage: GradedPassage) -> str:
     if passage.document is None:
         return passage.title or passage.url or "web"
     return passage.document if passage.page is None else f"{passage.document}, page {passage.page}"
-
-
-def _cut(text: str) -> str:
-    text = one_line(text)
-    return text if len(text) <= QUOTED_CHARACTERS else text[:QUOTED_CHARACTERS].rsplit(" ", 1)[0] + " …"

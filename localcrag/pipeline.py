@@ -38,6 +38,7 @@ from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Sco
 from localcrag.refine import Refinement, refine
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
+from localcrag.words import shorten
 
 LONGEST_QUESTION = 4000
 """Characters; beyond it a text is not a question, and the scorer would not see its end."""
@@ -97,9 +98,13 @@ def _flow(
         )
 
     standalone = question
-    if history and settings.history_turns and not condense.stands_alone(question):
+    # A question that stands alone is answered as if nothing had been said before: the model would imitate it.
+    leans_on = (
+        () if condense.stands_alone(question) else tuple(history)[max(0, len(history) - settings.history_turns) :]
+    )
+    if leans_on:
         yield StepStarted("condense", "reading the question with the conversation before it")
-        standalone = yield from _condense(question, history[-settings.history_turns :], parts.llm)
+        standalone = yield from _condense(question, leans_on, parts.llm)
 
     yield StepStarted("retrieve", "looking through the documents")
     clock = _Clock("retrieve")
@@ -143,7 +148,7 @@ def _flow(
         yield Answered(abstain.nothing_found(local, web, settings), abstained=True, cost=clock.cost())
         return
     yield StepStarted("generate", "writing the answer")
-    yield from _generate(question, standalone, refinement, history=history, web=web, llm=parts.llm, settings=settings)
+    yield from _generate(question, standalone, refinement, history=leans_on, web=web, llm=parts.llm, settings=settings)
 
 
 def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
@@ -196,14 +201,13 @@ def _generate(
 ) -> Iterator[Event]:
     """Yield the answer's pieces, then Answered."""
     clock = _Clock("generate")
-    turns = history[-settings.history_turns :] if settings.history_turns else ()
     written = ""
     try:
         messages, left_out = generate.fitting_prompt(
             question,
             standalone,
             refinement.evidence,
-            turns,
+            history,
             room=llm.context_tokens - settings.answer_tokens,
             count_tokens=llm.count_tokens,
         )
@@ -222,7 +226,7 @@ def _generate(
         return
     cited = cite(written, refinement.evidence, standalone)
     if cited.refused:
-        yield Warned(f"Taken out, since the evidence does not back it: “{' '.join(cited.refused)}”")
+        yield Warned(f"Taken out, since the evidence does not back it: “{shorten(' '.join(cited.refused))}”")
     text = cited.text or abstain.not_backed(refinement.strips, refinement.evidence)
     yield Answered(text + abstain.web_note(web), abstained=False, cost=clock.cost())
 

@@ -19,6 +19,12 @@ def one_line(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
+def shorten(text: str, characters: int = 160) -> str:
+    """Return the text in one line, cut after a word with " …" when it has more than so many characters."""
+    text = one_line(text)
+    return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0] + " …"
+
+
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, in lower case, plural and possessive endings taken off."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))

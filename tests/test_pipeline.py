@@ -224,3 +224,24 @@ def test_folding_the_events_gives_the_stored_run_and_json_keeps_it_whole(tmp_pat
     assert folded == run
     assert record.read(record.dump(run)) == run
     assert isinstance(next(e for e in events if isinstance(e, Answered)).cost.seconds, float)
+
+
+def test_a_question_that_stands_alone_is_answered_without_what_was_said_before(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    _, run = desk.ask(ANSWERABLE, Turn("Who are you?", "An unrelated remark."))
+    assert run.standalone_question == ANSWERABLE
+    assert len(desk.llm.prompts) == 1
+    assert not any("unrelated" in message.content for message in desk.llm.prompts[0])
+
+
+@pytest.mark.parametrize(
+    ("turns", "seen"),
+    [(0, []), (1, ["third"]), (2, ["second", "third"]), (9, ["first", "second", "third"])],
+)
+def test_a_follow_up_is_read_with_as_many_turns_as_the_settings_say(
+    tmp_path: Path, turns: int, seen: list[str]
+) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, history_turns=turns)
+    desk.ask("And in London, the hotel limit?", *(Turn(f"{n} question?", "Yes.") for n in ("first", "second", "third")))
+    text = " ".join(message.content for message in desk.llm.prompts[0])
+    assert [name for name in ("first", "second", "third") if f"{name} question" in text] == seen

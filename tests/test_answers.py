@@ -1,0 +1,118 @@
+"""The whole flow with the real models over the handbook: what is found, what is admitted, what it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcrag.assemble import Assembly
+from localcrag.cite import citations
+from localcrag.datatypes import Action, Origin, Run, Turn
+from localcrag.events import AnswerPiece, RunFinished
+from localcrag.settings import load
+
+
+def ask(assembly: Assembly, question: str, *history: Turn, **settings: object) -> Run:
+    changed = load(**{**assembly.settings.model_dump(), **settings})
+    last = list(assembly.ask(question, history=history, settings=changed))[-1]
+    assert isinstance(last, RunFinished)
+    return last.run
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "page"),
+    [
+        ("Within how many days after the journey is a claim handed in?", "twenty days", 7),
+        ("What is paid per kilometre for a journey in one's own car?", "0.38 euros", 4),
+        ("How long before departure is a flight booked?", "fourteen days", 3),
+        ("Who keeps the handbook?", "Ottilie Brandt", 1),
+        ("What is the hotel limit in Gdynia?", "95 euros", 5),
+    ],
+)
+def test_the_evidence_holds_the_answer_and_names_its_page(
+    library: Assembly, question: str, answer: str, page: int
+) -> None:
+    run = ask(library, question)
+    assert run.action is not Action.INCORRECT
+    assert not run.abstained
+    holding = [piece for piece in run.evidence if answer in " ".join(piece.text.split())]
+    assert holding
+    pages = {source.id: source.page for source in run.sources}
+    assert page in {pages[piece.source] for piece in holding}
+    text = library.store().text("handbook.pdf")
+    for passage in run.passages:
+        assert text[passage.start : passage.end] == passage.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the boiling point of gold?", "Who painted the Mona Lisa?", "When did the Normans conquer England?"],
+)
+def test_what_the_documents_do_not_hold_is_not_answered(library: Assembly, question: str) -> None:
+    run = ask(library, question)
+    assert run.action is Action.INCORRECT
+    assert run.abstained
+    assert sum(step.llm_calls for step in run.steps) == 0
+
+
+def test_every_sentence_of_an_answer_cites_evidence_that_exists(library: Assembly) -> None:
+    for question in ("Who keeps the handbook?", "How are rental cars booked?", "When is a taxi paid for?"):
+        run = ask(library, question)
+        cited = citations(run.answer)
+        assert cited, run.answer
+        assert set(cited) <= {piece.n for piece in run.evidence}
+
+
+def test_a_correct_answer_costs_one_call_of_the_language_model_and_is_the_same_again(library: Assembly) -> None:
+    question = "How long before departure is a flight booked?"
+    first, second = ask(library, question), ask(library, question)
+    assert first.action is Action.CORRECT
+    assert sum(step.llm_calls for step in first.steps) == 1
+    assert (first.answer, first.strips, first.passages) == (second.answer, second.strips, second.passages)
+
+
+def test_refinement_shortens_the_prompt(library: Assembly) -> None:
+    run = ask(library, "Within how many days after the journey is a claim handed in?")
+    kept = sum(len(piece.text) for piece in run.evidence)
+    assert kept < 0.5 * sum(len(passage.text) for passage in run.passages)
+
+
+@pytest.mark.search
+def test_the_web_answers_what_the_documents_do_not(library: Assembly, searx: str) -> None:
+    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx}))
+    run = ask(web, "How high is Mount Everest above the sea?")
+    assert run.action is Action.INCORRECT
+    assert run.web.used
+    assert run.web.error is None
+    assert {source.origin for source in run.sources} == {Origin.WEB}
+    assert any("8,849" in piece.text for piece in run.evidence)
+    assert all(0.0 < passage.relevance < 1.0 for passage in run.passages)
+    web.close()
+
+
+@pytest.mark.search
+def test_engines_that_fail_are_said_and_nothing_is_invented(library: Assembly, searx: str) -> None:
+    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx}))
+    run = ask(web, "!brokenpages Xyzzyq Plughq?")
+    assert run.web.error is not None
+    assert run.abstained
+    assert any("The web search failed" in warning for warning in run.warnings)
+    web.close()
+
+
+def test_a_follow_up_is_understood_with_the_question_before_it(library: Assembly) -> None:
+    history = Turn("What is the hotel limit in London?", "The limit in London is 195 euros.")
+    run = ask(library, "And in Bergen?", history)
+    assert "Bergen" in run.standalone_question
+    assert "hotel" in run.standalone_question
+    assert any("165 euros" in piece.text for piece in run.evidence)
+
+
+def test_a_stopped_answer_leaves_the_model_free_for_the_next_question(library: Assembly) -> None:
+    events = library.ask("How are rental cars booked, and what is done before they are given back?")
+    for event in events:
+        if isinstance(event, AnswerPiece):
+            break
+    events.close()
+    stored = library.runs.get(library.runs.newest(1)[0].run_id)
+    assert stored.stopped
+    assert not ask(library, "Who keeps the handbook?").abstained
