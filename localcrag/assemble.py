@@ -22,8 +22,8 @@ from localcrag.backends.document_store import (
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Document, Turn
-from localcrag.errors import UnreadableDocument
+from localcrag.datatypes import Document, Turn, WebAnswer
+from localcrag.errors import SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.ingest import IngestEvent, Upload, ingest
 from localcrag.pipeline import Parts, answer
@@ -94,7 +94,7 @@ class Assembly:
             llm=self.llm,
             index=self.index(settings.collection),
             store=self.store(settings.collection),
-            web=self.web if settings.web_allowed else None,
+            web=self._web_or_refusal() if settings.web_allowed else None,
             runs=self.runs,
         )
 
@@ -189,6 +189,13 @@ class Assembly:
                 client.close()
             self.database.close()
 
+    def _web_or_refusal(self) -> WebSearch | None:
+        """Return the search client; for an address that is not allowed one that says so when it is asked."""
+        try:
+            return self.web
+        except SearchError as error:
+            return _RefusedSearch(error)
+
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
         with self._lock:
             if name not in self._made:
@@ -231,6 +238,19 @@ class Assembly:
             results=self.settings.web_results,
             allow_public=self.settings.searxng_allow_public,
         )
+
+
+class _RefusedSearch:
+    """Stands for an endpoint that may not be asked: a question that does not need the web goes on undisturbed."""
+
+    def __init__(self, error: SearchError) -> None:
+        self._error = error
+
+    def wording(self, query: str) -> str:
+        return query
+
+    def search(self, query: str) -> WebAnswer:
+        raise self._error
 
 
 def uploads_from(paths: Sequence[Path]) -> list[Upload]:

@@ -6,6 +6,7 @@ formula, not the file. Both kinds of text have their own: whole passages and sin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,20 @@ from localcrag.protocols import Vectors
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """p = sigmoid(logit * a + cosine * b + bias)."""
+    """p = sigmoid(logit * a + cosine * b + bias).
+
+    Raises ValueError unless all three are finite and a higher logit means a higher probability.
+    """
 
     logit: float
     bias: float
     cosine: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.cosine)):
+            raise ValueError("logit, bias and cosine must be finite numbers")
+        if self.logit <= 0:
+            raise ValueError(f"logit ({self.logit:g}) must be above 0: a better passage has a higher logit")
 
     def probabilities(self, logits: Vectors, cosines: Vectors | float = 0.0) -> Vectors:
         """Return probabilities of the shape of `logits`."""
@@ -30,12 +40,22 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True)
 class FittedCalibration:
-    """A scorer's calibration. `fitted` is False for the fallback of a scorer that nobody has calibrated."""
+    """A scorer's calibration. `fitted` is False for the fallback of a scorer that nobody has calibrated.
+
+    Raises ValueError for thresholds that are not in 0..1 or out of order.
+    """
 
     passage: Logistic
     strip: Logistic
     thresholds: Thresholds
     fitted: bool = True
+
+    def __post_init__(self) -> None:
+        chosen = self.thresholds
+        if not all(0.0 <= value <= 1.0 for value in (chosen.upper, chosen.lower, chosen.strip)):
+            raise ValueError("the thresholds upper, lower and strip must be within 0..1")
+        if chosen.lower > chosen.upper:
+            raise ValueError(f"the threshold lower ({chosen.lower:g}) must not be above upper ({chosen.upper:g})")
 
     def passages(self, logits: Vectors, cosines: Vectors) -> Vectors:
         """Return the relevance of passages from logits and cosines, both of shape (passages,)."""

@@ -10,6 +10,7 @@ import dataclasses
 import secrets
 import time
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -76,9 +77,10 @@ def answer(
     thresholds = settings.thresholds(parts.scorer.calibration.thresholds)
     run = _new_run(question, parts, settings, thresholds)
     try:
-        for event in _flow(run, history, parts=parts, settings=settings, thresholds=thresholds):
-            run = record.apply(run, event)
-            yield event
+        with closing(_flow(run, history, parts=parts, settings=settings, thresholds=thresholds)) as events:
+            for event in events:
+                run = record.apply(run, event)
+                yield event
     except GeneratorExit:
         parts.runs.save(dataclasses.replace(run, stopped=True))
         raise
@@ -88,7 +90,7 @@ def answer(
 
 def _flow(
     run: Run, history: Sequence[Turn], *, parts: Parts, settings: Settings, thresholds: Thresholds
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     question = run.question
     yield RunStarted(run)
     if not parts.scorer.calibration.fitted:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
-from localcrag.assemble import Assembly
+from localcrag.assemble import Assembly, uploads_from
 from localcrag.cite import citations
 from localcrag.datatypes import Action, Origin, Run, Turn
 from localcrag.events import AnswerPiece, RunFinished
@@ -116,3 +119,33 @@ def test_a_stopped_answer_leaves_the_model_free_for_the_next_question(library: A
     stored = library.runs.get(library.runs.newest(1)[0].run_id)
     assert stored.stopped
     assert not ask(library, "Who keeps the handbook?").abstained
+
+
+def test_a_search_address_that_is_not_allowed_only_matters_when_the_web_is_needed(library: Assembly) -> None:
+    public = Assembly(load(**{**library.settings.model_dump(), "searxng_url": "http://8.8.8.8"}))
+    assert ask(public, "Who keeps the handbook?").answer
+    run = ask(public, "Who painted the Mona Lisa?")
+    assert run.abstained
+    assert run.web.error is not None
+    assert "8.8.8.8" in run.web.error
+    public.close()
+
+
+def test_a_question_can_be_asked_while_documents_go_in(library: Assembly, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("A sentence that has to be embedded like any other one. " * 2000)
+    events = library.ingest(uploads_from([tmp_path / "long.txt"]), "another collection")
+    failures: list[BaseException] = []
+
+    def take_in() -> None:
+        try:
+            for _ in events:
+                pass
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            failures.append(error)
+
+    thread = threading.Thread(target=take_in)
+    thread.start()
+    for _ in range(3):
+        assert ask(library, "Who keeps the handbook?").evidence
+    thread.join()
+    assert failures == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class BiEncoder:
 
     def __init__(self, name: str, folder: Path) -> None:
         """Load the model in `folder`. Raises ModelDamaged."""
+        # A question may be asked while documents go in, and a tokenizer cannot be used by two threads at once.
+        self._lock = threading.Lock()
         device = pick_device()
         try:
             self._model = SentenceTransformer(
@@ -40,9 +43,9 @@ class BiEncoder:
         """Return unit vectors, shape (len(texts), dimension)."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = self._model.encode(
-            list(texts), batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
-        ).astype(np.float32)
+        with self._lock:
+            encoded = self._model.encode(list(texts), batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
+        vectors = encoded.astype(np.float32)
         # Normalised here, in float32: normalised in bfloat16 they are up to 0.2 % off unit length.
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
@@ -51,7 +54,8 @@ class BiEncoder:
         """Return each text's length in tokens, special tokens not counted."""
         if not texts:
             return []
-        encoded = self._model.tokenizer(
-            list(texts), add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
-        )
+        with self._lock:
+            encoded = self._model.tokenizer(
+                list(texts), add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
+            )
         return [len(ids) for ids in encoded["input_ids"]]

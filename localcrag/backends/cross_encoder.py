@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,8 @@ class CrossEncoder:
     def __init__(self, name: str, folder: Path) -> None:
         """Load the model in `folder` and its calibration. Raises ModelDamaged."""
         self.name = name
+        # Two questions may be asked at once (two tabs), and a tokenizer cannot be used by two threads at once.
+        self._lock = threading.Lock()
         device = pick_device()
         try:
             # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
@@ -46,9 +49,9 @@ class CrossEncoder:
         """Return one raw logit per text, shape (len(texts),)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        scores = self._model.predict(
-            [(question, text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
-        )
+        pairs = [(question, text) for text in texts]
+        with self._lock:
+            scores = self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
 
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import llama_cpp
+from filelock import FileLock
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from localcrag.datatypes import Message
 from localcrag.errors import GenerationError, ModelDamaged
 
-CHATML = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
-"""For files that bring no chat template."""
-
 MOST_BYTES_TO_REPACK = 500_000_000
+LONGEST_REPACKING = 60.0
+"""Seconds to wait for another process that makes the faster copy; it takes about one."""
+_CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError)
+_CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError)
+"""What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it."""
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
@@ -38,32 +40,12 @@ class LlamaCpp:
         llama_cpp.llama_log_set(_SILENT, ctypes.c_void_p(0))
         self.name = name
         self.threads = threads or os.cpu_count() or 1
-        self._lock = threading.Lock()
+        self._turn = threading.Lock()
         self.gpu_layers = -1 if llama_cpp.llama_supports_gpu_offload() else 0
-        try:
-            self._llama = llama_cpp.Llama(
-                model_path=str(path if self.gpu_layers else faster_copy(path, cache)),
-                n_ctx=context_tokens,
-                n_threads=self.threads,
-                n_threads_batch=self.threads,
-                n_gpu_layers=self.gpu_layers,
-                # Measured with the embedded model on two cores: 650 instead of 510 prompt tokens a second.
-                flash_attn=True,
-                seed=0,
-                verbose=False,
-            )
-        except (ValueError, RuntimeError, OSError, AssertionError) as error:
-            raise ModelDamaged(
-                f"The language model {path} cannot be loaded: {error}. It may be damaged, of a kind this llama.cpp "
-                f"does not know, or too large for the memory. Check it with `localcrag models verify {name}`, or "
-                "choose another with `localcrag models use NAME`."
-            ) from error
+        self._llama = self._load(path, cache, context_tokens)
         self.context_tokens = int(self._llama.n_ctx())
-        self._format = Jinja2ChatFormatter(
-            template=self._llama.metadata.get("tokenizer.chat_template", CHATML),
-            eos_token=self._special(self._llama.token_eos()),
-            bos_token=self._special(self._llama.token_bos()),
-        )
+        self._format = self._chat_format(path)
+        self._control = control_tokens(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that the messages make, in tokens."""
@@ -77,73 +59,163 @@ class LlamaCpp:
                 f"The prompt has {len(tokens)} tokens, the language model's window {self.context_tokens}. "
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
-        return LlamaStream(self._llama, self._lock, tokens, max_tokens, list(stop))
+        return LlamaStream(self._llama, self._turn, tokens, max_tokens, list(stop))
+
+    def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
+        fast = path if self.gpu_layers else faster_copy(path, cache)
+        if fast != path:
+            with suppress(*_CANNOT_LOAD):
+                return self._open(fast, context_tokens)
+            # The copy is worth nothing, whatever happened to it: the next start makes another.
+            with suppress(OSError):
+                fast.unlink()
+        try:
+            return self._open(path, context_tokens)
+        except _CANNOT_LOAD as error:
+            raise ModelDamaged(
+                f"The language model {path} cannot be loaded: {error}. It may be damaged, of a kind this llama.cpp "
+                f"does not know, or too large for the memory. Check it with `localcrag models verify {self.name}`, or "
+                "choose another with `localcrag models use NAME`."
+            ) from error
+
+    def _open(self, path: Path, context_tokens: int) -> llama_cpp.Llama:
+        return llama_cpp.Llama(
+            model_path=str(path),
+            n_ctx=context_tokens,
+            n_threads=self.threads,
+            n_threads_batch=self.threads,
+            n_gpu_layers=self.gpu_layers,
+            # Measured with the embedded model on two cores: 650 instead of 510 prompt tokens a second.
+            flash_attn=True,
+            seed=0,
+            verbose=False,
+        )
+
+    def _chat_format(self, path: Path) -> Jinja2ChatFormatter:
+        template = self._llama.metadata.get("tokenizer.chat_template")
+        if not template:
+            raise ModelDamaged(
+                f"The language model {path} brings no chat template: it was not made to answer questions (a base "
+                "model), or it was converted without one. Choose an “instruct” or “chat” model with `localcrag models "
+                "use NAME`."
+            )
+        try:
+            return Jinja2ChatFormatter(
+                template=template,
+                eos_token=self._special(self._llama.token_eos()),
+                bos_token=self._special(self._llama.token_bos()),
+            )
+        except jinja2.TemplateError as error:
+            raise ModelDamaged(
+                f"The chat template inside the language model {path} cannot be read: {error}. Check the file with "
+                f"`localcrag models verify {self.name}`, or choose another with `localcrag models use NAME`."
+            ) from error
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
-        prompt = self._rendered(messages)
-        with self._lock:
-            return list(self._llama.tokenize(prompt.encode(), add_bos=False, special=True))
+        # Without waiting for a turn: the vocabulary does not change while the model writes.
+        return list(self._llama.tokenize(self._rendered(messages).encode(), add_bos=False, special=True))
 
     def _rendered(self, messages: Sequence[Message]) -> str:
-        # Control tokens spelt out in a document would otherwise end the user's turn and begin another.
-        plain: list[Any] = [
-            {"role": m.role, "content": m.content.replace("<|", "< |").replace("|>", "| >")} for m in messages
-        ]
+        plain: list[Any] = [{"role": message.role, "content": self._plain(message.content)} for message in messages]
         try:
             return str(self._format(messages=plain).prompt)
-        except jinja2.TemplateError:
-            # Some templates know no system role: its text then leads the first message of the user.
-            system = "\n\n".join(m["content"] for m in plain if m["role"] == "system")
-            rest = [m for m in plain if m["role"] != "system"]
-            rest[0] = {"role": "user", "content": f"{system}\n\n{rest[0]['content']}"}
-            try:
-                return str(self._format(messages=rest).prompt)
-            except jinja2.TemplateError as error:
-                raise GenerationError(
-                    f"The chat template inside the language model “{self.name}” does not work: {error}. "
-                    "Choose another model with `localcrag models use NAME`."
-                ) from error
+        except _CANNOT_RENDER:
+            return self._rendered_without_system(plain)
+
+    def _rendered_without_system(self, plain: list[Any]) -> str:
+        # Some templates know no system role: its text then leads the first message of the user.
+        system = "\n\n".join(message["content"] for message in plain if message["role"] == "system")
+        rest = [message for message in plain if message["role"] != "system"] or [{"content": ""}]
+        rest[0] = {"role": "user", "content": f"{system}\n\n{rest[0]['content']}"}
+        try:
+            return str(self._format(messages=rest).prompt)
+        except _CANNOT_RENDER as error:
+            raise GenerationError(
+                f"The chat template inside the language model “{self.name}” does not work: {error}. "
+                "Choose another model with `localcrag models use NAME`."
+            ) from error
+
+    def _plain(self, content: str) -> str:
+        # Control tokens spelt out in a document would otherwise end the user's turn and begin another. The vocabulary
+        # says what the model reads as one; "<|" is how most are written, also where the vocabulary does not have them.
+        # A lone surrogate, which no tokenizer takes, becomes the replacement character.
+        whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return self._control.sub(r"\g<0> ", whole.replace("<|", "< |").replace("|>", "| >"))
 
     def _special(self, token: int) -> str:
         return "" if token < 0 else self._llama.detokenize([token], special=True).decode(errors="replace")
 
 
 class LlamaStream:
-    """An answer being written. Closing it stops the model."""
+    """An answer being written. Closing it stops the model; so does letting go of it."""
 
     def __init__(
-        self, llama: llama_cpp.Llama, lock: threading.Lock, tokens: list[int], max_tokens: int, stop: list[str]
+        self, llama: llama_cpp.Llama, turn: threading.Lock, tokens: list[int], max_tokens: int, stop: list[str]
     ) -> None:
         """Prepare; the model starts with the first piece asked for."""
         self.prompt_tokens = len(tokens)
         self.completion_tokens = 0
-        self._pieces = self._run(llama, lock, tokens, max_tokens, stop)
+        self._stopped = threading.Event()
+        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
+        # garbage collector came by.
+        self._written = _write(llama, turn, tokens, max_tokens=max_tokens, stop=stop, stopped=self._stopped)
 
     def __iter__(self) -> Iterator[str]:
-        return self._pieces
+        for text, completion_tokens in self._written:
+            self.completion_tokens = completion_tokens
+            if text:
+                yield text
 
     def close(self) -> None:
-        """Stop the model, if it still writes."""
-        self._pieces.close()
+        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
+        self._stopped.set()
+        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
+            self._written.close()
 
-    def _run(
-        self, llama: llama_cpp.Llama, lock: threading.Lock, tokens: list[int], max_tokens: int, stop: list[str]
-    ) -> Generator[str, None, None]:
-        with lock:
-            try:
-                chunks: Any = llama.create_completion(
-                    tokens, max_tokens=max_tokens, temperature=0.0, repeat_penalty=1.0, stop=stop, stream=True
-                )
-                for chunk in chunks:
-                    text = chunk["choices"][0]["text"]
-                    if text:
-                        self.completion_tokens += 1
-                        yield text
-            except (ValueError, RuntimeError, MemoryError) as error:
-                raise GenerationError(
-                    f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
-                    "model with `localcrag models use NAME`, or lower context_tokens in the settings."
-                ) from error
+
+def _write(
+    llama: llama_cpp.Llama,
+    turn: threading.Lock,
+    tokens: list[int],
+    *,
+    max_tokens: int,
+    stop: list[str],
+    stopped: threading.Event,
+) -> Generator[tuple[str, int], None, None]:
+    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
+    with turn:
+        # To llama-cpp-python, no tokens means any number of them.
+        if max_tokens < 1 or stopped.is_set():
+            return
+        # Nothing is kept of the prompt before: what is computed in other portions is rounded otherwise, and the same
+        # question would now and then get another answer, depending on what was asked before it.
+        llama.reset()  # type: ignore[no-untyped-call]
+        try:
+            chunks: Any = llama.create_completion(
+                tokens, max_tokens=max_tokens, temperature=0.0, repeat_penalty=1.0, stop=stop, stream=True
+            )
+            for chunk in chunks:
+                if stopped.is_set():
+                    return
+                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
+                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
+        except (ValueError, RuntimeError, MemoryError) as error:
+            raise GenerationError(
+                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
+                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
+            ) from error
+
+
+def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
+    """Return what finds the first character of every control token of the vocabulary that a text spells out."""
+    vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
+    spelt = {
+        llama_cpp.llama_vocab_get_text(vocabulary, token).decode("utf-8", "replace")
+        for token in range(llama.n_vocab())
+        if llama_cpp.llama_vocab_is_control(vocabulary, token)
+    }
+    found = [f"{re.escape(text[0])}(?={re.escape(text[1:])})" for text in sorted(spelt) if len(text) > 1]
+    return re.compile("|".join(found) or "(?!)")
 
 
 def faster_copy(path: Path, cache: Path) -> Path:
@@ -151,24 +223,38 @@ def faster_copy(path: Path, cache: Path) -> Path:
 
     llama.cpp multiplies Q8_0 by a fast path that Q4_1 does not have: measured on two cores with the embedded model, 715
     instead of 315 prompt tokens a second, 140 instead of 130 written ones (docs/measurements.md). The weights are the
-    same to within Q8_0's rounding.
+    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk), `path`.
     """
-    size = path.stat().st_size
-    if size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
+    try:
+        source = path.stat()
+        if source.st_size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
+            return path
+        copy = cache / f"{path.stem}-{source.st_size}.Q8_0.gguf"
+        cache.mkdir(parents=True, exist_ok=True)
+        with FileLock(copy.with_suffix(".lock"), timeout=LONGEST_REPACKING):
+            if not _made_from(source, copy):
+                _repack(path, copy, source)
+            return copy if _made_from(source, copy) else path
+    except OSError:
         return path
-    copy = cache / f"{path.stem}-{size}.Q8_0.gguf"
-    if copy.exists():
-        return copy
-    cache.mkdir(parents=True, exist_ok=True)
-    temporary = copy.with_suffix(f".{os.getpid()}.tmp")
+
+
+def _made_from(source: os.stat_result, copy: Path) -> bool:
+    """Whether there is a copy, of this state of the file: it was given the time of the file it was made from."""
+    return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
+
+
+def _repack(path: Path, copy: Path, source: os.stat_result) -> None:
+    """Make the copy beside its place first, so that a killed process leaves none that looks whole."""
+    temporary = copy.with_suffix(".tmp")
     parameters = llama_cpp.llama_model_quantize_default_params()
     parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
     parameters.allow_requantize = True
     try:
-        failed = llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters))
-        if failed or not temporary.exists():
-            return path
-        temporary.replace(copy)
+        if llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters)) == 0:
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.utime(temporary, ns=(source.st_atime_ns, source.st_mtime_ns))
+            temporary.replace(copy)
     finally:
         temporary.unlink(missing_ok=True)
-    return copy

@@ -1,8 +1,17 @@
-"""Which number format a model computes in on this machine. Knows torch, and nothing of what the model is for."""
+"""What both encoders need to load: device, number format, and which file is to blame when a folder cannot be loaded.
+
+Knows torch, the files of a sentence-transformers folder, and nothing of what the model is for.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import torch
+from safetensors import SafetensorError, safe_open
 
 
 def pick_device() -> str:
@@ -22,3 +31,39 @@ def pick_dtype(device: str) -> torch.dtype:
         return torch.float32
     able = torch.cpu.get_capabilities()
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+
+
+def blame(folder: Path) -> str:
+    """Return what is wrong with the folder of a model that could not be loaded: the file, or "" where none stands out.
+
+    To be asked after the fact; libraries name the file only sometimes.
+    """
+    for path in sorted(folder.rglob("*")):
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_bytes())
+            elif path.suffix == ".safetensors":
+                weights(path)
+        except (OSError, ValueError, SafetensorError):
+            return f"{path.relative_to(folder)} is damaged; "
+    missing = [path for path in _listed(folder) if not path.exists()]
+    return f"{missing[0].relative_to(folder)} is missing; " if missing else ""
+
+
+def weights(path: Path) -> set[str]:
+    """Return the names of a file's tensors. Raises SafetensorError and OSError."""
+    with safe_open(path, "pt") as file:
+        return set(file.keys())
+
+
+def knows_words(tokenizer: Callable[..., Any]) -> bool:
+    """Return whether a tokenizer has a vocabulary: one made without its files takes every word for the unknown one."""
+    ids = tokenizer("the words of a language", add_special_tokens=False)["input_ids"]
+    return set(ids) - {getattr(tokenizer, "unk_token_id", None)} != set()
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return the settings files of the modules that modules.json lists; those that need none have no folder either."""
+    modules = folder / "modules.json"
+    listed = json.loads(modules.read_bytes()) if modules.exists() else []
+    return [folder / module["path"] / "config.json" for module in listed if (folder / module["path"]).is_dir()]

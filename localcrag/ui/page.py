@@ -1,4 +1,4 @@
-"""The page: its components and what happens on each event. Maps events to components and knows nothing else."""
+"""The page: chat and side panel, and what they show on each event. Knows nothing but events and components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import gradio as gr
 
 from localcrag import record
 from localcrag.assemble import Assembly
-from localcrag.datatypes import Run, Turn, WebMode
+from localcrag.datatypes import Run, Turn
 from localcrag.errors import LocalcragError
 from localcrag.events import (
     Answered,
@@ -30,9 +30,9 @@ from localcrag.events import (
     StepStarted,
     Warned,
 )
-from localcrag.health import State, search_server
-from localcrag.ingest import IngestProgress, IngestResult, Upload
 from localcrag.ui import render
+from localcrag.ui.documents import documents_column
+from localcrag.ui.web_settings import web_settings
 
 HERE = Path(__file__).parent
 PLACEHOLDER = (
@@ -65,7 +65,7 @@ def build(assembly: Assembly) -> gr.Blocks:
         )
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):
-                _documents_column(assembly)
+                documents_column(assembly)
             with gr.Column(elem_id="lc-middle"):
                 chat = gr.Chatbot(
                     elem_id="lc-chat",
@@ -97,7 +97,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
                 )
-                _web_settings(assembly)
+                web_settings(assembly)
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
@@ -210,97 +210,3 @@ def _open_run(assembly: Assembly) -> Any:
             raise gr.Error(str(error), duration=None, print_exception=False) from error
 
     return open_run
-
-
-def _documents_column(assembly: Assembly) -> None:
-    gr.HTML("<p class='lc-title'>Documents</p>")
-    drop = gr.File(
-        file_count="multiple",
-        label="Drop documents here",
-        show_label=False,
-        height=120,
-        elem_id="lc-drop",
-    )
-    cancel = gr.Button("Cancel", size="sm", visible=False, elem_id="lc-cancel")
-    uploads = gr.HTML("", elem_id="lc-uploads")
-    listed = gr.HTML(
-        lambda: _listed(assembly), elem_id="lc-documents", js_on_load=(HERE / "documents.js").read_text("utf-8")
-    )
-    cancelled = threading.Event()
-
-    def take_in(paths: list[str] | None) -> Iterator[tuple[Any, ...]]:
-        cancelled.clear()
-        yield from _take_in(assembly, [Path(path) for path in paths or []], cancelled)
-
-    def delete(event: gr.EventData) -> tuple[str, str]:
-        try:
-            assembly.delete(str(event.name))
-            message = f"{event.name} was deleted."
-        except LocalcragError as error:
-            message = str(error)
-        return render.uploads(None, [], message), _listed(assembly)
-
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    drop.upload(
-        take_in, [drop], [drop, uploads, listed, cancel], concurrency_limit=1, concurrency_id="ingest", **private
-    )
-    cancel.click(cancelled.set, None, None, **private)
-    listed.delete(delete, None, [uploads, listed], **private)
-
-
-def _listed(assembly: Assembly) -> str:
-    try:
-        return render.documents(assembly.documents())
-    except LocalcragError as error:
-        return render.uploads(None, [], str(error))
-
-
-def _take_in(assembly: Assembly, paths: list[Path], cancelled: threading.Event) -> Iterator[tuple[Any, ...]]:
-    """Yield the drop zone, the report, the list and the Cancel button while files are taken in."""
-    results: list[IngestResult] = []
-    yield None, render.uploads(None, [], "Loading the models …"), gr.skip(), gr.Button(visible=True)
-    message = None
-    try:
-        with closing(assembly.ingest([Upload(path, path.name) for path in paths])) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    yield gr.skip(), render.uploads(event, results), gr.skip(), gr.skip()
-                else:
-                    results.append(event)
-                    yield gr.skip(), render.uploads(None, results), _listed(assembly), gr.skip()
-                if cancelled.is_set() and len(results) < len(paths):
-                    message = f"Cancelled: {len(paths) - len(results)} of {len(paths)} files were not taken in."
-                    break
-    except LocalcragError as error:
-        message = str(error)
-    finally:
-        # The copies that Gradio made of the uploaded files hold the documents' text: they go at once.
-        for path in paths:
-            path.unlink(missing_ok=True)
-    yield gr.skip(), render.uploads(None, results, message), _listed(assembly), gr.Button(visible=False)
-
-
-def _web_settings(assembly: Assembly) -> None:
-    settings = assembly.settings
-    with gr.Accordion("Web search", open=False, elem_id="lc-web"):
-        url = gr.Textbox(
-            settings.searxng_url or "",
-            label="Address of your SearXNG",
-            placeholder="http://127.0.0.1:8080",
-            info="Asked only when the documents are not enough. Empty: the web is never asked.",
-        )
-        allowed = gr.Checkbox(settings.web is not WebMode.NEVER, label="Ask it when the documents are not enough")
-        test = gr.Button("Save and test", size="sm")
-        report = gr.HTML("", elem_id="lc-web-report")
-
-    def save(address: str, may: bool) -> str:
-        try:
-            mode = WebMode.ALWAYS if may else WebMode.NEVER
-            assembly.change(searxng_url=address.strip() or None, web=mode.value)
-        except LocalcragError as error:
-            return render.uploads(None, [], str(error))
-        finding = search_server(assembly)
-        sign = {State.OK: "Works: ", State.OFF: "Off: ", State.FAILED: "Does not work. "}[finding.state]
-        return render.uploads(None, [], sign + finding.detail)
-
-    test.click(save, [url, allowed], [report], api_visibility="private")
