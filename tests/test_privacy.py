@@ -15,17 +15,21 @@ from localcrag.quiet import SWITCHES
 from tests.app_process import running_app, start_chromium, watch
 from tests.test_page import PATIENCE, ask, drop
 
-CONNECTION = re.compile(
-    r"(?:connect|sendto|sendmsg|sendmmsg)\(\d+.*?(?:sin_port=htons\((?P<port>\d+)\).*?inet_addr\(\"(?P<v4>[^\"]+)\"\)"
+ADDRESSED = (
+    r"\(\d+.*?(?:sin_port=htons\((?P<port>\d+)\).*?inet_addr\(\"(?P<v4>[^\"]+)\"\)"
     r"|sin6_port=htons\((?P<port6>\d+)\).*?inet_pton\(AF_INET6, \"(?P<v6>[^\"]+)\")"
 )
 
 
-def destinations(trace: Path) -> set[str]:
-    """Return the addresses, with ports, that traced processes connected or sent to."""
+SENT_TO = re.compile("(?:connect|sendto|sendmsg|sendmmsg)" + ADDRESSED)
+BOUND = re.compile("bind" + ADDRESSED)
+
+
+def destinations(trace: Path, calls: re.Pattern[str] = SENT_TO) -> set[str]:
+    """Return the addresses, with ports, that traced processes connected or sent to (or were bound to)."""
     found = set()
     for file in trace.parent.glob(trace.name + "*"):
-        for match in CONNECTION.finditer(file.read_text("utf-8", "replace")):
+        for match in calls.finditer(file.read_text("utf-8", "replace")):
             found.add(f"{match['v4'] or match['v6']} port {match['port'] or match['port6']}")
     return found
 
@@ -69,6 +73,9 @@ def test_a_whole_session_talks_to_nobody_but_this_computer(tmp_path: Path, handb
     port = searx.rsplit(":", 1)[1]
     assert any(one == f"127.0.0.1 port {port}" for one in found), "the search was not seen: the trace is not complete"
     assert foreign(found) == set()
+    bound = destinations(trace, BOUND)
+    assert f"127.0.0.1 port {address.rsplit(':', 1)[1]}" in bound
+    assert foreign(bound) == set(), "the app listens to other machines"
     assert watched.foreign == []
     connected, sent = browser_traffic(netlog)
     assert connected, "the browser's log holds no connection: it is not complete"
