@@ -21,6 +21,7 @@ from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.datatypes import Chunk, Document, IngestStatus, Page
 from localcrag.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.protocols import Embedder, Vectors
+from localcrag.words import valid
 
 AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
@@ -28,10 +29,16 @@ AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to take in: where it lies, and the name it shall have in the collection."""
+    """A file to take in: where it lies, and the name it shall have in the collection.
+
+    Bytes of a file's name that are no UTF-8 become "�" in the document's name.
+    """
 
     path: Path
     name: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", valid(self.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Sco
 from localcrag.refine import Refinement, refine
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
-from localcrag.words import shorten
+from localcrag.words import shorten, valid
 
 LONGEST_QUESTION = 4000
 """Characters; beyond it a text is not a question, and the scorer would not see its end."""
@@ -66,7 +66,7 @@ def answer(
     Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
     Raises QuestionError before the first event, StoreError when the database fails.
     """
-    question = question.strip()
+    question = valid(question).strip()
     if not question:
         raise QuestionError("The question is empty. Write one.")
     if len(question) > LONGEST_QUESTION:

@@ -14,6 +14,11 @@ FUNCTION_WORDS = frozenset(
 )
 
 
+def valid(text: str) -> str:
+    """Return `text` with pairs of surrogates joined and lone ones, as undecodable bytes come in, as U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def one_line(text: str) -> str:
     """Return the text with every run of white space as one space."""
     return _SPACE.sub(" ", text).strip()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -28,7 +31,7 @@ class FakeEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
-            for word in content_words(text) or {""}:
+            for word in content_words(" ".join(text.split()[: self.max_tokens])) or {""}:
                 vectors[row, hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
@@ -53,21 +56,36 @@ class FakeScorer:
 
 
 class FakeStream:
-    def __init__(self, pieces: Sequence[str], prompt_tokens: int, error: str | None) -> None:
+    def __init__(self, written: Generator[str, None, None], prompt_tokens: int, stopped: threading.Event) -> None:
         self.prompt_tokens = prompt_tokens
         self.completion_tokens = 0
-        self.closed = False
-        self._pieces, self._error = pieces, error
+        self._written, self._stopped = written, stopped
 
     def __iter__(self) -> Iterator[str]:
-        for piece in self._pieces:
+        for piece in self._written:
             self.completion_tokens += 1
             yield piece
-        if self._error:
-            raise GenerationError(self._error)
+
+    @property
+    def closed(self) -> bool:
+        return self._stopped.is_set()
 
     def close(self) -> None:
-        self.closed = True
+        self._stopped.set()
+        with suppress(ValueError):  # Another thread is in it.
+            self._written.close()
+
+
+def _say(
+    pieces: Sequence[str], error: str | None, turn: threading.Lock, stopped: threading.Event
+) -> Generator[str, None, None]:
+    with turn:
+        for piece in pieces:
+            if stopped.is_set():
+                return
+            yield piece
+        if error:
+            raise GenerationError(error)
 
 
 class FakeLanguageModel:
@@ -79,6 +97,7 @@ class FakeLanguageModel:
     def __init__(self, *answers: str, fails: str | None = None) -> None:
         self._answers = list(answers)
         self._fails = fails
+        self._turn = threading.Lock()
         self.prompts: list[list[Message]] = []
         self.streams: list[FakeStream] = []
 
@@ -86,10 +105,16 @@ class FakeLanguageModel:
         return sum(len(message.content.split()) for message in messages)
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> FakeStream:
+        prompt_tokens = self.count_tokens(messages)
+        if prompt_tokens + 1 >= self.context_tokens:
+            raise GenerationError(f"The prompt has {prompt_tokens} tokens, the window {self.context_tokens}.")
         self.prompts.append(list(messages))
         answer = self._answers.pop(0) if self._answers else ""
-        pieces = [word + " " for word in answer.split(" ")][:max_tokens]
-        stream = FakeStream(pieces, self.count_tokens(messages), self._fails)
+        for end in stop:
+            answer = answer.split(end)[0]
+        pieces = re.findall(r"\S+\s*", answer)[:max_tokens]
+        stopped = threading.Event()
+        stream = FakeStream(_say(pieces, self._fails, self._turn, stopped), prompt_tokens, stopped)
         self.streams.append(stream)
         return stream
 
@@ -116,4 +141,4 @@ class FakeRunLog:
         self.runs: list[Run] = []
 
     def save(self, run: Run) -> None:
-        self.runs.append(run)
+        self.runs = [*(other for other in self.runs if other.run_id != run.run_id), run]

@@ -214,3 +214,10 @@ def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp
     again = results(assembly.ingest(uploads_from([folder])))
     assert {result.document for result in again if result.status is IngestStatus.UNCHANGED} == there
     assert len(assembly.store().documents()) == 8
+
+
+def test_a_file_name_that_is_no_utf_8_is_taken_in_under_a_readable_one(assembly: Assembly, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.write_text("The kettle is on.")
+    done = results(assembly.ingest(uploads_from([path])))
+    assert [(result.document, result.status) for result in done] == [("caf�.txt", IngestStatus.ADDED)]

@@ -245,3 +245,10 @@ def test_a_follow_up_is_read_with_as_many_turns_as_the_settings_say(
     desk.ask("And in London, the hotel limit?", *(Turn(f"{n} question?", "Yes.") for n in ("first", "second", "third")))
     text = " ".join(message.content for message in desk.llm.prompts[0])
     assert [name for name in ("first", "second", "third") if f"{name} question" in text] == seen
+
+
+def test_undecodable_bytes_in_a_question_do_no_harm(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    _, run = desk.ask("What is the hotel limit in London, caf\udce9?")
+    assert run.question.endswith("caf�?")
+    assert record.read(record.dump(run)) == run

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from localcrag.backends.precision import pick_device, pick_dtype
+from localcrag.backends.precision import blame, knows_words, pick_device, pick_dtype
 from localcrag.errors import ModelDamaged
 from localcrag.protocols import Vectors
+from localcrag.words import valid
 
 BATCH = 32
 """Texts at once; larger ones are no faster on a processor and take more memory."""
@@ -29,10 +30,13 @@ class BiEncoder:
             self._model = SentenceTransformer(
                 str(folder), device=device, local_files_only=True, model_kwargs={"dtype": pick_dtype(device)}
             )
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            if not knows_words(self._model.tokenizer):
+                raise ValueError("its tokenizer.json is missing or knows no words")
+        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
             raise ModelDamaged(
-                f"The embedder in {folder} cannot be loaded: {error}. Check it with `localcrag models verify {name}`, "
-                f"get it again with `localcrag models get {name}`, or choose another with `localcrag models use NAME`."
+                f"The embedder in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag models "
+                f"verify {name}`, get it again with `localcrag models get {name}`, or choose another with `localcrag "
+                "models use NAME`."
             ) from error
         self.name = name
         self.dimension = int(self._model.get_embedding_dimension() or 0)
@@ -44,7 +48,9 @@ class BiEncoder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with self._lock:
-            encoded = self._model.encode(list(texts), batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
+            encoded = self._model.encode(
+                [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
         vectors = encoded.astype(np.float32)
         # Normalised here, in float32: normalised in bfloat16 they are up to 0.2 % off unit length.
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -56,6 +62,10 @@ class BiEncoder:
             return []
         with self._lock:
             encoded = self._model.tokenizer(
-                list(texts), add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False
+                [valid(text) for text in texts],
+                add_special_tokens=False,
+                truncation=False,
+                return_attention_mask=False,
+                verbose=False,
             )
         return [len(ids) for ids in encoded["input_ids"]]

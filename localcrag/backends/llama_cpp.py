@@ -22,7 +22,8 @@ from localcrag.errors import GenerationError, ModelDamaged
 MOST_BYTES_TO_REPACK = 500_000_000
 LONGEST_REPACKING = 60.0
 """Seconds to wait for another process that makes the faster copy; it takes about one."""
-_CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError)
+# llama-cpp-python compiles the chat template while it loads, hence jinja2's.
+_CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError)
 """What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it."""
 
@@ -99,17 +100,11 @@ class LlamaCpp:
                 "model), or it was converted without one. Choose an “instruct” or “chat” model with `localcrag models "
                 "use NAME`."
             )
-        try:
-            return Jinja2ChatFormatter(
-                template=template,
-                eos_token=self._special(self._llama.token_eos()),
-                bos_token=self._special(self._llama.token_bos()),
-            )
-        except jinja2.TemplateError as error:
-            raise ModelDamaged(
-                f"The chat template inside the language model {path} cannot be read: {error}. Check the file with "
-                f"`localcrag models verify {self.name}`, or choose another with `localcrag models use NAME`."
-            ) from error
+        return Jinja2ChatFormatter(
+            template=template,
+            eos_token=self._special(self._llama.token_eos()),
+            bos_token=self._special(self._llama.token_bos()),
+        )
 
     def _tokens(self, messages: Sequence[Message]) -> list[int]:
         # Without waiting for a turn: the vocabulary does not change while the model writes.

@@ -1,6 +1,6 @@
-"""What both encoders need to load: device, number format, and which file is to blame when a folder cannot be loaded.
+"""What both encoders need: device and number format, the file to blame when a folder does not load, and whole texts.
 
-Knows torch, the files of a sentence-transformers folder, and nothing of what the model is for.
+Knows torch and the files of a sentence-transformers folder, and nothing of what the model is for.
 """
 
 from __future__ import annotations
@@ -63,7 +63,12 @@ def knows_words(tokenizer: Callable[..., Any]) -> bool:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """Return the settings files of the modules that modules.json lists; those that need none have no folder either."""
+    """Return the settings files of the modules that modules.json lists; normalising is the only one without any."""
     modules = folder / "modules.json"
     listed = json.loads(modules.read_bytes()) if modules.exists() else []
-    return [folder / module["path"] / "config.json" for module in listed if (folder / module["path"]).is_dir()]
+    whole_entries = [module for module in listed if isinstance(module, dict) and {"type", "path"} <= module.keys()]
+    return [
+        folder / str(module["path"]) / "config.json"
+        for module in whole_entries
+        if not str(module["type"]).endswith(".Normalize")
+    ]

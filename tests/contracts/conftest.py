@@ -1,0 +1,64 @@
+"""The real models, each loaded once for all contracts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.bi_encoder import BiEncoder
+from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.backends.llama_cpp import LlamaCpp
+from localcrag.settings import REPOSITORY_MODELS
+
+EMBEDDER = REPOSITORY_MODELS / "all-minilm-l6-v2"
+RELEVANCE = REPOSITORY_MODELS / "relevance-v0"
+
+
+@pytest.fixture(scope="session")
+def embedder_folder() -> Path:
+    return EMBEDDER
+
+
+@pytest.fixture(scope="session")
+def relevance_folder() -> Path:
+    return RELEVANCE
+
+
+@pytest.fixture(scope="session")
+def gguf_file() -> Path:
+    return next((REPOSITORY_MODELS / "smollm2-135m-instruct").glob("*.gguf"))
+
+
+@pytest.fixture(scope="session")
+def bi_encoder() -> BiEncoder:
+    return BiEncoder(EMBEDDER.name, EMBEDDER)
+
+
+@pytest.fixture(scope="session")
+def cross_encoder() -> CrossEncoder:
+    return CrossEncoder(RELEVANCE.name, RELEVANCE)
+
+
+@pytest.fixture(scope="session")
+def fast_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder in which the real language model keeps its faster copy."""
+    folder = tmp_path_factory.mktemp("cache")
+    yield folder
+    shutil.rmtree(folder)  # 145 MB, which pytest would keep.
+
+
+@pytest.fixture(scope="session")
+def llama(gguf_file: Path, fast_copies: Path) -> LlamaCpp:
+    return LlamaCpp(gguf_file.parent.name, gguf_file, context_tokens=1024, threads=0, cache=fast_copies)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """A folder for files too large to be kept after the test."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)

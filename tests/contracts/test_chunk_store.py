@@ -1,0 +1,50 @@
+"""What the ChunkStore promises, whatever it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localcrag.backends.database import Database
+from localcrag.backends.document_store import DocumentStore
+from localcrag.datatypes import Chunk
+from localcrag.protocols import ChunkStore
+from tests.contracts.hostile_texts import HOSTILE
+from tests.fakes import FakeEmbedder
+
+TEXTS = ("The hotel limit in London is 195 euros.", "Bicycles are lent at the reception.", "The word is word.")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ChunkStore:
+    embedder = FakeEmbedder()
+    store = DocumentStore(Database(tmp_path / "db.sqlite3"), "c", embedder=embedder.name, dimension=embedder.dimension)
+    chunks = [Chunk(number, 0, len(text), text) for number, text in enumerate(TEXTS, start=1)]
+    store.put(
+        "a.txt", sha256="x", media_type="t", pages=3, text="\f".join(TEXTS), chunks=chunks,
+        vectors=embedder.embed(TEXTS),
+    )  # fmt: skip
+    return store
+
+
+def test_chunks_that_share_words_with_the_question_are_found_best_first(store: ChunkStore) -> None:
+    assert store.full_text("Which limit has a hotel in London?", 5)[0] == 1
+    assert store.full_text("bicycles", 5) == [2]
+    assert len(store.full_text("the bicycles of the word", 1)) == 1
+
+
+def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: ChunkStore) -> None:
+    assert store.chunks([2, 99]) == {2: ("a.txt", Chunk(2, 0, len(TEXTS[1]), TEXTS[1]))}
+    assert store.chunks([]) == {}
+    assert store.vectors([]) == {}
+    vectors = store.vectors([3, 99, 1])
+    assert sorted(vectors) == [1, 3]
+    assert np.array_equal(vectors[1], FakeEmbedder().embed(TEXTS)[0])
+    assert len(store.chunks(range(5000))) == len(TEXTS)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_any_question_is_searched_for_and_never_an_error(store: ChunkStore, text: str) -> None:
+    assert set(store.full_text(text, 5)) <= {1, 2, 3}

@@ -1,0 +1,152 @@
+"""Embedders and relevance models that cannot be used: an error with the file, never a model that scores at random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from transformers import BertConfig, BertForSequenceClassification
+
+from localcrag.backends.bi_encoder import BiEncoder
+from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.errors import ModelDamaged, ModelError
+
+Folder = Callable[..., Path]
+TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    def make(source: Path, *missing: str) -> Path:
+        """Return a folder with links to the files of `source`, without the `missing` ones."""
+        for path in source.rglob("*"):
+            name = path.relative_to(source).as_posix()
+            if path.is_file() and name not in missing:
+                (tmp_path / name).parent.mkdir(exist_ok=True)
+                (tmp_path / name).symlink_to(path)
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        pytest.param(("config.json",), "config.json", id="the settings"),
+        pytest.param(("model.safetensors",), "model.safetensors", id="the weights"),
+        pytest.param(("1_Pooling/config.json",), "1_Pooling/config.json", id="a module's settings"),
+        pytest.param(TOKENIZER, "tokenizer.json", id="the tokenizer"),
+    ],
+)
+def test_an_embedder_without_a_file_it_needs_is_damaged(
+    embedder_folder: Path, folder: Folder, missing: tuple[str, ...], named: str
+) -> None:
+    broken = folder(embedder_folder, *missing)
+    with pytest.raises(ModelDamaged, match=named) as raised:
+        BiEncoder("mine", broken)
+    assert str(broken) in str(raised.value)
+    assert "`localcrag models get mine`" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        pytest.param(("config.json",), "config.json", id="the settings"),
+        pytest.param(("model.safetensors",), "model.safetensors", id="the weights"),
+        pytest.param(TOKENIZER, "tokenizer.json", id="the tokenizer"),
+    ],
+)
+def test_a_relevance_model_without_a_file_it_needs_is_damaged(
+    relevance_folder: Path, folder: Folder, missing: tuple[str, ...], named: str
+) -> None:
+    broken = folder(relevance_folder, *missing)
+    with pytest.raises(ModelDamaged, match=named) as raised:
+        CrossEncoder("mine", broken)
+    assert str(broken) in str(raised.value)
+    assert "`localcrag models verify mine`" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.safetensors",
+        "config.json",
+        "modules.json",
+        "1_Pooling/config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ],
+)
+def test_an_embedder_with_a_truncated_file_is_damaged_and_the_file_is_named(
+    embedder_folder: Path, folder: Folder, name: str
+) -> None:
+    broken = truncated(folder(embedder_folder), name)
+    with pytest.raises(ModelDamaged, match=f"{name} is damaged"):
+        BiEncoder("mine", broken)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_relevance_model_with_a_truncated_file_is_damaged_and_the_file_is_named(
+    relevance_folder: Path, folder: Folder, name: str
+) -> None:
+    broken = truncated(folder(relevance_folder), name)
+    with pytest.raises(ModelDamaged, match=f"{name} is damaged"):
+        CrossEncoder("mine", broken)
+
+
+def truncated(folder: Path, name: str) -> Path:
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    (folder / name).write_bytes(content[: min(len(content) // 2, 1_000_000)])
+    return folder
+
+
+def test_an_embedder_is_no_relevance_model(embedder_folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"no layer that gives a score.*`localcrag models use NAME`"):
+        CrossEncoder("mine", embedder_folder)
+
+
+def tiny_classifier(folder: Path, relevance_folder: Path, *, num_labels: int) -> Path:
+    config = BertConfig(
+        vocab_size=30522, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    config.num_labels = num_labels
+    BertForSequenceClassification(config).save_pretrained(folder)
+    for name in TOKENIZER:
+        (folder / name).symlink_to(relevance_folder / name)
+    return folder
+
+
+def test_a_classifier_with_several_scores_is_no_relevance_model(tmp_path: Path, relevance_folder: Path) -> None:
+    with pytest.raises(ModelError, match="3 scores for a text"):
+        CrossEncoder("mine", tiny_classifier(tmp_path, relevance_folder, num_labels=3))
+
+
+def test_a_relevance_model_without_a_calibration_uses_the_named_fallback(
+    tmp_path: Path, relevance_folder: Path
+) -> None:
+    scorer = CrossEncoder("mine", tiny_classifier(tmp_path, relevance_folder, num_labels=1))
+    assert not scorer.calibration.fitted
+    assert scorer.logits("a question", ["a text", "another"]).shape == (2,)
+
+
+def test_a_relevance_model_whose_calibration_is_damaged_is_not_used_without_it(
+    relevance_folder: Path, folder: Folder
+) -> None:
+    broken = truncated(folder(relevance_folder), "calibration.json")
+    with pytest.raises(ModelDamaged, match=r"calibration\.json is not a calibration"):
+        CrossEncoder("mine", broken)
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_its_path(tmp_path: Path) -> None:
+    for make in (BiEncoder, CrossEncoder):
+        with pytest.raises(ModelDamaged, match="nowhere"):
+            make("mine", tmp_path / "nowhere")
+
+
+def test_the_settings_of_the_shipped_models_are_whole(embedder_folder: Path, relevance_folder: Path) -> None:
+    for source in (embedder_folder, relevance_folder):
+        for path in source.rglob("*.json"):
+            json.loads(path.read_bytes())

@@ -1,0 +1,125 @@
+"""What every LanguageModel promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcrag.datatypes import Message
+from localcrag.errors import GenerationError
+from localcrag.protocols import LanguageModel
+from tests.contracts.hostile_texts import HOSTILE
+from tests.contracts.threads import DEADLOCK, start
+from tests.fakes import FakeLanguageModel
+
+MESSAGES = (
+    Message("system", "You answer in whole sentences."),
+    Message("user", "Tell me about cats, dogs and horses."),
+)
+MAX_TOKENS = 24
+
+
+@pytest.fixture(params=["fake", "real"])
+def llm(request: pytest.FixtureRequest) -> LanguageModel:
+    if request.param == "fake":
+        return FakeLanguageModel(*["Cats purr, dogs bark, and horses neigh when they are hungry in the evening."] * 4)
+    real: LanguageModel = request.getfixturevalue("llama")
+    return real
+
+
+def written(llm: LanguageModel, stop: tuple[str, ...] = ()) -> str:
+    return "".join(llm.stream(MESSAGES, max_tokens=MAX_TOKENS, stop=stop))
+
+
+def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
+    answer = written(llm)
+    assert len(answer.split()) > 4
+    assert written(llm) == answer
+
+
+def test_the_tokens_are_counted(llm: LanguageModel) -> None:
+    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    pieces = list(stream)
+    assert stream.prompt_tokens == llm.count_tokens(MESSAGES) > 10
+    assert len(pieces) <= stream.completion_tokens <= MAX_TOKENS
+    assert llm.count_tokens([*MESSAGES, Message("user", "And mice?")]) > stream.prompt_tokens
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_no_more_tokens_are_written_than_were_allowed(llm: LanguageModel, most: int) -> None:
+    stream = llm.stream(MESSAGES, max_tokens=most)
+    pieces = list(stream)
+    assert stream.completion_tokens == most
+    assert len(pieces) <= most
+
+
+def test_an_answer_ends_before_a_stop_string(llm: LanguageModel) -> None:
+    answer = written(llm)
+    stop = answer.split()[3]
+    assert written(llm, stop=("never written", stop)) == answer.split(stop)[0]
+
+
+def test_a_closed_stream_says_no_more_and_lets_the_next_one_start(llm: LanguageModel) -> None:
+    answer = written(llm)
+    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    pieces = iter(stream)
+    first = next(pieces)
+    stream.close()
+    assert list(pieces) == []
+    assert answer.startswith(first)
+    assert 0 < stream.completion_tokens < MAX_TOKENS
+    assert start(lambda: written(llm)).result(DEADLOCK) == answer
+    stream.close()
+
+
+def test_a_stream_closed_before_it_began_says_nothing(llm: LanguageModel) -> None:
+    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream.close()
+    assert list(stream) == []
+    assert stream.completion_tokens == 0
+
+
+def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -> None:
+    answer = written(llm)
+    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    pieces = iter(stream)
+    first = next(pieces)
+    second = start(lambda: written(llm))
+    for _ in range(5):
+        first += next(pieces)
+    assert answer.startswith(first)
+    assert not second.done()
+    stream.close()
+    assert second.result(DEADLOCK) == answer
+
+
+def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> None:
+    first, second = (llm.stream(MESSAGES, max_tokens=MAX_TOKENS) for _ in range(2))
+    next(iter(first))
+    waiting = start(lambda: list(second))
+    second.close()
+    first.close()
+    assert waiting.result(DEADLOCK) == []
+    assert second.completion_tokens == 0
+
+
+def test_prompts_are_counted_while_an_answer_is_being_written(llm: LanguageModel) -> None:
+    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    next(iter(stream))
+    assert start(lambda: llm.count_tokens(MESSAGES)).result(DEADLOCK) == stream.prompt_tokens
+    stream.close()
+
+
+def test_a_prompt_that_does_not_fit_is_an_error_with_both_lengths(llm: LanguageModel) -> None:
+    long = [Message("user", "word " * llm.context_tokens)]
+    with pytest.raises(GenerationError, match=f"{llm.count_tokens(long)} tokens.*{llm.context_tokens}"):
+        llm.stream(long, max_tokens=MAX_TOKENS)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_any_message_gets_an_answer_or_a_generation_error(llm: LanguageModel, text: str) -> None:
+    messages = [Message("system", text), Message("user", text)]
+    if llm.count_tokens(messages) < llm.context_tokens - 1:
+        "".join(llm.stream(messages, max_tokens=2)).encode()
+    else:
+        with pytest.raises(GenerationError, match="tokens"):
+            llm.stream(messages, max_tokens=2)

@@ -1,0 +1,95 @@
+"""What every Scorer promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from localcrag.protocols import Scorer
+from tests.contracts.hostile_texts import HOSTILE
+from tests.contracts.threads import DEADLOCK, start
+from tests.fakes import FakeScorer
+
+QUESTION = "What is the hotel limit in London?"
+RELEVANT = "The hotel limit in London is 195 euros a night."
+IRRELEVANT = "Photosynthesis turns light into sugar in the leaves of plants."
+TEXTS = (RELEVANT, IRRELEVANT, "", "The hotel limit in Bergen is 165 euros.", "words without an end " * 30)
+
+
+@pytest.fixture(params=["fake", "real"])
+def scorer(request: pytest.FixtureRequest) -> Scorer:
+    if request.param == "fake":
+        return FakeScorer()
+    real: Scorer = request.getfixturevalue("cross_encoder")
+    return real
+
+
+def test_each_text_gets_one_logit(scorer: Scorer) -> None:
+    logits = scorer.logits(QUESTION, TEXTS)
+    assert logits.shape == (len(TEXTS),)
+    assert logits.dtype == np.float32
+
+
+def test_no_texts_get_no_logits(scorer: Scorer) -> None:
+    logits = scorer.logits(QUESTION, [])
+    assert logits.shape == (0,)
+    assert logits.dtype == np.float32
+
+
+def test_logits_are_raw_and_no_probabilities(scorer: Scorer) -> None:
+    logits = scorer.logits(QUESTION, TEXTS)
+    assert logits.max() > 1
+    assert logits.min() < 0
+
+
+def test_a_text_that_answers_scores_above_one_that_does_not(scorer: Scorer) -> None:
+    relevant, irrelevant = scorer.logits(QUESTION, [RELEVANT, IRRELEVANT])
+    assert relevant > irrelevant + 1
+
+
+def test_a_text_scores_the_same_alone_in_company_and_in_another_order(scorer: Scorer) -> None:
+    texts = TEXTS + TEXTS[:4] * 16
+    together = scorer.logits(QUESTION, texts)
+    backwards = scorer.logits(QUESTION, texts[::-1])[::-1]
+    alone = np.concatenate([scorer.logits(QUESTION, [text]) for text in TEXTS])
+    # Up to two steps of bfloat16 between 2 and 4, where the models' logits lie.
+    assert together == pytest.approx(backwards, abs=2**-5)
+    assert together[: len(TEXTS)] == pytest.approx(alone, abs=2**-5)
+
+
+def test_the_same_texts_score_the_same_every_time(scorer: Scorer) -> None:
+    assert np.array_equal(scorer.logits(QUESTION, TEXTS), scorer.logits(QUESTION, TEXTS))
+
+
+def test_several_threads_may_ask_at_once(scorer: Scorer) -> None:
+    expected = scorer.logits(QUESTION, TEXTS)
+    working = [start(lambda: [scorer.logits(QUESTION, TEXTS) for _ in range(3)]) for _ in "abcd"]
+    for logits in (result for thread in working for result in thread.result(DEADLOCK)):
+        assert np.array_equal(logits, expected)
+
+
+def test_calibrated_relevances_grow_with_the_logit_and_stay_probabilities(scorer: Scorer) -> None:
+    logits = np.concatenate([[-np.inf, -1e9], np.linspace(-15, 15, 200), [1e9, np.inf]]).astype(np.float32)
+    for relevances in (
+        scorer.calibration.passages(logits, np.zeros_like(logits)),
+        scorer.calibration.passages(logits, np.ones_like(logits)),
+        scorer.calibration.strips(logits),
+    ):
+        assert relevances.shape == logits.shape
+        assert relevances.dtype == np.float32
+        assert (np.diff(relevances) >= 0).all()
+        assert relevances[0] < 0.001
+        assert relevances[-1] > 0.999
+        assert ((relevances >= 0) & (relevances <= 1)).all()
+
+
+def test_the_thresholds_are_probabilities_in_order(scorer: Scorer) -> None:
+    thresholds = scorer.calibration.thresholds
+    assert 0 <= thresholds.lower <= thresholds.upper <= 1
+    assert 0 <= thresholds.strip <= 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_any_text_and_any_question_get_a_logit(scorer: Scorer, text: str) -> None:
+    assert np.isfinite(scorer.logits(QUESTION, [text, RELEVANT])).all()
+    assert np.isfinite(scorer.logits(text, [RELEVANT])).all()

@@ -1,0 +1,135 @@
+"""What the VectorIndex promises, over the real store: the nearest chunks, whatever was added and deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localcrag.backends.database import Database
+from localcrag.backends.document_store import DocumentStore
+from localcrag.backends.hnsw import HnswIndex
+from localcrag.datatypes import Chunk
+from localcrag.errors import StoreError
+from localcrag.protocols import Vectors
+from tests.contracts.threads import DEADLOCK, start
+
+DIMENSION = 32
+
+
+def some_vectors(number: int, seed: int, around: Vectors | None = None) -> Vectors:
+    random = np.random.default_rng(seed).normal(size=(number, DIMENSION))
+    vectors = random if around is None else around + 0.05 * random
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DocumentStore:
+    return DocumentStore(Database(tmp_path / "db.sqlite3"), "default", embedder="fake", dimension=DIMENSION)
+
+
+@pytest.fixture
+def index(store: DocumentStore, tmp_path: Path) -> HnswIndex:
+    return HnswIndex(store, tmp_path)
+
+
+def put(store: DocumentStore, name: str, vectors: Vectors) -> None:
+    chunks = [Chunk(None, number, number + 1, "x") for number in range(len(vectors))]
+    store.put(name, sha256=name, media_type="t", pages=None, text="x" * len(vectors), chunks=chunks, vectors=vectors)
+
+
+def exact(store: DocumentStore, vector: Vectors, k: int) -> list[float]:
+    cosines = [float(stored @ vector) for stored in store.vectors(store.chunk_ids()).values()]
+    return sorted(cosines, reverse=True)[:k]
+
+
+def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: HnswIndex) -> None:
+    put(store, "a", some_vectors(300, seed=1))
+    vector = some_vectors(1, seed=2)[0]
+    found = index.nearest(vector, 10)
+    assert [cosine for _, cosine in found] == pytest.approx(exact(store, vector, 10), abs=1e-5)
+    stored = store.vectors([chunk_id for chunk_id, _ in found])
+    assert all(stored[chunk_id] @ vector == pytest.approx(cosine, abs=1e-5) for chunk_id, cosine in found)
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
+def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: HnswIndex, k: int) -> None:
+    vector = some_vectors(1, seed=2)[0]
+    assert index.nearest(vector, k) == []
+    put(store, "a", some_vectors(7, seed=1))
+    found = index.nearest(vector, k)
+    assert len({chunk_id for chunk_id, _ in found}) == len(found) == max(0, min(k, 7))
+
+
+def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index: HnswIndex) -> None:
+    around = some_vectors(1, seed=3)[0]
+    put(store, "far", some_vectors(1000, seed=4))
+    put(store, "near", some_vectors(250, seed=5, around=around))
+    put(store, "nearest", some_vectors(1, seed=6, around=around))
+    index.nearest(around, 1)
+    store.delete("near")
+    (kept,) = index.nearest(around, 1)
+    assert store.chunks([kept[0]])[kept[0]][0] == "nearest"
+    assert [cosine for _, cosine in index.nearest(around, 9)] == pytest.approx(exact(store, around, 9), abs=1e-5)
+
+
+@pytest.mark.parametrize("order", [("notice", "text"), ("text", "notice")], ids=["first", "last"])
+def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
+    store: DocumentStore, index: HnswIndex, order: tuple[str, str]
+) -> None:
+    texts = some_vectors(150, seed=1)
+    notice = texts.mean(axis=0, keepdims=True)
+    vectors = {"text": texts, "notice": np.repeat(notice / np.linalg.norm(notice), 300, axis=0).astype(np.float32)}
+    for name in order:
+        put(store, name, vectors[name])
+    for vector in texts[::10]:
+        found = index.nearest(vector, 6)
+        assert [cosine for _, cosine in found] == pytest.approx(exact(store, vector, 6), abs=1e-5)
+    assert len(index.nearest(texts[0], 440)) == 440
+
+
+def test_questions_and_changes_from_several_threads_do_not_disturb_each_other(
+    store: DocumentStore, index: HnswIndex
+) -> None:
+    put(store, "always", some_vectors(200, seed=1))
+    vector = store.vectors([1])[1]
+
+    def ask() -> None:
+        for _ in range(60):
+            found = index.nearest(vector, 5)
+            assert found[0][0] == 1
+            assert len(found) == 5
+
+    def change() -> None:
+        for turn in range(12):
+            put(store, f"now and then {turn % 3}", some_vectors(60, seed=10 + turn))
+            index.refresh()
+            if turn % 4 == 3:
+                index.save()
+
+    for thread in [start(work) for work in (ask, change, ask, index.refresh, ask)]:
+        thread.result(DEADLOCK)
+    assert len(index) == len(store.chunk_ids()) == 380
+    assert [cosine for _, cosine in index.nearest(vector, 400)] == pytest.approx(exact(store, vector, 380), abs=1e-5)
+
+
+class FailingOnce(DocumentStore):
+    """A store whose vectors cannot be read the first time."""
+
+    fails = True
+
+    def vectors(self, ids: object) -> dict[int, Vectors]:
+        if self.fails:
+            self.fails = False
+            raise StoreError("The disk was away.")
+        return super().vectors(ids)  # type: ignore[arg-type]
+
+
+def test_a_change_that_could_not_be_taken_up_is_taken_up_by_the_next_question(tmp_path: Path) -> None:
+    store = FailingOnce(Database(tmp_path / "db.sqlite3"), "default", embedder="fake", dimension=DIMENSION)
+    index = HnswIndex(store, tmp_path)
+    put(store, "a", some_vectors(7, seed=1))
+    with pytest.raises(StoreError):
+        index.nearest(some_vectors(1, seed=2)[0], 3)
+    assert len(index.nearest(some_vectors(1, seed=2)[0], 3)) == 3
