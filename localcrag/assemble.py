@@ -163,8 +163,8 @@ class Assembly:
         """Save changed settings and go on with them. Raises SettingsError."""
         self.settings = settings_module.save(self.settings, **changes)
         with self._lock:
-            if client := self._made.pop("web", None):
-                client.close()
+            # Not closed: a question may be using it right now. It goes when that one is done.
+            self._made.pop("web", None)
         return self.settings
 
     def search_health(self) -> SearchHealth:

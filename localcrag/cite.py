@@ -19,6 +19,9 @@ _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+")
 _NUMBER = re.compile(r"\d")
 
+_PREFACE = re.compile(r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: is)?:\s*", re.IGNORECASE)
+"""What small models put before an answer; it says nothing, and would count as words without backing."""
+
 HELD = 0.9
 """Share of a sentence's content words that a piece of evidence must hold to back it."""
 NEW_HELD = 0.6
@@ -43,7 +46,7 @@ def cite(answer: str, evidence: Sequence[Evidence], question: str) -> Cited:
     refused: list[str] = []
     answer = _attached(answer)
     for span in split_sentences(answer):
-        plain = without_citations(span.text)
+        plain = _PREFACE.sub("", without_citations(span.text))
         if not content_words(plain):
             continue
         backing = {piece.n: share for piece in evidence if (share := _backing(plain, piece.text, question)) > 0}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,11 +31,17 @@ def main(arguments: list[str] | None = None) -> int:
     silence()
     parsed = _parser().parse_args(arguments)
     try:
-        return int(parsed.run(parsed, _settings(parsed)))
+        status = int(parsed.run(parsed, _settings(parsed)))
+        sys.stdout.flush()
+        return status
     except (SettingsError, QuestionError) as error:
         return _complain(error, parsed, WRONG_USAGE)
     except LocalcragError as error:
         return _complain(error, parsed, FAILED)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is left to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:
         print("Interrupted. What was reported as done is kept.", file=sys.stderr)
         return INTERRUPTED
@@ -55,7 +62,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # SUPPRESS: a sub-command must not put its default over what was given before its name.
+    # SUPPRESS: `list` must not put its defaults over what `runs --json list` gave before it.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="where everything is kept (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -119,8 +126,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def add_ui_options(parser: argparse.ArgumentParser) -> None:
     """Add what `localcrag ui` and `app.py` take."""
-    parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1 (default: 7860, or the next free one)")
+    parser.add_argument("--port", type=_port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
+    return int(text)
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -150,6 +163,8 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+    # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
+    os.environ["GRADIO_TEMP_DIR"] = str(settings.data_dir.absolute() / "uploads")
     from localcrag.ui.launch import launch  # noqa: PLC0415
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)
@@ -167,9 +182,11 @@ def _list_documents(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _delete_document(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.words import valid  # noqa: PLC0415
 
-    Assembly(settings).delete(parsed.name)
-    _print({"deleted": parsed.name}, parsed, f"{parsed.name}: deleted")
+    name = valid(parsed.name)
+    Assembly(settings).delete(name)
+    _print({"deleted": name}, parsed, f"{name}: deleted")
     return DONE
 
 

@@ -81,7 +81,7 @@ def answer(
             for event in events:
                 run = record.apply(run, event)
                 yield event
-    except GeneratorExit:
+    except (GeneratorExit, KeyboardInterrupt):
         parts.runs.save(dataclasses.replace(run, stopped=True))
         raise
     parts.runs.save(run)

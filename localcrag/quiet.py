@@ -21,8 +21,13 @@ SWITCHES = {
     # Each worker thread of the tokenizer would otherwise warn after a fork.
     "TOKENIZERS_PARALLELISM": "false",
 }
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def silence() -> None:
     """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
     os.environ.update(SWITCHES)
+    # Gradio asks its own server whether it is up: without this, by way of a proxy where one is configured.
+    for name in ("NO_PROXY", "no_proxy"):
+        kept = [host for host in os.environ.get(name, "").split(",") if host and host not in LOOPBACK]
+        os.environ[name] = ",".join([*kept, *LOOPBACK])

@@ -30,7 +30,9 @@ REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
 class Settings(BaseSettings):
     """Everything that can be chosen. Thresholds left at None are the scorer's own, stored with its calibration."""
 
-    model_config = SettingsConfigDict(env_prefix="LOCALCRAG_", frozen=True, extra="forbid", validate_default=True)
+    model_config = SettingsConfigDict(
+        env_prefix="LOCALCRAG_", frozen=True, extra="forbid", validate_default=True, env_ignore_empty=True
+    )
 
     data_dir: Path = Field(default_factory=lambda: Path(platformdirs.user_data_dir("localcrag", appauthor=False)))
     models_dir: Path = REPOSITORY_MODELS
@@ -39,7 +41,7 @@ class Settings(BaseSettings):
     embedder: str = "all-minilm-l6-v2"
     relevance: str = "relevance-v0"
     llm: str = "smollm2-135m-instruct"
-    threads: int = Field(0, ge=0, description="0: one per core")
+    threads: int = Field(0, ge=0, le=1024, description="0: one per core")
 
     chunk_tokens: int = Field(180, ge=32, le=1000)
 
@@ -111,9 +113,9 @@ def load(**overrides: Any) -> Settings:
         return Settings(**given)
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (TypeError, ValueError) as error:  # what is no JSON, no UTF-8, or JSON but no object
         raise SettingsError(
-            f"The settings file ({FILE_NAME} in the data folder) is not valid JSON: {error}. "
+            f"The settings file ({FILE_NAME} in the data folder) does not hold a JSON object: {error}. "
             "Mend it, or remove it to go back to the defaults."
         ) from error
 
@@ -124,18 +126,24 @@ def save(settings: Settings, **changes: Any) -> Settings:
     A change to None removes the entry, so that the default applies again. Raises SettingsError.
     """
     path = settings.data_dir / FILE_NAME
-    stored = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    stored.update(changes)
+    stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
+    stored = {**stored, **changes}
     stored = {name: value for name, value in stored.items() if value is not None}
     try:
         result = Settings(**{**settings.model_dump(), **changes})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(stored, file, indent=2, default=str)
-    Path(temporary).replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(stored, file, indent=2, default=str)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise SettingsError(
+            f"The settings could not be written to {path}: {error.strerror}. Check that the folder is writable and "
+            "the disk not full."
+        ) from error
     return result
 
 

@@ -108,7 +108,8 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
         pytest.param(["ingest"], 2, "Name files", id="nothing to ingest"),
         pytest.param(["documents", "delete", "x.pdf"], 1, "no document “x.pdf”", id="unknown document"),
         pytest.param(["runs", "show", "x"], 1, "no stored run “x”", id="unknown run"),
-        pytest.param(["ui", "--port", "99999"], 2, "--port", id="impossible port"),
+        pytest.param(["ui", "--port", "99999"], 2, "99999 is not a port", id="impossible port"),
+        pytest.param(["documents", "delete", "caf\udce9"], 1, "no document “caf\ufffd”", id="undecodable name"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[str], status: int, says: str) -> None:
@@ -173,3 +174,26 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize("content", ["null", '"x"', "[1]", "3"])
+def test_a_settings_file_that_holds_no_object_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
+    (tmp_path / "settings.json").write_text(content)
+    process = localcrag(tmp_path, "documents")
+    assert process.returncode == 2, process.stdout
+    assert "settings.json" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_a_reader_that_goes_away_is_no_traceback(data: Path) -> None:
+    command = [sys.executable, "-m", "localcrag", "doctor", "--json"]
+    environment = {**os.environ, "LOCALCRAG_DATA_DIR": str(data)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in complaint
+    assert "BrokenPipeError" not in complaint

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -178,7 +179,8 @@ def test_stop_stops_and_a_new_chat_forgets(opened: Watched) -> None:
 
 HOSTILE = (
     "The vault of Zorblax is opened by <img src=x onerror=\"window.hurt=1\"> the ${window.hurt=2} keeper "
-    "{{constructor}} ![pixel](http://192.0.2.1/pixel.png) <script>window.hurt=3</script> Mirabel [here](http://192.0.2.1)."
+    "{{constructor}} ![pixel](http://192.0.2.1/pixel.png) <script>window.hurt=3</script> Mirabel "
+    "[here](http://192.0.2.1) https://example.com www.example.com a@b.cc &amp; &lt;."
 )  # fmt: skip
 
 
@@ -192,11 +194,14 @@ def test_hostile_text_is_shown_as_text(opened: Watched, tmp_path: Path) -> None:
     drop(page, tmp_path / name, tmp_path / "page.html")
     expect(page.locator("#lc-documents")).to_contain_text("page.html", timeout=PATIENCE)
     expect(page.locator("#lc-documents")).to_contain_text(shown)
-    ask(page, 'Who opens the vault of Zorblax? <b>bold</b> ![q](http://192.0.2.1/q.png) "$&')
+    ask(page, 'Who opens the vault of Zorblax? <b>bold</b> ![q](http://192.0.2.1/q.png) www.x.com a@b.cc &lt; "$&')
     expect(page.locator("#lc-panel")).to_contain_text("![pixel](http://192.0.2.1/pixel.png)")
     expect(page.locator("#lc-panel")).to_contain_text("<script>window.hurt=3</script>")
     expect(page.locator("#lc-panel")).to_contain_text("${window.hurt=2}")
-    expect(page.locator("#lc-chat")).to_contain_text("<b>bold</b> ![q](http://192.0.2.1/q.png)")
+    expect(page.locator("#lc-chat")).to_contain_text(
+        '<b>bold</b> ![q](http://192.0.2.1/q.png) www.x.com a@b.cc &lt; "$&'
+    )
+    assert page.locator("#lc-chat a:not([href^='#evidence-'])").count() == 0
     assert page.locator("#lc-chat img[src*='192.0.2.1'], #lc-panel img").count() == 0
     assert page.evaluate("window.hurt") is None
 
@@ -229,3 +234,36 @@ def test_the_page_is_whole_in_the_dark_and_on_a_narrow_screen(
         ask(page, "What does the company pay per kilometre for one's own car?")
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
         page.screenshot(path=screens / f"{scheme}-{width}.png", full_page=width < 1000)
+
+
+def test_the_page_starts_behind_a_proxy_and_answers_only_to_its_own_name(tmp_path: Path) -> None:
+    with running_app(tmp_path, HTTP_PROXY="http://127.0.0.1:9", HTTPS_PROXY="http://127.0.0.1:9") as url:
+        statuses = [
+            httpx.get(url, headers={"Host": host}, trust_env=False).status_code
+            for host in (url.removeprefix("http://"), "localhost", "evil.example", "evil.example:80")
+        ]
+    assert statuses == [200, 200, 400, 400]
+
+
+@pytest.mark.usefixtures("with_handbook")
+def test_what_is_typed_while_an_answer_is_written_stays(opened: Watched) -> None:
+    page = opened.page
+    question_box(page).fill("How are rental cars booked, and what is done before they are given back?")
+    page.locator("#lc-send").click()
+    expect(page.locator("#lc-stop")).to_be_visible(timeout=PATIENCE)
+    question_box(page).fill("my next question")
+    expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
+    expect(question_box(page)).to_have_value("my next question")
+
+
+@pytest.mark.usefixtures("with_handbook")
+def test_files_dropped_while_others_are_taken_in_wait_their_turn(opened: Watched, tmp_path: Path) -> None:
+    page = opened.page
+    (tmp_path / "first.txt").write_text("A sentence that has to be embedded like any other one. " * 1500)
+    (tmp_path / "second.txt").write_text("A short one.")
+    drop(page, tmp_path / "first.txt")
+    expect(page.locator("#lc-uploads .lc-upload")).to_contain_text("embedded", timeout=PATIENCE)
+    drop(page, tmp_path / "second.txt")
+    expect(page.locator("#lc-documents")).to_contain_text("first.txt", timeout=PATIENCE)
+    expect(page.locator("#lc-documents")).to_contain_text("second.txt", timeout=PATIENCE)

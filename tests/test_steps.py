@@ -221,6 +221,7 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
             "The limit is 80 euros. Elephants are large. Receipts are due in June.",
             "The limit is 80 euros [1]. Receipts are due in June [2].", 1, id="a sentence in the middle is taken out",
         ),
+        pytest.param("The answer is: 80 euros.", "80 euros [1].", 0, id="a preface is taken off"),
         pytest.param("", "", 0, id="nothing"),
     ],
 )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore
+from localcrag.backends.document_store import DocumentStore, replace_vectors
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Chunk, Run, Thresholds
@@ -202,3 +202,18 @@ def test_a_run_is_read_back_as_it_was_stored(tmp_path: Path) -> None:
     runs.save(run)
     assert runs.get("r1") == run
     assert [summary.run_id for summary in runs.newest(5)] == ["r1"]
+
+
+def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr")
+    index = HnswIndex(store, tmp_path)
+    vectors = store.vectors(store.chunk_ids())
+    other = Database(tmp_path / "db.sqlite3")
+    with pytest.raises(StoreError, match="changed while"):
+        replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors={})
+    replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors=vectors)
+    with pytest.raises(EmbedderMismatch):
+        put(store, "b.txt", "dogs bark")
+    with pytest.raises(EmbedderMismatch):
+        nearest(index, store, "cats")

@@ -144,7 +144,7 @@ class Database:
             remedy = "Another localcrag is writing to it for very long: wait, or stop that one."
         else:
             remedy = "Check that the disk is not full and the file not damaged."
-        return StoreError(f"The database {self.path} refused: {error}. {remedy}")
+        return StoreError(f"The database {self.path} refused: {str(error).rstrip('.')}. {remedy}")
 
 
 def _statements(script: str) -> Iterator[str]:

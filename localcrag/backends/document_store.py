@@ -11,7 +11,7 @@ import numpy as np
 
 from localcrag.backends.database import Database
 from localcrag.datatypes import Chunk, Document
-from localcrag.errors import EmbedderMismatch, UnknownCollection, UnknownDocument
+from localcrag.errors import EmbedderMismatch, StoreError, UnknownCollection, UnknownDocument
 from localcrag.protocols import Vectors
 
 _WORD = re.compile(r"\w+")
@@ -32,6 +32,7 @@ class DocumentStore:
         """Open the collection, making it if there is none of that name. Raises EmbedderMismatch and StoreError."""
         self._database = database
         self.name = collection
+        self.embedder = embedder
         self.dimension = dimension
         with database.transaction() as connection:
             connection.execute(
@@ -41,13 +42,7 @@ class DocumentStore:
             )
             row = connection.execute("SELECT * FROM collections WHERE name = ?", (collection,)).fetchone()
         self.id: int = row["id"]
-        if (row["embedder"], row["dimension"]) != (embedder, dimension):
-            raise EmbedderMismatch(
-                f"The collection “{collection}” was indexed with {row['embedder']} ({row['dimension']} dimensions), "
-                f"but the embedder in use is {embedder} ({dimension}). Either go back to the former one "
-                f"(localcrag models use NAME), or embed the collection anew: "
-                f"localcrag ingest --re-embed --collection {collection}"
-            )
+        self._require_embedder(row)
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
@@ -81,6 +76,8 @@ class DocumentStore:
         `vectors` has a row per chunk. Raises StoreError, and then nothing has changed.
         """
         with self._database.transaction() as connection:
+            # Another process may have embedded the collection anew since it was opened.
+            self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at) "
@@ -118,8 +115,10 @@ class DocumentStore:
     def state(self) -> tuple[int, int]:
         """Return number and highest id of the chunks: no two different sets of chunks have had the same.
 
-        Ids only grow, so that adding raises the second number, and deleting alone lowers the first.
+        Ids only grow, so that adding raises the second number, and deleting alone lowers the first. Raises
+        EmbedderMismatch when another process has embedded the collection anew.
         """
+        self._require_embedder(self._database.rows("SELECT * FROM collections WHERE id = ?", self.id)[0])
         row = self._database.rows(
             "SELECT count(*) AS number, coalesce(max(c.id), 0) AS highest FROM chunks c "
             "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?",
@@ -172,6 +171,15 @@ class DocumentStore:
             some = ids[at : at + _AT_ONCE]
             yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
 
+    def _require_embedder(self, row: sqlite3.Row) -> None:
+        if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
+            raise EmbedderMismatch(
+                f"The collection “{self.name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), "
+                f"but the embedder in use is {self.embedder} ({self.dimension}). Either go back to the former one "
+                f"(localcrag models use NAME), or embed the collection anew: "
+                f"localcrag ingest --re-embed --collection {self.name}"
+            )
+
     def _unknown(self, name: str) -> UnknownDocument:
         return UnknownDocument(
             f"The collection “{self.name}” has no document “{name}”. "
@@ -203,8 +211,21 @@ def require_collection(database: Database, name: str) -> None:
 def replace_vectors(
     database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
 ) -> None:
-    """Give a collection's chunks the vectors of another embedder, in one transaction. Raises StoreError."""
+    """Give a collection's chunks the vectors of another embedder, in one transaction.
+
+    Raises StoreError when the chunks are no longer those that were embedded; then nothing has changed.
+    """
     with database.transaction() as connection:
+        now = connection.execute(
+            "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
+            (collection,),
+        )
+        if {row["id"] for row in now} != set(vectors):
+            raise StoreError(
+                f"The collection “{collection}” changed while it was embedded anew, so nothing was changed. "
+                "Wait until no other localcrag takes documents in, and try again."
+            )
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
             [(_packed(vector), chunk_id) for chunk_id, vector in vectors.items()],

@@ -20,6 +20,7 @@ import hnswlib
 import numpy as np
 
 from localcrag.backends.document_store import DocumentStore
+from localcrag.errors import StoreError
 from localcrag.protocols import Vectors
 
 # hnswlib's own recommendation for high recall at this dimension (ALGO_PARAMS.md): M 16, ef_construction 200.
@@ -89,13 +90,19 @@ class HnswIndex:
             self.save()
 
     def save(self) -> None:
-        """Write the index file: beside the old one first, then in its place."""
+        """Write the index file: beside the old one first, then in its place. Raises StoreError."""
         with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-            self._index.save_index(str(temporary))
-            checksum = _sha256(temporary)
-            temporary.replace(self._path)
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._index.save_index(str(temporary))
+                checksum = _sha256(temporary)
+                temporary.replace(self._path)
+            except (OSError, RuntimeError) as error:
+                raise StoreError(
+                    f"The vector index could not be written to {self._path}: {error}. The documents are stored, and "
+                    "the index is made again from them; check that the folder is writable and the disk not full."
+                ) from error
             self._store.set_index_checksum(checksum)
 
     def nearest(self, vector: Vectors, k: int) -> list[tuple[int, float]]:

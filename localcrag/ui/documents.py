@@ -18,8 +18,8 @@ from localcrag.ui import render
 HERE = Path(__file__).parent
 
 
-def documents_column(assembly: Assembly) -> None:
-    """Make the column of documents, with what happens in it."""
+def documents_column(assembly: Assembly) -> gr.HTML:
+    """Make the column of documents, with what happens in it, and return the list."""
     gr.HTML("<p class='lc-title'>Documents</p>")
     drop = gr.File(
         file_count="multiple",
@@ -30,9 +30,7 @@ def documents_column(assembly: Assembly) -> None:
     )
     cancel = gr.Button("Cancel", size="sm", visible=False, elem_id="lc-cancel")
     uploads = gr.HTML("", elem_id="lc-uploads")
-    listed = gr.HTML(
-        lambda: _listed(assembly), elem_id="lc-documents", js_on_load=(HERE / "documents.js").read_text("utf-8")
-    )
+    listing = gr.HTML("", elem_id="lc-documents", js_on_load=(HERE / "documents.js").read_text("utf-8"))
     cancelled = threading.Event()
 
     def take_in(paths: list[str] | None) -> Iterator[tuple[Any, ...]]:
@@ -45,17 +43,26 @@ def documents_column(assembly: Assembly) -> None:
             message = f"{event.name} was deleted."
         except LocalcragError as error:
             message = str(error)
-        return render.uploads(None, [], message), _listed(assembly)
+        return render.uploads(None, [], message), listed(assembly)
 
     private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     drop.upload(
-        take_in, [drop], [drop, uploads, listed, cancel], concurrency_limit=1, concurrency_id="ingest", **private
+        take_in,
+        [drop],
+        [drop, uploads, listing, cancel],
+        # What is dropped while other files are taken in waits its turn; "once" would ignore it.
+        trigger_mode="multiple",
+        concurrency_limit=1,
+        concurrency_id="ingest",
+        **private,
     )
     cancel.click(cancelled.set, None, None, **private)
-    listed.delete(delete, None, [uploads, listed], **private)
+    listing.delete(delete, None, [uploads, listing], **private)
+    return listing
 
 
-def _listed(assembly: Assembly) -> str:
+def listed(assembly: Assembly) -> str:
+    """Return the list of documents, or what is wrong with it."""
     try:
         return render.documents(assembly.documents())
     except LocalcragError as error:
@@ -74,7 +81,7 @@ def _take_in(assembly: Assembly, paths: list[Path], cancelled: threading.Event) 
                     yield gr.skip(), render.uploads(event, results), gr.skip(), gr.skip()
                 else:
                     results.append(event)
-                    yield gr.skip(), render.uploads(None, results), _listed(assembly), gr.skip()
+                    yield gr.skip(), render.uploads(None, results), listed(assembly), gr.skip()
                 if cancelled.is_set() and len(results) < len(paths):
                     message = f"Cancelled: {len(paths) - len(results)} of {len(paths)} files were not taken in."
                     break
@@ -84,4 +91,4 @@ def _take_in(assembly: Assembly, paths: list[Path], cancelled: threading.Event) 
         # The copies that Gradio made of the uploaded files hold the documents' text: they go at once.
         for path in paths:
             path.unlink(missing_ok=True)
-    yield gr.skip(), render.uploads(None, results, message), _listed(assembly), gr.Button(visible=False)
+    yield gr.skip(), render.uploads(None, results, message), listed(assembly), gr.Button(visible=False)

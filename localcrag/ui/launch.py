@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sys
 import threading
 import webbrowser
+from pathlib import Path
 
 import gradio as gr
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError, SettingsError
@@ -18,11 +22,15 @@ HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
+UPLOADS = "uploads"
+"""Folder in the data folder for what Gradio stores of uploads; cli.py points Gradio there before it is imported."""
 
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     """Serve the page until interrupted. Raises SettingsError when the port is taken."""
+    uploads = settings.data_dir / UPLOADS
     assembly = Assembly(settings)
+    _empty(uploads)
     port = port or _free_port()
     _require_free(port)
     page = build(assembly)
@@ -43,23 +51,36 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         ),
         css_paths=[HERE / "style.css"],
         enable_monitoring=False,
+        # A page of another site that has its name point at 127.0.0.1 (DNS rebinding) comes with that name as its Host.
+        app_kwargs={"middleware": [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])]},
     )
     address = f"http://{HOST}:{port}"
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
-    threading.Thread(target=_warm_up, args=(assembly,), daemon=True).start()
+    closing = threading.Event()
+    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
     if browser:
         webbrowser.open(address)
     try:
         page.block_thread()
     finally:
+        closing.set()
         page.close(verbose=False)
+        _empty(uploads)
         assembly.close()
 
 
-def _warm_up(assembly: Assembly) -> None:
+def _empty(uploads: Path) -> None:
+    """Remove what an earlier process may have left of uploaded files; only this user may look into the folder."""
+    shutil.rmtree(uploads, ignore_errors=True)
+    uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _warm_up(assembly: Assembly, closing: threading.Event) -> None:
     try:
         assembly.warm_up()
     except LocalcragError as error:
+        if closing.is_set():
+            return
         # The page says it again, to whoever asks a question.
         print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
 

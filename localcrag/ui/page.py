@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -31,7 +30,7 @@ from localcrag.events import (
     Warned,
 )
 from localcrag.ui import render
-from localcrag.ui.documents import documents_column
+from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.web_settings import web_settings
 
 HERE = Path(__file__).parent
@@ -50,6 +49,14 @@ class ChatTurn:
     citable: tuple[int, ...] = ()
 
 
+@dataclasses.dataclass
+class StopFlag:
+    """What a running answer looks at between two events. `forgotten`: a new chat has begun, and it shows nothing."""
+
+    stopped: bool = False
+    forgotten: bool = False
+
+
 Turns = tuple[ChatTurn, ...]
 
 
@@ -65,7 +72,7 @@ def build(assembly: Assembly) -> gr.Blocks:
         )
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):
-                documents_column(assembly)
+                documents = documents_column(assembly)
             with gr.Column(elem_id="lc-middle"):
                 chat = gr.Chatbot(
                     elem_id="lc-chat",
@@ -101,34 +108,40 @@ def build(assembly: Assembly) -> gr.Blocks:
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
-        stops: dict[str, threading.Event] = {}
+        stops: dict[str, StopFlag] = {}
 
         def ask(text: str, before: Turns, request: gr.Request) -> Iterator[Any]:
-            stopped = stops[request.session_hash or ""] = threading.Event()
-            yield from _ask(assembly, text, before, stopped)
+            flag = stops[request.session_hash or ""] = StopFlag()
+            yield from _ask(assembly, text, before, flag)
 
         def stop_answer(request: gr.Request) -> None:
-            if stopped := stops.get(request.session_hash or ""):
-                stopped.set()
+            if flag := stops.get(request.session_hash or ""):
+                flag.stopped = True
+
+        def forget_answer(request: gr.Request) -> None:
+            if flag := stops.get(request.session_hash or ""):
+                flag.stopped = flag.forgotten = True
 
         outputs = [chat, panel, turns, question, send, stop]
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
         gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
         stop.click(stop_answer, None, None, **private)
-        new.click(stop_answer, None, None, **private).then(_new_chat, None, outputs, **one_at_a_time)
+        new.click(forget_answer, None, None, **private).then(_new_chat, None, outputs, **private)
+        page.load(lambda: listed(assembly), None, [documents], **private)
         panel.select(_open_run(assembly), None, [panel], **private)
     return page
 
 
-def _ask(assembly: Assembly, text: str, before: Turns, stopped: threading.Event) -> Iterator[tuple[Any, ...]]:
+def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterator[tuple[Any, ...]]:
     """Yield what the six outputs show while a question is answered."""
     text = text.strip()
     if not text:
-        yield _shown(before, gr.skip(), typing=gr.skip())
+        yield _shown(before, gr.skip())
         return
     turn = ChatTurn(text, "", None)
-    yield _shown((*before, turn), render.panel(None, "loading the models"), busy=True)
+    # The box is emptied here and never again: what is typed meanwhile stays.
+    yield _shown((*before, turn), render.panel(None, "loading the models"), busy=True, typing="")
     run: Run | None = None
     try:
         history = [Turn(turn.question, turn.answer) for turn in before if turn.run_id]
@@ -137,14 +150,22 @@ def _ask(assembly: Assembly, text: str, before: Turns, stopped: threading.Event)
                 run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
                 turn = _turn(turn, run)
                 panel = _panel(event, run)
-                yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True)
-                if stopped.is_set() and not isinstance(event, RunFinished):
+                if flag.stopped and not isinstance(event, RunFinished):
                     run = dataclasses.replace(run, stopped=True)
                     break
+                yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True)
     except LocalcragError as error:
         gr.Warning(str(error), duration=None, title="This did not work")
         turn = dataclasses.replace(turn, answer=f"This question could not be answered. {error}")
         yield _shown((*before, turn), gr.skip() if run else render.panel(None))
+        return
+    except Exception:
+        # Not foreseen: Gradio reports it, and the page must not be left with a Stop that stops nothing.
+        turn = dataclasses.replace(turn, answer="This question ended in an error; the terminal shows which.")
+        yield _shown((*before, turn), render.panel(run))
+        raise
+    if flag.forgotten:
+        yield (*(gr.skip() for _ in range(4)), gr.Button(visible=True), gr.Button(visible=False))
         return
     if run and run.stopped:
         turn = dataclasses.replace(turn, answer=f"{turn.answer} … Stopped.".strip())
@@ -176,13 +197,13 @@ def _panel(event: Event, run: Run) -> str | None:
             assert_never(event)
 
 
-def _shown(turns: Turns, panel: Any, *, busy: bool = False, typing: Any = "") -> tuple[Any, ...]:
+def _shown(turns: Turns, panel: Any, *, busy: bool = False, typing: Any = None) -> tuple[Any, ...]:
     """Return the values of chat, panel, turns, question, send and stop."""
     return (
         _messages(turns),
         panel,
         turns,
-        typing,
+        gr.skip() if typing is None else typing,
         gr.Button(visible=not busy),
         gr.Button(visible=busy),
     )

@@ -22,7 +22,8 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 _CITATION = re.compile(r"\[(\d{1,3})\]")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$])")
+# Also what makes links of bare addresses (://, www., @), and the & of character references.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$&:@]|\bwww(?=\.))")
 _LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
 
 
@@ -76,8 +77,13 @@ def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], me
 
 def chat_text(text: str) -> str:
     """Return a text as Markdown that shows just that text: no HTML, no image, no link can come of it."""
-    lines = _MARKDOWN.sub(r"\\\1", text)
+    lines = _MARKDOWN.sub(_escaped, text)
     return _LIST_ITEM.sub(r"\1- ", lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    # "www." has no character that Markdown lets be escaped but its dot: the letters become references.
+    return "".join(f"&#{ord(letter)};" for letter in found[1]) if found[1] == "www" else f"\\{found[1]}"
 
 
 def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
