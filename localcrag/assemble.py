@@ -14,6 +14,7 @@ from localcrag import settings as settings_module
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
     DocumentStore,
+    chunk_texts,
     collection_names,
     documents_of,
     replace_vectors,
@@ -25,7 +26,7 @@ from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Document, Turn, WebAnswer
 from localcrag.errors import SearchError, UnreadableDocument
 from localcrag.events import Event
-from localcrag.ingest import IngestEvent, Upload, ingest
+from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.pipeline import Parts, answer
 from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
 from localcrag.settings import DEFAULT_COLLECTION, Settings
@@ -123,9 +124,7 @@ class Assembly:
     def delete(self, document: str, collection: str | None = None) -> None:
         """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""
         self.store(collection).delete(document)
-        index = self.index(collection)
-        index.refresh()
-        index.save()
+        self._follow(collection)
 
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
@@ -139,25 +138,21 @@ class Assembly:
         """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
         name = collection or self.settings.collection
         require_collection(self.database, name)
-        rows = self.database.rows(
-            "SELECT c.id, c.text FROM chunks c JOIN documents d ON d.id = c.document_id "
-            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? ORDER BY length(c.text)",
-            name,
-        )
+        chunks = chunk_texts(self.database, name)
         vectors = {}
-        for at in range(0, len(rows), 64):
-            yield at, len(rows)
-            some = rows[at : at + 64]
-            embedded = self.embedder.embed([row["text"] for row in some])
-            vectors.update({row["id"]: vector for row, vector in zip(some, embedded, strict=True)})
+        for at in range(0, len(chunks), AT_ONCE):
+            yield at, len(chunks)
+            some = chunks[at : at + AT_ONCE]
+            embedded = self.embedder.embed([text for _, text in some])
+            vectors.update({chunk_id: vector for (chunk_id, _), vector in zip(some, embedded, strict=True)})
         replace_vectors(
             self.database, name, embedder=self.embedder.name, dimension=self.embedder.dimension, vectors=vectors
         )
         with self._lock:
             for key in (f"store {name}", f"index {name}"):
                 self._made.pop(key, None)
-        self.index(name).rebuild()
-        yield len(rows), len(rows)
+        self._follow(name)
+        yield len(chunks), len(chunks)
 
     def change(self, **changes: Any) -> Settings:
         """Save changed settings and go on with them. Raises SettingsError."""
@@ -188,6 +183,12 @@ class Assembly:
             if client := self._made.pop("web", None):
                 client.close()
             self.database.close()
+
+    def _follow(self, collection: str | None) -> None:
+        """Bring a collection's vector index, and its file, to what the database holds."""
+        index = self.index(collection)
+        index.refresh()
+        index.save()
 
     def _web_or_refusal(self) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""

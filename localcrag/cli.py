@@ -164,7 +164,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
     # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
-    os.environ["GRADIO_TEMP_DIR"] = str(settings.data_dir.absolute() / "uploads")
+    os.environ["GRADIO_TEMP_DIR"] = str(settings.uploads_dir)
     from localcrag.ui.launch import launch  # noqa: PLC0415
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)

@@ -89,7 +89,9 @@ class OpenDocument(Protocol):
 class DocumentShelf(Protocol):
     """Where documents are kept."""
 
-    def documents(self) -> list[Document]: ...
+    def find(self, name: str) -> Document | None: ...
+
+    def twin(self, sha256: str) -> str | None: ...
 
     def put(
         self,
@@ -163,14 +165,13 @@ def _ingest_one(
     progress = _Progress(upload, number, pace)
     yield progress.at("reading", 0, None)
     sha256 = _checksum(upload)
-    known = {document.name: document for document in shelf.documents()}
-    before = known.get(upload.name)
+    before = shelf.find(upload.name)
     if before and before.sha256 == sha256:
         yield IngestResult(
             upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, round(time.perf_counter() - start, 3)
         )
         return
-    twin = next((document.name for document in known.values() if document.sha256 == sha256), None)
+    twin = shelf.twin(sha256)
 
     document = open_file(upload.path, upload.name)
     pages: list[Page] = []

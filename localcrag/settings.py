@@ -71,6 +71,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def uploads_dir(self) -> Path:
+        """Where the page's server keeps uploaded files until they have been taken in; emptied at start and end."""
+        return self.data_dir.absolute() / "uploads"
+
+    @property
     def web_allowed(self) -> bool:
         """True when a question may be put to a search server: one is configured, and the mode is not `never`."""
         return self.searxng_url is not None and self.web is not WebMode.NEVER

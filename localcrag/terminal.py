@@ -13,6 +13,7 @@ from localcrag import record
 from localcrag.datatypes import Action, Grade, IngestStatus, Run
 from localcrag.events import AnswerPiece, Event, RunStarted, StepStarted, Warned
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
+from localcrag.words import one_line
 
 COLOURS = {
     Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
@@ -59,7 +60,7 @@ def show_details(run: Run) -> None:
             table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
         for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
             where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
-            text = " ".join(passage.text.split())[:120]
+            text = one_line(passage.text)[:120]
             grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
             table.add_row(f"{passage.relevance:.2f}", grade, escape(where), escape(text))
         screen.print(table)
@@ -76,7 +77,7 @@ def answer_text(run: Run) -> str:
         source = named[piece.source]
         place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
         if f"[{piece.n}]" in run.answer:
-            lines.append(f"[{piece.n}] {place}: “{' '.join(piece.text.split())}”")
+            lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
 
 

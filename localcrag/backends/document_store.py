@@ -53,6 +53,13 @@ class DocumentStore:
         rows = self._database.rows(_DOCUMENT + " AND d.name = ?", self.name, name)
         return Document(**rows[0]) if rows else None
 
+    def twin(self, sha256: str) -> str | None:
+        """Return the first name, in order, of a document with that checksum, if there is one."""
+        rows = self._database.rows(
+            "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? ORDER BY name LIMIT 1", self.id, sha256
+        )
+        return rows[0]["name"] if rows else None
+
     def text(self, name: str) -> str:
         """Return a document's text, in which its chunks' offsets count. Raises UnknownDocument."""
         rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
@@ -206,6 +213,16 @@ def require_collection(database: Database, name: str) -> None:
             f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
             f"localcrag ingest PATH --collection {name}"
         )
+
+
+def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
+    """Return id and text of a collection's chunks, shortest first. Needs no embedder."""
+    rows = database.rows(
+        "SELECT c.id, c.text FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? ORDER BY length(c.text)",
+        collection,
+    )
+    return [(row["id"], row["text"]) for row in rows]
 
 
 def replace_vectors(

@@ -81,14 +81,6 @@ class HnswIndex:
             self._state = state
             return True
 
-    def rebuild(self) -> None:
-        """Forget everything and build the index, and its file, from the database."""
-        with self._lock:
-            self._state, self._live, self._deleted = None, set(), set()
-            self._index = self._empty(ROOM)
-            self.refresh()
-            self.save()
-
     def save(self) -> None:
         """Write the index file: beside the old one first, then in its place. Raises StoreError."""
         with self._lock:

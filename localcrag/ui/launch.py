@@ -22,15 +22,12 @@ HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
-UPLOADS = "uploads"
-"""Folder in the data folder for what Gradio stores of uploads; cli.py points Gradio there before it is imported."""
 
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     """Serve the page until interrupted. Raises SettingsError when the port is taken."""
-    uploads = settings.data_dir / UPLOADS
     assembly = Assembly(settings)
-    _empty(uploads)
+    _empty(settings.uploads_dir)
     port = port or _free_port()
     _require_free(port)
     page = build(assembly)
@@ -65,7 +62,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     finally:
         closing.set()
         page.close(verbose=False)
-        _empty(uploads)
+        _empty(settings.uploads_dir)
         assembly.close()
 
 
