@@ -29,6 +29,7 @@ from localcrag.events import Event
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.pipeline import Parts, answer
 from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
+from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
 
 if TYPE_CHECKING:
@@ -214,9 +215,17 @@ class Assembly:
 
     def _load_scorer(self) -> Scorer:
         path = self.library.path(self.settings.relevance, ModelRole.RELEVANCE)
-        from localcrag.backends.cross_encoder import CrossEncoder  # noqa: PLC0415
+        from localcrag.backends.relevance_format import load_fastest  # noqa: PLC0415
 
-        return CrossEncoder(self.settings.relevance, path)
+        return ScoreCache(
+            load_fastest(
+                self.settings.relevance,
+                path,
+                wanted=self.settings.relevance_format,
+                threads=self.settings.threads,
+                cache=self.settings.data_dir / "cache",
+            )
+        )
 
     def _load_llm(self) -> LanguageModel:
         path = self.library.path(self.settings.llm, ModelRole.LLM)

@@ -57,7 +57,7 @@ def _complain(error: LocalcragError, parsed: argparse.Namespace, status: int) ->
 def _settings(parsed: argparse.Namespace) -> Settings:
     from localcrag.settings import load  # noqa: PLC0415
 
-    names = ("data_dir", "collection", "policy", "web", "k", "upper", "lower", "strip", "searxng_url", "llm")
+    names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
     return load(**{name: getattr(parsed, name, None) for name in names})
 
 
@@ -89,6 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
     command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
     command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    command.add_argument(
+        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
+    )
     for name in ("upper", "lower", "strip"):
         command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
     command.set_defaults(run=_ask)

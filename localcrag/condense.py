@@ -57,7 +57,7 @@ def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
 
 
 def accept(written: str, question: str, history: Sequence[Turn]) -> str:
-    """Return the rewriting when it can be trusted, else the question with the former question's words.
+    """Return the rewriting when it can be trusted, else the question after the former one, as they were said.
 
     Refused are: nothing, more than one question or a paragraph, a text that lost the question's own words, one that
     says what the last answer said, and one without any new word (then the question itself is used).
@@ -76,4 +76,4 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
     if sensible:
         return candidate
     former = history[-1].question
-    return f"{one_line(question)} ({one_line(former)})"
+    return f"{one_line(former)} {one_line(question)}"

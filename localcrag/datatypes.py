@@ -37,6 +37,22 @@ class Policy(StrEnum):
     MAX = "max"
 
 
+class ScorerKind(StrEnum):
+    """What grades the passages; strips are the cross-encoder's in any case."""
+
+    CROSS_ENCODER = "cross-encoder"
+    LLM = "llm"
+
+
+class NumberFormat(StrEnum):
+    """What the relevance model computes in. AUTO is the fastest on this machine that keeps the ranking."""
+
+    AUTO = "auto"
+    INT8 = "int8"
+    BF16 = "bf16"
+    FP32 = "fp32"
+
+
 class WebMode(StrEnum):
     """Whether a question may be put to the configured SearXNG."""
 
@@ -119,11 +135,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedPassage(Passage):
-    """A passage after evaluation."""
+    """A passage after evaluation; `reason` is the language model's, where it was what graded."""
 
     logit: float
     relevance: float
     grade: Grade
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +259,7 @@ class Run:
     action: Action | None = None
     policy: Policy = Policy.MAX
     rule: str = ""
+    scorer: ScorerKind = ScorerKind.CROSS_ENCODER
     thresholds: Thresholds
     answer: str = ""
     abstained: bool = False
@@ -258,3 +276,10 @@ class Run:
     steps: tuple[StepCost, ...] = ()
     warnings: tuple[str, ...] = ()
     models: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def graded_by(self) -> str:
+        """What graded the passages, in words."""
+        if self.scorer is ScorerKind.LLM:
+            return f"the language model {self.models.get('llm', '')}".strip()
+        return f"the cross-encoder {self.models.get('relevance', '')}".strip()

@@ -21,13 +21,21 @@ def evaluate(
     cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
     relevances = scorer.calibration.passages(logits, cosines)
     return tuple(
-        GradedPassage(
-            **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
-            logit=float(logit),
-            relevance=float(relevance),
-            grade=grade(float(relevance), thresholds),
-        )
+        graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
         for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
+    )
+
+
+def graded(
+    passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
+) -> GradedPassage:
+    """Return the passage with its relevance, and the grade that this earns."""
+    return GradedPassage(
+        **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
+        logit=logit,
+        relevance=relevance,
+        grade=grade(relevance, thresholds),
+        reason=reason,
     )
 
 

@@ -53,6 +53,13 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
+class GradePiece:
+    """The next piece of a passage's grading, as the language model writes it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluated:
     """Each passage's relevance and grade, in the order in which they were retrieved."""
 
@@ -124,6 +131,7 @@ Event = (
     | StepStarted
     | Condensed
     | Retrieved
+    | GradePiece
     | Evaluated
     | Decided
     | Searched

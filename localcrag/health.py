@@ -13,6 +13,7 @@ from typing import ParamSpec
 from localcrag import __version__
 from localcrag.assemble import Assembly
 from localcrag.backends.model_files import FileState
+from localcrag.backends.model_manifest import ModelRole
 from localcrag.errors import LocalcragError, ModelDamaged, StoreError
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
@@ -96,10 +97,17 @@ def _embedder(assembly: Assembly) -> str:
 
 
 def _relevance(assembly: Assembly) -> str:
-    scorer = assembly.scorer
-    limits = assembly.settings.thresholds(scorer.calibration.thresholds)
+    from localcrag.backends.relevance_format import describe  # noqa: PLC0415 - takes seconds
+
+    scorer, settings = assembly.scorer, assembly.settings
+    limits = settings.thresholds(scorer.calibration.thresholds)
+    folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
+    computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
-    return f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}"
+    return (
+        f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}; "
+        f"computes in {computes_in}"
+    )
 
 
 def _llm(assembly: Assembly) -> str:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from localcrag import abstain, condense, generate, record, search
+from localcrag import abstain, condense, generate, grade_by_llm, record, search
 from localcrag.cite import cite
-from localcrag.datatypes import Action, GradedPassage, Message, Run, StepCost, Thresholds, Turn, WebUse
+from localcrag.clock import Clock
+from localcrag.datatypes import Action, GradedPassage, Passage, Run, ScorerKind, Thresholds, Turn, WebUse
 from localcrag.decide import decide
 from localcrag.errors import GenerationError, QuestionError, SearchError
 from localcrag.evaluate import evaluate
@@ -74,7 +74,7 @@ def answer(
             f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
             "the collection as a document, and ask about them."
         )
-    thresholds = settings.thresholds(parts.scorer.calibration.thresholds)
+    thresholds = settings.thresholds(_own_thresholds(parts, settings))
     run = _new_run(question, parts, settings, thresholds)
     try:
         with closing(_flow(run, history, parts=parts, settings=settings, thresholds=thresholds)) as events:
@@ -98,6 +98,11 @@ def _flow(
             f"The relevance model {parts.scorer.name} has no calibration: its scores are a plain sigmoid, and the "
             "thresholds were not made for them."
         )
+    if settings.scorer is ScorerKind.LLM:
+        yield Warned(
+            f"The passages are graded by the language model {parts.llm.name}. How sure it says it is has not been "
+            "calibrated, and the thresholds were not made for it."
+        )
 
     standalone = question
     # A question that stands alone is answered as if nothing had been said before: the model would imitate it.
@@ -109,7 +114,7 @@ def _flow(
         standalone = yield from _condense(question, leans_on, parts.llm)
 
     yield StepStarted("retrieve", "looking through the documents")
-    clock = _Clock("retrieve")
+    clock = Clock("retrieve")
     found = retrieve(
         standalone,
         k=settings.k,
@@ -121,11 +126,11 @@ def _flow(
     yield Retrieved(found, clock.cost())
 
     yield StepStarted("evaluate", f"scoring {len(found)} passages")
-    clock = _Clock("evaluate")
-    local = evaluate(standalone, found, scorer=parts.scorer, thresholds=thresholds)
+    clock = Clock("evaluate")
+    local = yield from _evaluate(standalone, found, parts, settings=settings, thresholds=thresholds, clock=clock)
     yield Evaluated(local, clock.cost())
 
-    clock = _Clock("decide")
+    clock = Clock("decide")
     action, rule = decide(local, policy=settings.policy, thresholds=thresholds)
     yield Decided(action, settings.policy, rule, clock.cost())
 
@@ -133,19 +138,19 @@ def _flow(
     web = WebUse()
     if action is not Action.CORRECT and parts.web is not None and settings.web_allowed:
         yield StepStarted("search", "asking your SearXNG")
-        searched = yield from _search(standalone, parts, parts.web, thresholds)
+        searched = yield from _search(standalone, parts, parts.web, settings, thresholds)
         used, web = used + searched.passages, searched.web
 
     refinement = Refinement((), (), ())
     if used:
         yield StepStarted("refine", "keeping the sentences that matter")
-        clock = _Clock("refine")
+        clock = Clock("refine")
         refinement = refine(
             standalone, used, scorer=parts.scorer, threshold=thresholds.strip, most=settings.most_strips
         )
         yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
 
-    clock = _Clock("generate")
+    clock = Clock("generate")
     if not refinement.evidence:
         yield Answered(abstain.nothing_found(local, web, settings), abstained=True, cost=clock.cost())
         return
@@ -155,7 +160,7 @@ def _flow(
 
 def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
     """Yield Condensed, and return the question that stands alone."""
-    clock = _Clock("condense")
+    clock = Clock("condense")
     written = ""
     try:
         written = clock.complete(llm, condense.prompt(question, history), condense.MAX_TOKENS)
@@ -166,9 +171,30 @@ def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Gen
     return standalone
 
 
-def _search(standalone: str, parts: Parts, web: WebSearch, thresholds: Thresholds) -> Generator[Event, None, Searched]:
+def _evaluate(
+    question: str,
+    passages: Sequence[Passage],
+    parts: Parts,
+    *,
+    settings: Settings,
+    thresholds: Thresholds,
+    clock: Clock,
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages, graded by the scorer that the settings name; what it costs is on the clock."""
+    if settings.scorer is ScorerKind.CROSS_ENCODER:
+        return evaluate(question, passages, scorer=parts.scorer, thresholds=thresholds)
+    return (
+        yield from grade_by_llm.grade(
+            question, passages, llm=parts.llm, fallback=parts.scorer, thresholds=thresholds, clock=clock
+        )
+    )
+
+
+def _search(
+    standalone: str, parts: Parts, web: WebSearch, settings: Settings, thresholds: Thresholds
+) -> Generator[Event, None, Searched]:
     """Yield Searched, and return it."""
-    clock = _Clock("search")
+    clock = Clock("search")
     written = ""
     try:
         written = clock.complete(parts.llm, search.prompt(standalone), search.MAX_TOKENS, stop=("\n",))
@@ -185,7 +211,7 @@ def _search(standalone: str, parts: Parts, web: WebSearch, thresholds: Threshold
     for engine, reason in found.failed_engines:
         yield Warned(f"The search engine {engine} behind SearXNG did not answer ({reason}); the others did.")
     passages = search.to_passages(standalone, found.results, embedder=parts.embedder)
-    graded = evaluate(standalone, passages, scorer=parts.scorer, thresholds=thresholds)
+    graded = yield from _evaluate(standalone, passages, parts, settings=settings, thresholds=thresholds, clock=clock)
     searched = Searched(WebUse(used=True, query=query, results=found.results), graded, clock.cost())
     yield searched
     return searched
@@ -202,7 +228,7 @@ def _generate(
     settings: Settings,
 ) -> Iterator[Event]:
     """Yield the answer's pieces, then Answered."""
-    clock = _Clock("generate")
+    clock = Clock("generate")
     written = ""
     try:
         messages, left_out = generate.fitting_prompt(
@@ -233,35 +259,12 @@ def _generate(
     yield Answered(text + abstain.web_note(web), abstained=False, cost=clock.cost())
 
 
-class _Clock:
-    """Measures one step: its seconds, and the model calls and tokens made through it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._start = time.perf_counter()
-        self._calls = self._prompt_tokens = self._completion_tokens = 0
-
-    def stream(
-        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, stop: Sequence[str] = ()
-    ) -> Iterator[str]:
-        """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
-        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop)
-        self._calls += 1
-        try:
-            yield from stream
-        finally:
-            stream.close()
-            self._prompt_tokens += stream.prompt_tokens
-            self._completion_tokens += stream.completion_tokens
-
-    def complete(
-        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, stop: Sequence[str] = ()
-    ) -> str:
-        return "".join(self.stream(llm, messages, max_tokens, stop))
-
-    def cost(self) -> StepCost:
-        seconds = time.perf_counter() - self._start
-        return StepCost(self._name, round(seconds, 4), self._calls, self._prompt_tokens, self._completion_tokens)
+def _own_thresholds(parts: Parts, settings: Settings) -> Thresholds:
+    """Return the thresholds of whatever grades the passages; the strips are the cross-encoder's in any case."""
+    own = parts.scorer.calibration.thresholds
+    if settings.scorer is ScorerKind.CROSS_ENCODER:
+        return own
+    return dataclasses.replace(own, upper=grade_by_llm.UPPER, lower=grade_by_llm.LOWER)
 
 
 def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresholds) -> Run:
@@ -274,6 +277,7 @@ def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresh
         question=question,
         standalone_question=question,
         policy=settings.policy,
+        scorer=settings.scorer,
         thresholds=thresholds,
         models={"embedder": parts.embedder.name, "relevance": parts.scorer.name, "llm": parts.llm.name},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from localcrag.datatypes import Chunk, Message, Run, Thresholds, WebAnswer
 
 Vectors = NDArray[np.float32]
 """Rows are texts; unit length, so that a dot product is a cosine."""
+JsonSchema = dict[str, Any]
 
 
 class Embedder(Protocol):
@@ -88,8 +89,20 @@ class LanguageModel(Protocol):
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt these messages make, in tokens."""
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> TokenStream:
-        """Start an answer, greedily decoded. Raises GenerationError."""
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        schema: JsonSchema | None = None,
+    ) -> TokenStream:
+        """Start an answer, greedily decoded. Raises GenerationError.
+
+        Under a `schema` it is JSON that fits it, with the keys in the schema's order, unless `max_tokens` or `stop` cut
+        it off. Schemas are made of objects, strings with a pattern, and enumerations; the limits of a number need not
+        be kept.
+        """
 
 
 class WebSearch(Protocol):

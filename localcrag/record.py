@@ -15,6 +15,7 @@ from localcrag.events import (
     Decided,
     Evaluated,
     Event,
+    GradePiece,
     Refined,
     Retrieved,
     RunFinished,
@@ -32,7 +33,7 @@ def apply(run: Run, event: Event) -> Run:
     match event:
         case RunStarted(started) | RunFinished(started):
             return started
-        case StepStarted():
+        case StepStarted() | GradePiece():
             return run
         case Retrieved(cost=cost):
             changed = run

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag import record
-from localcrag.datatypes import Action, Grade, IngestStatus, Run
+from localcrag.datatypes import Action, Grade, IngestStatus, Run, StepCost
 from localcrag.events import AnswerPiece, Event, RunStarted, StepStarted, Warned
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.words import one_line
@@ -53,20 +53,30 @@ def show_details(run: Run) -> None:
     """Print action, passages, web and time per step."""
     screen = console()
     if run.action:
-        screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(run.rule)}; policy {run.policy})")
+        how = f"{run.rule}; policy {run.policy}; graded by {run.graded_by}"
+        screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
         table = Table(box=None, pad_edge=False)
         for heading in ("relevance", "grade", "from", "text"):
             table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
         for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
             where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
-            text = one_line(passage.text)[:120]
+            text = escape(one_line(passage.text)[:120])
+            if passage.reason:
+                text += f"\n[dim]because: {escape(passage.reason)}[/]"
             grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-            table.add_row(f"{passage.relevance:.2f}", grade, escape(where), escape(text))
+            table.add_row(f"{passage.relevance:.2f}", grade, escape(where), text)
         screen.print(table)
     if run.web.query:
         screen.print(f"web query: {escape(run.web.query)} ({len(run.web.results)} results)")
-    screen.print("[dim]" + ", ".join(f"{step.name} {step.seconds:.2f} s" for step in run.steps) + "[/]")
+    screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _cost(step: StepCost) -> str:
+    if not step.llm_calls:
+        return f"{step.name} {step.seconds:.2f} s"
+    calls = f"{step.llm_calls} model call{'' if step.llm_calls == 1 else 's'}"
+    return f"{step.name} {step.seconds:.2f} s ({calls}, {step.prompt_tokens} → {step.completion_tokens} tokens)"
 
 
 def answer_text(run: Run) -> str:

@@ -173,7 +173,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "documents").mkdir()
-        questions = write_documents(folder / "documents", chunks, random.Random(1))[: asked + 2]  # noqa: S311
+        questions = write_documents(folder / "documents", chunks, random.Random(1))[: asked + 2]
         assembly = Assembly(load(data_dir=folder / "data"))
         build(assembly)  # so that the peak of memory counts the page as well
         assembly.embedder.embed(["warm up"] * 8)

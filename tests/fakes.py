@@ -13,7 +13,7 @@ import numpy as np
 from localcrag.calibration import FittedCalibration, Logistic
 from localcrag.datatypes import Message, Run, Thresholds, WebAnswer
 from localcrag.errors import GenerationError, SearchError
-from localcrag.protocols import Vectors
+from localcrag.protocols import JsonSchema, Vectors
 from localcrag.words import content_words
 
 CALIBRATION = FittedCalibration(
@@ -89,7 +89,10 @@ def _say(
 
 
 class FakeLanguageModel:
-    """Says what it was told to say, one word a piece; `fails` makes every stream break off at its end."""
+    """Says what it was told to say, one word a piece; `fails` makes every stream break off at its end.
+
+    What it says under a schema has to fit it already; a test that tells it other things has a model that is broken.
+    """
 
     name = "fake-llm"
     context_tokens = 2000
@@ -100,15 +103,24 @@ class FakeLanguageModel:
         self._turn = threading.Lock()
         self.prompts: list[list[Message]] = []
         self.streams: list[FakeStream] = []
+        self.schemas: list[JsonSchema | None] = []
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return sum(len(message.content.split()) for message in messages)
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> FakeStream:
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        schema: JsonSchema | None = None,
+    ) -> FakeStream:
         prompt_tokens = self.count_tokens(messages)
         if prompt_tokens + 1 >= self.context_tokens:
             raise GenerationError(f"The prompt has {prompt_tokens} tokens, the window {self.context_tokens}.")
         self.prompts.append(list(messages))
+        self.schemas.append(schema)
         answer = self._answers.pop(0) if self._answers else ""
         for end in stop:
             answer = answer.split(end)[0]

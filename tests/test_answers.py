@@ -10,7 +10,7 @@ import pytest
 from localcrag.assemble import Assembly, uploads_from
 from localcrag.cite import citations
 from localcrag.datatypes import Action, Origin, Run, Turn
-from localcrag.events import AnswerPiece, RunFinished
+from localcrag.events import AnswerPiece, GradePiece, RunFinished
 from localcrag.settings import load
 
 
@@ -149,3 +149,23 @@ def test_a_question_can_be_asked_while_documents_go_in(library: Assembly, tmp_pa
         assert ask(library, "Who keeps the handbook?").evidence
     thread.join()
     assert failures == []
+
+
+def test_the_language_model_as_scorer_grades_every_passage_and_the_same_again(library: Assembly) -> None:
+    question = "Within how many days after the journey is a claim handed in?"
+    first, second = (ask(library, question, scorer="llm", k=2) for _ in range(2))
+    assert first.passages == second.passages
+    assert len(first.passages) == 2
+    assert any(passage.reason for passage in first.passages)
+    assert next(step.llm_calls for step in first.steps if step.name == "evaluate") == 2
+
+
+def test_stopping_while_the_language_model_grades_leaves_it_free_for_the_next_question(library: Assembly) -> None:
+    changed = load(**{**library.settings.model_dump(), "scorer": "llm"})
+    events = library.ask("How are rental cars booked?", settings=changed)
+    for event in events:
+        if isinstance(event, GradePiece):
+            break
+    events.close()
+    assert library.runs.get(library.runs.newest(1)[0].run_id).stopped
+    assert not ask(library, "Who keeps the handbook?").abstained

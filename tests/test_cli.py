@@ -84,6 +84,21 @@ def test_options_change_thresholds_and_number_of_passages(data: Path) -> None:
     assert run["action"] == "INCORRECT"
 
 
+def test_the_language_model_can_be_the_scorer_and_its_cost_and_reasons_are_shown(data: Path) -> None:
+    question = "When does the ferry to Brackwater leave?"
+    run = as_json(localcrag(data, "ask", question, "--scorer", "llm", "--json"))
+    assert run["scorer"] == "llm"
+    assert len(run["passages"]) == 2
+    assert all(0.0 <= passage["relevance"] <= 1.0 for passage in run["passages"])
+    assert any("not been calibrated" in warning for warning in run["warnings"])
+    costs = {step["name"]: step for step in run["steps"]}
+    assert costs["evaluate"]["llm_calls"] == 2
+    assert costs["evaluate"]["prompt_tokens"] > costs["evaluate"]["completion_tokens"] > 20
+    process = localcrag(data, "runs", "show", run["run_id"])
+    assert "graded by the language model smollm2-135m-instruct" in " ".join(process.stderr.split())
+    assert all(passage["reason"].split()[0] in process.stderr for passage in run["passages"] if passage["reason"])
+
+
 def test_settings_come_from_the_environment(data: Path) -> None:
     run = as_json(localcrag(data, "ask", "ferry?", "--json", LOCALCRAG_K="1"))
     assert len(run["passages"]) == 1
@@ -101,6 +116,7 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
     [
         pytest.param(["frobnicate"], 2, "invalid choice", id="unknown command"),
         pytest.param(["ask", "  "], 2, "question is empty", id="empty question"),
+        pytest.param(["ask", "q", "--scorer", "me"], 2, "invalid choice: 'me'", id="unknown scorer"),
         pytest.param(["ask", "q", "--k", "0"], 2, "greater than or equal to 1", id="k of 0"),
         pytest.param(["ask", "q", "--upper", "0.2", "--lower", "0.4"], 2, "must not be above", id="thresholds"),
         pytest.param(["ask", "q", "--collection", "none"], 1, "no collection “none” (there are: def", id="collection"),
@@ -155,6 +171,7 @@ def test_doctor_finds_a_sound_installation(data: Path) -> None:
     assert "checksums right" in findings["files of all-minilm-l6-v2"]["detail"]
     assert "2 chunks, 2 of them in the index" in findings["collection default"]["detail"]
     assert "threads" in findings["language model"]["detail"]
+    assert "computes in " in findings["relevance"]["detail"]
 
 
 def test_doctor_says_that_searxng_is_not_running_and_hides_its_password(data: Path) -> None:

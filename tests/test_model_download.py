@@ -34,7 +34,7 @@ from tests.model_folders import (
 )
 
 CHAT = "someone/tiny-chat/chat.gguf"
-LARGE = b"GGUF" + random.Random(1).randbytes(3_000_000)  # noqa: S311 - repeatable, and incompressible
+LARGE = b"GGUF" + random.Random(1).randbytes(3_000_000)
 DEADLINE = 60.0  # seconds that a test waits for something that must happen before it calls it a failure
 
 

@@ -162,6 +162,36 @@ def test_a_question_that_only_the_web_answers(opened: Watched, screens: Path) ->
     page.screenshot(path=screens / "incorrect.png")
 
 
+def test_the_language_model_as_scorer_shows_its_reasons_and_can_be_stopped(
+    chromium: Browser, tmp_path: Path, handbook: Path, screens: Path
+) -> None:
+    with (
+        running_app(tmp_path, LOCALCRAG_SCORER="llm", LOCALCRAG_K="3") as url,
+        chromium.new_context(viewport={"width": 1280, "height": 860}) as context,
+    ):
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        watched = watch(page)
+        page.goto(url)
+        drop(page, handbook)
+        expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
+        ask(page, "Who keeps the handbook?")
+        panel = page.locator("#lc-panel")
+        expect(panel).to_contain_text("Graded by the language model smollm2-135m-instruct")
+        expect(panel.locator(".lc-warning").first).to_contain_text("not been calibrated")
+        expect(panel.locator(".lc-reason").first).to_contain_text("the model’s reason:")
+        expect(panel.locator(".lc-steps")).to_contain_text(re.compile(r"3 calls, \d+ → \d+ tokens"))
+        page.screenshot(path=screens / "graded-by-the-language-model.png")
+        question_box(page).fill("How are rental cars booked?")
+        page.locator("#lc-send").click()
+        expect(panel.locator(".lc-busy")).to_contain_text("grading passage", timeout=PATIENCE)
+        page.locator("#lc-stop").click()
+        expect(page.locator("#lc-chat")).to_contain_text("Stopped.", timeout=PATIENCE)
+        expect(panel.locator(".lc-card")).to_have_count(0)
+        assert watched.problems == []
+        assert watched.foreign == []
+
+
 @pytest.mark.usefixtures("with_handbook")
 def test_stop_stops_and_a_new_chat_forgets(opened: Watched) -> None:
     page = opened.page

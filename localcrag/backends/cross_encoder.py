@@ -12,25 +12,49 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
 
-from localcrag.backends.precision import blame, knows_words, pick_device, pick_dtype, weights
+from localcrag.backends.int8_linear import round_layers
+from localcrag.backends.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
 from localcrag.calibration import UNCALIBRATED, FittedCalibration
+from localcrag.datatypes import NumberFormat
 from localcrag.errors import ModelDamaged, ModelError
 from localcrag.protocols import Vectors
 from localcrag.words import valid
 
 CALIBRATION_FILE = "calibration.json"
-BATCH = 64
+BATCH_ON_GPU = 64
+TOKENS_AT_ONCE = 768
+"""On a processor: more do not fit its caches, fewer make the time between two layers felt."""
+LENGTH_STEP = 8
+"""Tokens. Pairs are scored together that are equally long when rounded up to it, so that little time goes into padding,
+and so that how a sum is rounded depends on the pair alone."""
+LONGEST_WINDOW = 8192
+"""Tokens; the window of models that name none. The longest that rerankers of this kind have."""
+CHARACTERS_PER_TOKEN = 16
+"""Question and text are cut to so many characters for each token of the window before they are tokenised, which would
+take seconds for a million. Four is usual, so that nothing is lost but what the window would not have held."""
+_CANNOT_COMPUTE = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
+"""What a model ends in whose parts do not fit together, from a token beyond its vocabulary to full memory."""
 
 
 class CrossEncoder:
-    """A loaded scorer."""
+    """A loaded scorer. A text's logit does not depend on the texts beside it."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        """Load the model in `folder` and its calibration. Raises ModelDamaged, ModelError for one of another kind."""
+    def __init__(self, name: str, folder: Path, *, number_format: NumberFormat | str = NumberFormat.AUTO) -> None:
+        """Load the model in `folder` and its calibration.
+
+        AUTO is what the processor usually computes fastest in without int8: bfloat16 where it multiplies in it, else
+        float32; relevance_format.load_fastest measures instead. Raises ModelDamaged, ModelError for a model of another
+        kind, and for a format that this machine or this model does not have.
+        """
         self.name = name
         # Two questions may be asked at once (two tabs), and a tokenizer cannot be used by two threads at once.
         self._lock = threading.Lock()
         device = pick_device()
+        self.number_format = NumberFormat(number_format)
+        if self.number_format is NumberFormat.AUTO:
+            self.number_format = NumberFormat.BF16 if pick_dtype(device) is torch.bfloat16 else NumberFormat.FP32
+        if reason := refusal(self.number_format):
+            raise self._without_format(reason)
         try:
             # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
             self._model = SentenceTransformersCrossEncoder(
@@ -38,7 +62,7 @@ class CrossEncoder:
                 device=device,
                 local_files_only=True,
                 activation_fn=torch.nn.Identity(),
-                model_kwargs={"dtype": pick_dtype(device)},
+                model_kwargs={"dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32},
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
@@ -48,16 +72,63 @@ class CrossEncoder:
                 f"models verify {name}`, or choose another with `localcrag models use NAME`."
             ) from error
         self._check_kind(folder)
+        window = min(self._model.max_seq_length or LONGEST_WINDOW, LONGEST_WINDOW)
+        # Whole steps: what is rounded up to them has to fit as well.
+        self._model.max_seq_length = max(LENGTH_STEP, window - window % LENGTH_STEP)
+        self._most_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
+        self._on_gpu = device != "cpu"
+        if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
+            raise self._without_format("the model has no linear layers that could be rounded")
         self.calibration = read_calibration(folder)
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
-        """Return one raw logit per text, shape (len(texts),)."""
+        """Return one raw logit per text, shape (len(texts),).
+
+        A question and a text that are too long for the model's window together are cut at their ends, the longer one
+        first, so that each keeps half of the window if it needs that. Raises ModelError when the model gives no number.
+        """
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        pairs = [(valid(question), valid(text)) for text in texts]
-        with self._lock:
-            scores = self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
-        return np.asarray(scores, dtype=np.float32).reshape(len(texts))
+        pairs = [(self._cut(question), self._cut(text)) for text in texts]
+        try:
+            with self._lock:
+                logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
+        except _CANNOT_COMPUTE as error:
+            raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
+        if not np.isfinite(logits).all():
+            raise ModelError(f"The relevance model {self.name} gave no number for a text. {self._remedy}")
+        return logits
+
+    def _predict_by_length(self, pairs: Sequence[tuple[str, str]]) -> Vectors:
+        tokens = self._model.tokenizer(
+            *zip(*pairs, strict=True), truncation="longest_first", max_length=self._model.max_seq_length
+        )["input_ids"]
+        logits = np.empty(len(pairs), dtype=np.float32)
+        for length, places in by_length([len(ids) for ids in tokens]).items():
+            some = [pairs[place] for place in places]
+            logits[places] = self._predict(some, max(1, TOKENS_AT_ONCE // length))
+        return logits
+
+    def _predict(self, pairs: Sequence[tuple[str, str]], batch: int) -> Vectors:
+        padding = {"text": {"pad_to_multiple_of": LENGTH_STEP}}
+        scores = self._model.predict(pairs, batch_size=batch, show_progress_bar=False, processing_kwargs=padding)
+        return np.asarray(scores, dtype=np.float32).reshape(len(pairs))
+
+    @property
+    def _remedy(self) -> str:
+        return (
+            f"Check it with `localcrag models verify {self.name}`, set relevance_format to fp32, or choose another "
+            "with `localcrag models use NAME`."
+        )
+
+    def _cut(self, text: str) -> str:
+        return valid(text[: self._most_characters])
+
+    def _without_format(self, reason: str) -> ModelError:
+        return ModelError(
+            f"The relevance model {self.name} cannot be used in {self.number_format}: {reason}. Set relevance_format "
+            "to auto or fp32."
+        )
 
     def _check_kind(self, folder: Path) -> None:
         """Raise ModelError unless the model gives one score, by weights that lie in the folder and are not made up."""
@@ -80,6 +151,14 @@ class CrossEncoder:
         stored = {name for path in folder.rglob("*.safetensors") for name in weights(path)}
         head = {name for name in model.state_dict() if not name.startswith(f"{model.base_model_prefix}.")}
         return bool(stored) and not head <= stored
+
+
+def by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
+    """Return the places of `lengths` (tokens) that are the same when rounded up to LENGTH_STEP, by that length."""
+    places: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        places.setdefault(-(-length // LENGTH_STEP) * LENGTH_STEP, []).append(place)
+    return places
 
 
 def read_calibration(folder: Path) -> FittedCalibration:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import threading
@@ -15,9 +16,11 @@ import jinja2
 import llama_cpp
 from filelock import FileLock
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+from llama_cpp.llama_grammar import LlamaGrammar
 
 from localcrag.datatypes import Message
 from localcrag.errors import GenerationError, ModelDamaged
+from localcrag.protocols import JsonSchema
 
 MOST_BYTES_TO_REPACK = 500_000_000
 LONGEST_REPACKING = 60.0
@@ -52,15 +55,28 @@ class LlamaCpp:
         """Return the length of the prompt that the messages make, in tokens."""
         return len(self._tokens(messages))
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = ()) -> LlamaStream:
-        """Start an answer, greedily decoded. Raises GenerationError when the prompt is too long for the window."""
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        schema: JsonSchema | None = None,
+    ) -> LlamaStream:
+        """Start an answer, greedily decoded, and within `schema` when there is one.
+
+        Raises GenerationError when the prompt is too long for the window.
+        """
         tokens = self._tokens(messages)
         if len(tokens) + 1 >= self.context_tokens:
             raise GenerationError(
                 f"The prompt has {len(tokens)} tokens, the language model's window {self.context_tokens}. "
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
-        return LlamaStream(self._llama, self._turn, tokens, max_tokens, list(stop))
+        grammar = None
+        if schema is not None:
+            grammar = LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
+        return LlamaStream(self._llama, self._turn, tokens, max_tokens=max_tokens, stop=list(stop), grammar=grammar)
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
         fast = path if self.gpu_layers else faster_copy(path, cache)
@@ -145,7 +161,14 @@ class LlamaStream:
     """An answer being written. Closing it stops the model; so does letting go of it."""
 
     def __init__(
-        self, llama: llama_cpp.Llama, turn: threading.Lock, tokens: list[int], max_tokens: int, stop: list[str]
+        self,
+        llama: llama_cpp.Llama,
+        turn: threading.Lock,
+        tokens: list[int],
+        *,
+        max_tokens: int,
+        stop: list[str],
+        grammar: LlamaGrammar | None,
     ) -> None:
         """Prepare; the model starts with the first piece asked for."""
         self.prompt_tokens = len(tokens)
@@ -153,7 +176,9 @@ class LlamaStream:
         self._stopped = threading.Event()
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.
-        self._written = _write(llama, turn, tokens, max_tokens=max_tokens, stop=stop, stopped=self._stopped)
+        self._written = _write(
+            llama, turn, tokens, max_tokens=max_tokens, stop=stop, grammar=grammar, stopped=self._stopped
+        )
 
     def __iter__(self) -> Iterator[str]:
         for text, completion_tokens in self._written:
@@ -175,6 +200,7 @@ def _write(
     *,
     max_tokens: int,
     stop: list[str],
+    grammar: LlamaGrammar | None,
     stopped: threading.Event,
 ) -> Generator[tuple[str, int], None, None]:
     """Yield pieces of text (may be empty), each with the number of tokens written so far."""
@@ -187,7 +213,13 @@ def _write(
         llama.reset()  # type: ignore[no-untyped-call]
         try:
             chunks: Any = llama.create_completion(
-                tokens, max_tokens=max_tokens, temperature=0.0, repeat_penalty=1.0, stop=stop, stream=True
+                tokens,
+                max_tokens=max_tokens,
+                temperature=0.0,
+                repeat_penalty=1.0,
+                stop=stop,
+                grammar=grammar,
+                stream=True,
             )
             for chunk in chunks:
                 if stopped.is_set():

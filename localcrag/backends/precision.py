@@ -1,4 +1,4 @@
-"""What both encoders need: device and number format, the file to blame when a folder does not load, and whole texts.
+"""What both encoders need: device and number format, and the file to blame when a folder does not load.
 
 Knows torch and the files of a sentence-transformers folder, and nothing of what the model is for.
 """
@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+
+from localcrag.datatypes import NumberFormat
 
 
 def pick_device() -> str:
@@ -31,6 +33,16 @@ def pick_dtype(device: str) -> torch.dtype:
         return torch.float32
     able = torch.cpu.get_capabilities()
     return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+
+
+def refusal(number_format: NumberFormat) -> str:
+    """Return why a number format is of no use on this machine, "" for one that can be tried."""
+    device = pick_device()
+    if device != "cpu" and number_format is not NumberFormat.FP32:
+        return f"the model runs on the graphics processor ({device}), in fp32"
+    if number_format is NumberFormat.BF16 and pick_dtype(device) is not torch.bfloat16:
+        return "this processor does not multiply in bfloat16"
+    return ""
 
 
 def blame(folder: Path) -> str:

@@ -21,6 +21,7 @@ from localcrag.events import (
     Decided,
     Evaluated,
     Event,
+    GradePiece,
     Refined,
     Retrieved,
     RunFinished,
@@ -185,7 +186,7 @@ def _turn(turn: ChatTurn, run: Run) -> ChatTurn:
 def _panel(event: Event, run: Run) -> str | None:
     """Return the side panel after an event, None where it stays as it is."""
     match event:
-        case AnswerPiece() | RunStarted():
+        case AnswerPiece() | GradePiece() | RunStarted():
             return None
         case StepStarted(detail=detail):
             return render.panel(run, detail)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from transformers import BertConfig, BertForSequenceClassification
 
+from localcrag.assemble import Assembly
 from localcrag.backends.bi_encoder import BiEncoder
 from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.backends.precision import refusal
+from localcrag.backends.relevance_format import load_fastest
+from localcrag.datatypes import NumberFormat
 from localcrag.errors import ModelDamaged, ModelError
+from localcrag.settings import REPOSITORY_MODELS, load
+from tests.tiny_models import TOKENIZER, broken_bert, tiny_bert
 
 Folder = Callable[..., Path]
-TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+FORMATS = [NumberFormat.AUTO, *(one for one in NumberFormat if one is not NumberFormat.AUTO and not refusal(one))]
 
 
 @pytest.fixture
@@ -108,26 +115,46 @@ def test_an_embedder_is_no_relevance_model(embedder_folder: Path) -> None:
         CrossEncoder("mine", embedder_folder)
 
 
-def tiny_classifier(folder: Path, relevance_folder: Path, *, num_labels: int) -> Path:
-    config = BertConfig(
-        vocab_size=30522, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
-    )
-    config.num_labels = num_labels
-    BertForSequenceClassification(config).save_pretrained(folder)
-    for name in TOKENIZER:
-        (folder / name).symlink_to(relevance_folder / name)
-    return folder
-
-
 def test_a_classifier_with_several_scores_is_no_relevance_model(tmp_path: Path, relevance_folder: Path) -> None:
     with pytest.raises(ModelError, match="3 scores for a text"):
-        CrossEncoder("mine", tiny_classifier(tmp_path, relevance_folder, num_labels=3))
+        CrossEncoder("mine", tiny_bert(tmp_path, relevance_folder, num_labels=3))
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_a_relevance_model_without_its_weights_is_damaged_in_every_format(
+    relevance_folder: Path, folder: Folder, tmp_path: Path, number_format: NumberFormat
+) -> None:
+    broken = folder(relevance_folder, "model.safetensors")
+    with pytest.raises(ModelDamaged, match=r"model\.safetensors"):
+        load_fastest("mine", broken, wanted=number_format, threads=0, cache=tmp_path / "cache")
+
+
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_a_relevance_model_that_gives_no_numbers_is_an_error_and_no_relevance(
+    tmp_path: Path, relevance_folder: Path, number_format: NumberFormat
+) -> None:
+    scorer = CrossEncoder("mine", broken_bert(tmp_path, relevance_folder), number_format=number_format)
+    with pytest.raises(ModelError, match=r"mine gave no number.*`localcrag models verify mine`"):
+        scorer.logits("a question", ["a text"])
+
+
+def test_a_relevance_model_with_a_wrong_checksum_is_not_loaded(tmp_path: Path, relevance_folder: Path) -> None:
+    models = tmp_path / "models"
+    shutil.copytree(relevance_folder, models / relevance_folder.name, copy_function=os.symlink)
+    shutil.copy(REPOSITORY_MODELS / "models.toml", models)
+    changed = models / relevance_folder.name / "config.json"
+    changed.unlink()
+    changed.write_bytes((relevance_folder / "config.json").read_bytes() + b"\n")
+    assembly = Assembly(load(data_dir=tmp_path / "data", models_dir=models))
+    with pytest.raises(ModelDamaged, match=r"config\.json does not have the checksum"):
+        assembly.scorer  # noqa: B018 - loaded when it is asked for
+    assembly.close()
 
 
 def test_a_relevance_model_without_a_calibration_uses_the_named_fallback(
     tmp_path: Path, relevance_folder: Path
 ) -> None:
-    scorer = CrossEncoder("mine", tiny_classifier(tmp_path, relevance_folder, num_labels=1))
+    scorer = CrossEncoder("mine", tiny_bert(tmp_path, relevance_folder))
     assert not scorer.calibration.fitted
     assert scorer.logits("a question", ["a text", "another"]).shape == (2,)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from localcrag.datatypes import Message
@@ -16,6 +19,17 @@ MESSAGES = (
     Message("user", "Tell me about cats, dogs and horses."),
 )
 MAX_TOKENS = 24
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "sound": {"type": "string", "pattern": "^[a-z ]{1,12}$"},
+        "animal": {"enum": ["cat", "dog"]},
+        "sure": {"enum": [0.0, 0.5, 1.0]},
+    },
+    "required": ["sound", "animal", "sure"],
+}
+FITS_SCHEMA = '{"sound": "bark bark", "animal": "dog", "sure": 0.5}'
+ENOUGH_TOKENS = 60
 
 
 @pytest.fixture(params=["fake", "real"])
@@ -24,6 +38,18 @@ def llm(request: pytest.FixtureRequest) -> LanguageModel:
         return FakeLanguageModel(*["Cats purr, dogs bark, and horses neigh when they are hungry in the evening."] * 4)
     real: LanguageModel = request.getfixturevalue("llama")
     return real
+
+
+@pytest.fixture(params=["fake", "real"])
+def form_filler(request: pytest.FixtureRequest) -> LanguageModel:
+    if request.param == "fake":
+        return FakeLanguageModel(*[FITS_SCHEMA] * 4)
+    real: LanguageModel = request.getfixturevalue("llama")
+    return real
+
+
+def filled_in(llm: LanguageModel, most: int = ENOUGH_TOKENS) -> str:
+    return "".join(llm.stream(MESSAGES, max_tokens=most, schema=SCHEMA))
 
 
 def written(llm: LanguageModel, stop: tuple[str, ...] = ()) -> str:
@@ -123,3 +149,38 @@ def test_any_message_gets_an_answer_or_a_generation_error(llm: LanguageModel, te
     else:
         with pytest.raises(GenerationError, match="tokens"):
             llm.stream(messages, max_tokens=2)
+
+
+def test_under_a_schema_an_answer_is_json_that_fits_it_and_is_the_same_again(form_filler: LanguageModel) -> None:
+    answer = filled_in(form_filler)
+    fields = json.loads(answer)
+    assert list(fields) == ["sound", "animal", "sure"]
+    assert re.fullmatch("[a-z ]{1,12}", fields["sound"])
+    assert fields["animal"] in ("cat", "dog")
+    assert fields["sure"] in (0.0, 0.5, 1.0)
+    assert filled_in(form_filler) == answer
+
+
+def test_an_answer_under_a_schema_can_be_cut_off_like_any_other(form_filler: LanguageModel) -> None:
+    answer = filled_in(form_filler)
+    beginning = filled_in(form_filler, 4)
+    assert answer.startswith(beginning)
+    assert beginning != answer
+
+
+def test_an_answer_under_a_schema_can_be_closed_and_lets_the_next_one_start(form_filler: LanguageModel) -> None:
+    answer = filled_in(form_filler)
+    stream = form_filler.stream(MESSAGES, max_tokens=ENOUGH_TOKENS, schema=SCHEMA)
+    pieces = iter(stream)
+    first = next(pieces)
+    stream.close()
+    assert list(pieces) == []
+    assert answer.startswith(first)
+    assert start(lambda: filled_in(form_filler)).result(DEADLOCK) == answer
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if "million" not in str(text.id)])
+def test_any_message_gets_an_answer_that_fits_the_schema(form_filler: LanguageModel, text: str) -> None:
+    messages = [Message("system", text), Message("user", text)]
+    answer = "".join(form_filler.stream(messages, max_tokens=ENOUGH_TOKENS, schema=SCHEMA))
+    assert json.loads(answer)["animal"] in ("cat", "dog")

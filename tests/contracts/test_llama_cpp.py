@@ -42,6 +42,15 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(llama: LlamaCpp) -> 
     assert written(llama, question) == first
 
 
+def test_a_plain_answer_does_not_depend_on_one_under_a_schema_before_it(llama: LlamaCpp) -> None:
+    first = written(llama, MESSAGES)
+    stream = llama.stream(MESSAGES, max_tokens=40, schema={"enum": ["yes, of course", "no, never"]})
+    next(iter(stream))
+    stream.close()
+    assert written(llama, MESSAGES) == first
+    assert "".join(llama.stream(MESSAGES, max_tokens=40, schema={"enum": ["yes", "no"]})) in ('"yes"', '"no"')
+
+
 def test_tokens_that_only_together_make_a_character_are_all_counted(llama: LlamaCpp) -> None:
     stream = llama.stream(MESSAGES, max_tokens=20)
     pieces = list(stream)

@@ -1,0 +1,64 @@
+"""A scorer that remembers: the same question and text are scored once. Knows no model, only the protocol."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from localcrag.protocols import Calibration, Scorer, Vectors
+
+MOST = 20_000
+"""Logits kept. A question takes about 80 (6 passages, 5 results of the web, their sentences), so these are the last 250
+questions'; a key and a number are about 200 bytes, all together 4 MB."""
+KEY_BYTES = 16
+
+
+class ScoreCache:
+    """Stands before one scorer and answers for it what it has answered before. May be used by several threads."""
+
+    def __init__(self, scorer: Scorer, most: int = MOST) -> None:
+        """Keep up to `most` logits; those that were not asked for the longest go first."""
+        self._scorer = scorer
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """The scorer's."""
+        return self._scorer.name
+
+    @property
+    def calibration(self) -> Calibration:
+        """The scorer's."""
+        return self._scorer.calibration
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one raw logit per text, shape (len(texts),). New texts are scored, each once. Raises ModelError."""
+        keys = {text: _key(question, text) for text in texts}
+        found: dict[str, float] = {}
+        with self._lock:
+            for text, key in keys.items():
+                if key in self._known:
+                    self._known.move_to_end(key)
+                    found[text] = self._known[key]
+        if new := [text for text in keys if text not in found]:
+            # Without the lock: who asks for what is known does not wait for a model at work.
+            found.update(zip(new, self._scorer.logits(question, new).tolist(), strict=True))
+            with self._lock:
+                self._known.update((keys[text], found[text]) for text in new)
+                while len(self._known) > self._most:
+                    self._known.popitem(last=False)
+        return np.array([found[text] for text in texts], dtype=np.float32)
+
+
+def _key(question: str, text: str) -> bytes:
+    """Return a digest of both, so that what is kept for a text of a million characters is small as well."""
+    digest = blake2b(str(len(question)).encode(), digest_size=KEY_BYTES)
+    # Lone surrogates come in with undecodable bytes.
+    digest.update(f":{question}{text}".encode("utf-8", "surrogatepass"))
+    return digest.digest()

@@ -1,0 +1,136 @@
+"""Which form of calibration fits best by held-out log loss, and its figures. Arrays in, values out.
+
+Each set counts the same, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
+beside the logistic forms and never taken: localcrag has no place for it until it is clearly better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from relevance_metrics import Floats, Marks, Places, log_losses
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from localcrag.calibration import Logistic
+
+FOLDS = 5
+ISOTONIC = ", isotonic"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A logistic calibration over the columns of Rows.features; without `bias` it is temperature scaling."""
+
+    columns: tuple[int, ...]
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scored texts: `features`, shape (rows, 2), holds the logit and a second input (for passages the cosine).
+
+    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
+    """
+
+    features: Floats
+    marks: Marks
+    questions: Places
+    sets: Places
+
+    @property
+    def weights(self) -> Floats:
+        """Return a weight for each row, so that sets count the same; their mean is 1."""
+        counts = np.bincount(self.sets)
+        return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
+
+    def only(self, chosen: Marks) -> Rows:
+        return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What a form predicts for rows that it was not fitted on; log loss in nats, lower is better.
+
+    `worse_by` is how much it lies above the best form's, `error` the standard error of that difference.
+    """
+
+    name: str
+    probabilities: Floats
+    log_loss: float
+    worse_by: float = 0.0
+    error: float = 0.0
+
+
+def fit(rows: Rows, form: Form) -> Logistic:
+    """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError when a higher logit is worse."""
+    # The penalty is as good as none; scikit-learn's default of 1 pulls the slopes towards 0.
+    model = LogisticRegression(C=1e6, fit_intercept=form.bias, max_iter=1000)
+    model.fit(rows.features[:, form.columns], rows.marks, sample_weight=rows.weights)
+    slopes = dict(zip(form.columns, model.coef_[0], strict=True))
+    bias = float(model.intercept_[0]) if form.bias else 0.0
+    return Logistic(round(float(slopes[0]), 4), round(bias, 4), round(float(slopes.get(1, 0.0)), 4))
+
+
+def predict(fitted: Logistic, rows: Rows) -> Floats:
+    return fitted.probabilities(rows.features[:, 0].astype(np.float32), rows.features[:, 1].astype(np.float32))
+
+
+def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:
+    """Return every form, and isotonic regression on top of it, cross-validated over the questions of each set.
+
+    Best first. A form is left out under which a higher logit would be worse, as temperature scaling can be for a model
+    that gives most texts a logit above 0. Raises ValueError when none is left.
+    """
+    guessed: dict[str, Floats] = {}
+    refused = ""
+    for name, form in forms.items():
+        try:
+            guessed[name], guessed[name + ISOTONIC] = _cross_validated(rows, form)
+        except ValueError as error:
+            refused = str(error)
+    if not guessed:
+        raise ValueError(refused)
+    losses = {name: log_losses(probabilities, rows.marks) for name, probabilities in guessed.items()}
+    means = {name: float(np.average(loss, weights=rows.weights)) for name, loss in losses.items()}
+    best = min(means, key=lambda name: means[name])
+    return [
+        HeldOut(name, guessed[name], mean, mean - means[best], standard_error(losses[name] - losses[best], rows))
+        for name, mean in sorted(means.items(), key=lambda item: item[1])
+    ]
+
+
+def _cross_validated(rows: Rows, form: Form) -> tuple[Floats, Floats]:
+    """Return what the form, and isotonic regression on top of it, predict for rows of other folds."""
+    fit(rows, form)  # It has to work for all of them, too.
+    fold = rows.questions % FOLDS
+    platt, isotonic = np.zeros(len(fold)), np.zeros(len(fold))
+    for number in np.unique(fold):
+        known, asked = rows.only(fold != number), rows.only(fold == number)
+        fitted = fit(known, form)
+        platt[fold == number] = predict(fitted, asked)
+        steps = IsotonicRegression(y_min=0.001, y_max=0.999, out_of_bounds="clip")
+        steps.fit(predict(fitted, known), known.marks, sample_weight=known.weights)
+        isotonic[fold == number] = steps.predict(predict(fitted, asked))
+    return platt, isotonic
+
+
+def standard_error(values: Floats, rows: Rows) -> float:
+    """Return the standard error of the mean over sets of each set's mean, the questions being independent."""
+    variances = []
+    for number in np.unique(rows.sets):
+        inside = rows.sets == number
+        questions, place = np.unique(rows.questions[inside], return_inverse=True)
+        sums = np.bincount(place, weights=values[inside] - values[inside].mean())
+        variances.append(len(questions) * sums.var() / inside.sum() ** 2)
+    return float(np.sqrt(np.sum(variances)) / len(variances))
+
+
+def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:
+    """Return the allowed form with the lowest held-out log loss. Raises ValueError when there is none."""
+    fitting = [one for one in results if one.name in allowed]
+    if not fitting:
+        raise ValueError("relevant texts have no higher logits than others")
+    return min(fitting, key=lambda one: one.log_loss)

@@ -1,0 +1,133 @@
+"""Labelled questions and what a relevance model is asked about them: passages, sentences, unanswerable questions.
+
+Reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
+`questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). Knows no model: vectors and scores are
+handed in.
+
+Every question comes twice: with its own passage among those that are searched ("there"), and without ("removed"), as
+when the documents do not hold the answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localcrag.protocols import Vectors
+from localcrag.sentences import split_sentences
+
+SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
+RANKED = 15
+"""Passages ranked for a question; the figures of the first model (v0) are over so many."""
+LONGEST_CHANCE = 2
+"""An answer of so few characters stands in any text, so that finding it says nothing."""
+
+
+class DataError(Exception):
+    """The data folder lacks a file, or a line of it is not what the module's docstring says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the number of its own passage, and the accepted answers (none: SQuAD's unanswerable ones)."""
+
+    text: str
+    own: int
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """One set: all its distinct passages, and its questions; the unanswerable ones apart."""
+
+    name: str
+    passages: tuple[str, ...]
+    questions: tuple[Question, ...]
+    unanswerable: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with the numbers of its nearest passages of the whole set and their cosines, RANKED + 1, best first.
+
+    One more than is ranked, so that there are RANKED without the question's own passage, too.
+    """
+
+    question: Question
+    nearest: tuple[int, ...]
+    cosines: tuple[float, ...]
+
+    def places(self, *, there: bool, most: int = RANKED) -> list[int]:
+        """Return the places in `nearest` of the `most` best passages, with or without the own one among them."""
+        return [at for at, number in enumerate(self.nearest) if there or number != self.question.own][:most]
+
+
+def load_set(folder: Path, name: str) -> LabelledSet:
+    """Read FOLDER/NAME.jsonl.gz. Raises DataError."""
+    path = folder / f"{name}.jsonl.gz"
+    passages: dict[str, int] = {}
+    answerable: list[Question] = []
+    unanswerable: list[Question] = []
+    for row in _rows(path):
+        try:
+            own = passages.setdefault(row["passage"], len(passages))
+            for asked in row.get("questions", [row]):
+                question = Question(asked["question"], own, tuple(filter(None, asked.get("answers", []))))
+                (answerable if asked.get("answerable", True) else unanswerable).append(question)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} has a line that is no labelled question ({error!r}): {str(row)[:200]}") from error
+    return LabelledSet(name, tuple(passages), tuple(answerable), tuple(unanswerable))
+
+
+def _rows(path: Path) -> Iterator[Any]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}. Give the folder that holds the labelled sets.") from error
+
+
+def shuffle(questions: Sequence[Question], seed: int) -> list[Question]:
+    """Return the questions in an order that depends on `seed` alone."""
+    return random.Random(seed).sample(questions, len(questions))
+
+
+def retrieve(questions: Sequence[Question], asked: Vectors, passages: Vectors) -> list[Asked]:
+    """Return each question with its nearest passages, from the unit vectors of questions and passages."""
+    found = []
+    for question, vector in zip(questions, asked, strict=True):
+        cosines = passages @ vector
+        nearest = np.argsort(-cosines, kind="stable")[: RANKED + 1]
+        found.append(Asked(question, tuple(int(n) for n in nearest), tuple(float(c) for c in cosines[nearest])))
+    return found
+
+
+def holds(text: str, answers: Sequence[str]) -> bool:
+    """Whether an accepted answer of more than LONGEST_CHANCE characters stands in the text."""
+    return any(len(answer) > LONGEST_CHANCE and answer.lower() in text.lower() for answer in answers)
+
+
+def sentences(passage: str, answers: Sequence[str]) -> tuple[list[str], list[bool]]:
+    """Return the strips of a passage as the app cuts them, and which of them hold an accepted answer."""
+    strips = [span.text for span in split_sentences(passage)]
+    return strips, [holds(strip, answers) for strip in strips]
+
+
+def pairs_on_same_passage(labelled: LabelledSet, most: int, *, seed: int) -> list[tuple[Question, Question]]:
+    """Return up to `most` pairs of an answerable and an unanswerable question on one passage, one pair a passage."""
+    chosen = random.Random(seed)
+    asked: dict[int, tuple[list[Question], list[Question]]] = {}
+    for place, questions in enumerate((labelled.questions, labelled.unanswerable)):
+        for question in questions:
+            asked.setdefault(question.own, ([], []))[place].append(question)
+    both = [lists for lists in asked.values() if all(lists)]
+    # All are shuffled and then cut, so that a smaller number gives the first ones of a larger.
+    return [(chosen.choice(yes), chosen.choice(no)) for yes, no in chosen.sample(both, len(both))[:most]]

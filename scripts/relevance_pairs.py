@@ -1,0 +1,344 @@
+"""Labelled questions -> training groups for the relevance model. Knows the data's sources; nothing of training.
+
+A group is one question with everything it is asked against: its own passage, passages that look like it and do not
+answer, its own passage with the answer's sentence cut out, its passage under a question that it does not answer, and
+single sentences. So the model learns to rank within a group, and that the right topic is not yet an answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from relevance_questions import dress, unanswerable  # noqa: E402
+
+from localcrag.datatypes import Span  # noqa: E402
+from localcrag.sentences import split_sentences  # noqa: E402
+from localcrag.words import content_words  # noqa: E402
+
+FEWEST_WORDS, MOST_WORDS = 50, 150
+"""Of a passage: from short web results to the app's chunks of 180 tokens."""
+MOST_MINED = 3500
+"""Passages of one source among which look-alikes are sought: enough for near ones, and minutes saved on the rest."""
+WITH_TITLE = 0.4
+"""Share of the groups with a known title whose texts carry it."""
+BEGINNING = 60
+"""Letters and digits by which a held-out passage is recognised in a longer or differently cut text."""
+ALTERED = 0.5
+"""Share of the groups in which the passage is also shown with a question that it does not answer."""
+SHORT_ANSWER = 3
+"""Characters; a shorter answer string ("a", "10") stands in many passages that do not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How one source is used: at most `questions` of it, each with up to `lookalikes` negatives of the same source.
+
+    `near` takes them from the bi-encoder's nearest (else at random); `sentences` says whether strips are made of it.
+    """
+
+    questions: int
+    licence: str
+    lookalikes: int = 2
+    near: bool = True
+    sentences: bool = True
+
+
+SOURCES = {
+    "squad_train_subset(nqg)": Source(11_819, "CC BY-SA 4.0"),
+    "squadshifts_new_wiki": Source(7_000, "CC BY 4.0"),
+    "squadshifts_reddit": Source(600, "CC BY 4.0", lookalikes=1, near=False),
+    "squadshifts_amazon_reviews": Source(400, "CC BY 4.0", lookalikes=1, near=False),
+    "fairytaleqa_train": Source(5_000, "Apache-2.0"),
+    "medquad": Source(1_800, "CC BY 4.0", sentences=False),
+    "policyqa_dev": Source(700, "MIT", lookalikes=1, near=False),
+    "policyqa_test": Source(700, "MIT", lookalikes=1, near=False),
+    "selqa_dev": Source(784, "Apache-2.0"),
+    "selqa_test": Source(1_590, "Apache-2.0"),
+    "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One labelled question. `answer_at` is the answer's place in the passage, where it is known."""
+
+    source: str
+    question: str
+    passage: str
+    answers: tuple[str, ...]
+    answer_at: tuple[int, int] | None
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and a text. `answer_at`: characters of the text that answer, for the auxiliary loss; None unknown."""
+
+    question: str
+    text: str
+    relevant: bool
+    answer_at: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One question's pairs, whole passages and single sentences apart; the first of each is the relevant one."""
+
+    source: str
+    passages: tuple[Pair, ...]
+    strips: tuple[Pair, ...]
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a gzipped JSON lines file."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def load_rows(folder: Path) -> list[Row]:
+    """Return the rows of `passages.jsonl.gz` and `sentences.jsonl.gz` that SOURCES uses."""
+    rows = [_row(raw) for raw in read_lines(folder / "passages.jsonl.gz") if not raw["source"].startswith("selqa")]
+    rows += [row for raw in read_lines(folder / "sentences.jsonl.gz") if (row := _from_sentences(raw))]
+    return [row for row in rows if row.source in SOURCES and row.question and row.passage]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What must not be trained on, as `fingerprint`s: whole questions, and the beginnings of passages."""
+
+    questions: frozenset[str]
+    beginnings: frozenset[str]
+
+    @classmethod
+    def of(cls, folder: Path) -> HeldOut:
+        """Return the questions and passages of every file of a folder. Raises SystemExit when it holds none."""
+        questions: set[str] = set()
+        passages: set[str] = set()
+        for path in sorted(folder.glob("*.jsonl.gz")):
+            for raw in read_lines(path):
+                asked = [raw, *raw.get("questions", [])]
+                questions.update(fingerprint(one["question"]) for one in asked if "question" in one)
+                questions.update(fingerprint(turn["text"]) for turn in raw.get("input", []) if "text" in turn)
+                texts = [one for one in [raw.get("passage"), *(c.get("text") for c in raw.get("contexts", []))] if one]
+                passages.update(fingerprint(text)[:BEGINNING] for text in texts)
+        if not questions:
+            raise SystemExit(
+                f"{folder} holds no *.jsonl.gz: without the held-out data it cannot be kept out of training."
+            )
+        return cls(frozenset(questions), frozenset(text for text in passages if len(text) == BEGINNING))
+
+    def asks(self, question: str) -> bool:
+        """Whether the question is held out."""
+        return fingerprint(question) in self.questions
+
+    def holds(self, text: str) -> bool:
+        """Whether the text holds the beginning of a held-out passage."""
+        letters = fingerprint(text)
+        last = len(letters) - BEGINNING
+        return any(letters[start : start + BEGINNING] in self.beginnings for start in range(last + 1))
+
+
+def fingerprint(text: str) -> str:
+    """Return the letters and digits of a text in lower case: what stays the same under other spacing and dress."""
+    return "".join(character for character in text.lower() if character.isalnum())
+
+
+def without_held_out(rows: Sequence[Row], held: HeldOut) -> list[Row]:
+    """Return the rows that share neither question nor passage with the held-out data."""
+    known = {passage: held.holds(passage) for passage in {row.passage for row in rows}}
+    return [row for row in rows if not held.asks(row.question) and not known[row.passage]]
+
+
+def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
+    """Raise SystemExit when a pair's question is held out, or its text holds the beginning of a held-out passage."""
+    for group in groups:
+        for pair in (*group.passages, *group.strips):
+            if held.asks(pair.question) or held.holds(pair.text):
+                raise SystemExit(
+                    f"Refused: held-out data among the training pairs of {group.source}: {pair.question!r} with "
+                    f"{pair.text[:80]!r}. It must be left out of the rows that pairs are made of."
+                )
+
+
+def make_groups(
+    rows: Sequence[Row], *, embed: Callable[[Sequence[str]], NDArray[np.float32]], chosen: random.Random
+) -> list[Group]:
+    """Return the groups of all sources in random order. `embed` returns unit vectors, shape (texts, dimension)."""
+    groups: list[Group] = []
+    for name, source in SOURCES.items():
+        own = [row for row in rows if row.source == name]
+        if not own:
+            continue
+        used = chosen.sample(own, min(source.questions, len(own)))
+        lookalikes = _lookalikes(used, own, source, embed, chosen)
+        groups += [_group(row, others, source, chosen) for row, others in zip(used, lookalikes, strict=True)]
+        print(f"  {name}: {len(used)} questions", file=sys.stderr, flush=True)
+    chosen.shuffle(groups)
+    return groups
+
+
+def _row(raw: dict[str, Any]) -> Row:
+    passage = raw["passage"]
+    answers = tuple(answer for answer in raw.get("answers", []) if answer)
+    known = next((text for text in (raw.get("sentence"), *answers) if text and len(text) >= SHORT_ANSWER), "")
+    at = locate(known, passage)
+    title = unquote(raw["title"]).replace("_", " ") if raw.get("title") else None
+    return Row(raw["source"], plain(raw["question"]), passage, answers, at, title)
+
+
+def locate(piece: str, text: str) -> tuple[int, int] | None:
+    """Return where `piece` first stands in `text`, capitals, spaces and punctuation (tokenised text) left aside."""
+    places = [place for place, character in enumerate(text) if character.isalnum()]
+    letters = "".join(text[place].lower()[:1] for place in places)
+    wanted = fingerprint(piece)
+    found = letters.find(wanted) if wanted else -1
+    return None if found < 0 else (places[found], places[found + len(wanted) - 1] + 1)
+
+
+def _from_sentences(raw: dict[str, Any]) -> Row | None:
+    """Return a SelQA section, put together from its sentences; the first relevant one is the answer."""
+    passage, at = "", None
+    for sentence in raw["sentences"]:
+        text = plain(sentence["text"])
+        start = len(passage) + 1 if passage else 0
+        passage = f"{passage} {text}" if passage else text
+        if sentence["relevant"] and at is None:
+            at = (start, start + len(text))
+    return Row(raw["source"], plain(raw["question"]), passage, (), at, None) if at else None
+
+
+def plain(text: str) -> str:
+    """Return a tokenised text ("Israel 's ( only ) port ?") as it is written by hand."""
+    text = re.sub(r"\s+(?=[,.;:?!%)\]]|'s\b|n't\b|'re\b|'ve\b|'ll\b)", "", text)
+    text = re.sub(r"``\s*", '"', re.sub(r"\s*''", '"', re.sub(r"(?<=[(\[$])\s+", "", text)))
+    return " ".join(text.split())
+
+
+def _lookalikes(
+    used: Sequence[Row],
+    own: Sequence[Row],
+    source: Source,
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    chosen: random.Random,
+) -> list[list[str]]:
+    """Return negatives for each row: never its own passage, one of its question, or one with its answer."""
+    passages = list(dict.fromkeys(row.passage for row in own))
+    if len(passages) > MOST_MINED:
+        passages = chosen.sample(passages, MOST_MINED)
+    answered: dict[str, set[str]] = {}
+    for row in own:
+        answered.setdefault(fingerprint(row.question), set()).add(row.passage)
+    if source.near:
+        vectors, asked = embed(passages), embed([row.question for row in used])
+    found = []
+    for at, row in enumerate(used):
+        if source.near:
+            order = np.argsort(-(vectors @ asked[at]))[:12].tolist()
+            # Mostly the nearest, now and then one further down: the app also shows those.
+            order = sorted(order, key=lambda place: order.index(place) + chosen.random() * 4)
+        else:
+            order = chosen.sample(range(len(passages)), min(12, len(passages)))
+        fit = [passages[i] for i in order if passages[i] not in answered[fingerprint(row.question)]]
+        found.append(
+            [text for text in fit if not _answers(text, row)][: source.lookalikes if chosen.random() < 0.5 else 1]
+        )
+    return found
+
+
+def _answers(text: str, row: Row) -> bool:
+    same_cut_elsewhere = row.passage[:80] in text or text[:80] in row.passage
+    return same_cut_elsewhere or _has_answer(text, row)
+
+
+def _has_answer(text: str, row: Row) -> bool:
+    lowered = text.lower()
+    return any(len(answer) >= SHORT_ANSWER and answer.lower() in lowered for answer in row.answers)
+
+
+def _group(row: Row, lookalikes: Sequence[str], source: Source, chosen: random.Random) -> Group:
+    question = dress(row.question, chosen)
+    prefix = f"{row.title}\n" if row.title and chosen.random() < WITH_TITLE else ""
+    sentences = split_sentences(row.passage)
+    answer = _holding(sentences, row.answer_at)
+    first, last = window(sentences, answer, chosen)
+    at = None
+    if row.answer_at and answer is not None:
+        at = _moved(row.answer_at, len(prefix) - sentences[first].start)
+    text = row.passage[sentences[first].start : sentences[last].end]
+    passages = [Pair(question, prefix + text, True, at)]
+    for other in lookalikes:
+        spans = split_sentences(other)
+        start, end = window(spans, None, chosen)
+        passages.append(Pair(question, prefix + other[spans[start].start : spans[end].end], False))
+    cut = _cut(row, sentences[first : last + 1], sentences[answer] if answer is not None else None)
+    if cut:
+        passages.append(Pair(question, prefix + cut, False))
+    if chosen.random() < ALTERED and (other_question := unanswerable(row.question, row.passage, chosen)):
+        passages.append(Pair(dress(other_question, chosen), prefix + text, False))
+    strips: list[Pair] = []
+    if source.sentences and answer is not None and len(sentences) > 1:
+        span = sentences[answer]
+        at = _moved(row.answer_at, -span.start) if row.answer_at else None
+        strips.append(Pair(question, span.text, True, at))
+        asked = content_words(row.question)
+        rest = [
+            other for number, other in enumerate(sentences) if number != answer and not _has_answer(other.text, row)
+        ]
+        # One that shares the question's words and one of any kind.
+        rest.sort(key=lambda other: -len(asked & content_words(other.text)) + chosen.random())
+        picked = rest[:1] + chosen.sample(rest[1:], min(1, len(rest[1:])))
+        strips += [Pair(question, other.text, False) for other in picked]
+    return Group(row.source, tuple(passages), tuple(strips) if len(strips) > 1 else ())
+
+
+def _moved(place: tuple[int, int], by: int) -> tuple[int, int]:
+    return place[0] + by, place[1] + by
+
+
+def _holding(sentences: Sequence[Span], place: tuple[int, int] | None) -> int | None:
+    """Return the number of the sentence in which the answer begins."""
+    if place is None:
+        return None
+    return next((number for number, span in enumerate(sentences) if span.start <= place[0] < span.end), None)
+
+
+def window(sentences: Sequence[Span], answer: int | None, chosen: random.Random) -> tuple[int, int]:
+    """Return the first and last sentence of a passage of a random length, with the answer somewhere in it."""
+    goal = chosen.randint(FEWEST_WORDS, MOST_WORDS)
+    lengths = [len(span.text.split()) for span in sentences]
+    if answer is None:
+        # Long answers begin with what they are about.
+        first = last = 0 if chosen.random() < 0.5 or sum(lengths) <= goal else chosen.randrange(len(sentences))
+    else:
+        first = last = answer
+    total = lengths[first]
+    while total < goal and (first > 0 or last + 1 < len(sentences)):
+        forward = last + 1 < len(sentences) and (first == 0 or chosen.random() < 0.5)
+        first, last = (first, last + 1) if forward else (first - 1, last)
+        total += lengths[last if forward else first]
+    return first, last
+
+
+def _cut(row: Row, sentences: Sequence[Span], answer: Span | None) -> str | None:
+    """Return the passage without the answer's sentence: of the topic, and no answer. None where it cannot be made."""
+    rest = [span.text for span in sentences if answer is None or span.start != answer.start]
+    text = " ".join(rest)
+    if answer is None or len(text.split()) < FEWEST_WORDS // 2 or _has_answer(text, row):
+        return None
+    return text

@@ -1,0 +1,186 @@
+"""A sample of the labelled questions, what has to be scored for it, and the scores as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from relevance_calibration import Rows
+from relevance_data import (
+    RANKED,
+    SETS,
+    Asked,
+    LabelledSet,
+    Question,
+    holds,
+    load_set,
+    retrieve,
+    sentences,
+    shuffle,
+)
+from relevance_metrics import Floats, Marks
+from relevance_scores import KeptScores, Pair, kept_vectors
+
+from localcrag.protocols import Embedder
+from localcrag.settings import Settings
+
+RETRIEVED: int = Settings.model_fields["k"].default
+"""Passages that the app scores for a question, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What of one set is measured.
+
+    `strips` has, per question, the sentences of its own passage, and which of them hold its answer; questions whose
+    answer stands in no sentence (yes or no; in other words) are left out.
+    """
+
+    labelled: LabelledSet
+    asked: tuple[Asked, ...]
+    strips: tuple[tuple[Question, tuple[str, ...], tuple[bool, ...]], ...]
+
+    def texts(self, asked: Asked) -> list[str]:
+        """Return the texts of a question's nearest passages, best first."""
+        return [self.labelled.passages[number] for number in asked.nearest]
+
+    def own(self, question: Question) -> str:
+        return self.labelled.passages[question.own]
+
+    def pairs(self) -> list[Pair]:
+        """Return every question and text that has to be scored."""
+        scored = [(asked.question.text, text) for asked in self.asked for text in self.texts(asked)]
+        scored += [(question.text, strip) for question, strips, _ in self.strips for strip in strips]
+        return scored + [(question.text, self.own(question)) for question, _, _ in self.strips]
+
+
+def take(
+    folder: Path, embedder: Embedder, work: Path, *, questions: int, seed: int, last: bool = False
+) -> list[Sample]:
+    """Return a sample of every set: `questions` of each, 1.5 times as many for strips. Raises DataError.
+
+    `last` takes them from the other end of the shuffled order: other questions, as long as there are enough.
+    """
+    samples = []
+    for name in SETS:
+        labelled = load_set(folder, name)
+        order = shuffle(labelled.questions, seed)[:: -1 if last else 1]
+        chosen = order[:questions]
+        asked = retrieve(
+            chosen,
+            kept_vectors(work, embedder, [question.text for question in chosen]),
+            kept_vectors(work, embedder, labelled.passages),
+        )
+        strips = []
+        for question in order[: questions * 3 // 2]:
+            texts, marks = sentences(labelled.passages[question.own], question.answers)
+            if any(marks):
+                strips.append((question, tuple(texts), tuple(marks)))
+        samples.append(Sample(labelled, tuple(asked), tuple(strips)))
+    return samples
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The nearest passages of a set's questions, shape (questions, passages), best cosine first.
+
+    `own` marks the question's own passage, `unclear` others that hold an accepted answer: whether those answer the
+    question nobody has looked at, and most do not ("French", "1901").
+    """
+
+    logits: Floats
+    cosines: Floats
+    own: Marks
+    unclear: Marks
+
+    def among(self, *, there: bool, most: int = RANKED) -> Marks:
+        """Mark the `most` best passages, of all or of all but the own ones."""
+        allowed = np.ones_like(self.own) if there else ~self.own
+        return np.asarray(allowed & (np.cumsum(allowed, axis=1) <= most))
+
+    def best(self, values: Floats, *, there: bool, most: int = RANKED) -> Floats:
+        """Return each question's best value among those passages, shape (questions,)."""
+        return np.asarray(np.where(self.among(there=there, most=most), values, -np.inf).max(axis=1))
+
+    def clear(self, most: int = RANKED) -> Marks:
+        """Mark the questions without unclear passages among their `most` best, shape (questions,)."""
+        return np.asarray(~(self.unclear & self.among(there=False, most=most)).any(axis=1))
+
+    def as_retrieved(self, most: int = RETRIEVED) -> Marks:
+        """Mark what a calibration is fitted to and its error measured on: what the app scores.
+
+        That is the `most` best passages, every second question without its own, and unclear ones left out.
+        """
+        odd = (np.arange(len(self.own)) % 2 == 1)[:, None]
+        kept = np.where(odd, self.among(there=True, most=most), self.among(there=False, most=most))
+        return np.asarray(kept & ~self.unclear)
+
+
+def rank(sample: Sample, scores: KeptScores) -> Ranking:
+    """Return a sample's scores as arrays."""
+    return Ranking(
+        np.array([scores.of(asked.question.text, sample.texts(asked)) for asked in sample.asked]),
+        np.array([asked.cosines for asked in sample.asked]),
+        np.array([[number == asked.question.own for number in asked.nearest] for asked in sample.asked]),
+        np.array(
+            [
+                [
+                    number != asked.question.own and holds(text, asked.question.answers)
+                    for number, text in zip(asked.nearest, sample.texts(asked), strict=True)
+                ]
+                for asked in sample.asked
+            ]
+        ),
+    )
+
+
+def passage_rows(rankings: Sequence[Ranking]) -> Rows:
+    """Return the rows that a calibration for passages is fitted to: logit and cosine."""
+    parts = []
+    for number, ranking in enumerate(rankings):
+        kept = ranking.as_retrieved()
+        features = np.stack([ranking.logits[kept], ranking.cosines[kept]], axis=1)
+        parts.append(Rows(features, ranking.own[kept], np.nonzero(kept)[0], np.full(len(features), number)))
+    return _joined(parts)
+
+
+def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_own: bool) -> Rows:
+    """Return the best relevance of each question's retrieved passages, with its own passage there and removed.
+
+    Marked where that best passage is the own one or, with `any_own`, where the own one is among them. The relevance is
+    the first feature, the second is not used. Questions with unclear passages are left out.
+    """
+    parts = []
+    for number, (ranking, values) in enumerate(zip(rankings, relevances, strict=True)):
+        clear = np.flatnonzero(ranking.clear(RETRIEVED))
+        for there in (True, False):
+            among = ranking.among(there=there, most=RETRIEVED)[clear]
+            kept = np.where(among, values[clear], -np.inf)
+            own = ranking.own[clear] & among
+            marks = np.any(own, axis=1) if any_own else np.asarray(own[np.arange(len(clear)), kept.argmax(axis=1)])
+            features = np.stack([kept.max(axis=1), np.zeros(len(clear))], axis=1)
+            parts.append(Rows(features, marks, clear, np.full(len(clear), number)))
+    return _joined(parts)
+
+
+def strip_rows(samples: Sequence[Sample], scores: KeptScores) -> Rows:
+    """Return the rows that a calibration for strips is fitted to: the strip's logit and its passage's."""
+    parts = []
+    for number, sample in enumerate(samples):
+        for at, (question, strips, marks) in enumerate(sample.strips):
+            whole = scores.of(question.text, [sample.own(question)])
+            features = np.stack([scores.of(question.text, strips), np.repeat(whole, len(strips))], axis=1)
+            parts.append(Rows(features, np.array(marks), np.full(len(strips), at), np.full(len(strips), number)))
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of the sets in turn."""
+    return Rows(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.marks for part in parts]),
+        np.concatenate([part.questions for part in parts]),
+        np.concatenate([part.sets for part in parts]),
+    )

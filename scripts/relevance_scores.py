@@ -1,0 +1,110 @@
+"""Logits and vectors kept on disk, so that an interrupted run resumes and nothing is scored twice.
+
+Scores belong to the bytes of a model's folder and a number format; a changed model has scores of its own. Not part of
+the key: the versions of the libraries. After an update, remove the folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from localcrag.protocols import Embedder, Scorer, Vectors
+
+Pair = tuple[str, str]
+"""A question and a text."""
+NOT_THE_MODEL = ("calibration.json", "CARD.md", "README.md")
+SAID_EVERY = 15.0
+"""Seconds between two lines of progress."""
+
+
+def fingerprint(folder: Path) -> str:
+    """Return a checksum of everything in a model's folder that its scores depend on."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name not in NOT_THE_MODEL:
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class KeptScores:
+    """The logits of one model in one format, computed when they are first asked for."""
+
+    def __init__(self, path: Path, scorer: Callable[[], Scorer]) -> None:
+        """Open or make the file at `path`; `scorer` is called at most once, when a score is missing."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._load = functools.cache(scorer)
+        self._label = path.stem
+        self._database = sqlite3.connect(path)
+        self._database.execute("CREATE TABLE IF NOT EXISTS logits (pair BLOB PRIMARY KEY, logit REAL) WITHOUT ROWID")
+        self._known: dict[bytes, float] = dict(self._database.execute("SELECT pair, logit FROM logits"))
+
+    def compute(self, pairs: Sequence[Pair]) -> None:
+        """Score the pairs that are not known, question by question; what is done is kept if it is interrupted."""
+        missing: dict[str, dict[bytes, str]] = {}
+        for question, text in pairs:
+            if _key(question, text) not in self._known:
+                missing.setdefault(question, {})[_key(question, text)] = text
+        if not missing:
+            return
+        scorer = self._load()
+        progress = Progress(self._label, sum(len(text) for texts in missing.values() for text in texts.values()))
+        for question, texts in missing.items():
+            logits = scorer.logits(question, list(texts.values()))
+            rows = [(key, float(logit)) for key, logit in zip(texts, logits, strict=True)]
+            with self._database:
+                self._database.executemany("INSERT OR REPLACE INTO logits VALUES (?, ?)", rows)
+            self._known.update(rows)
+            progress.advance(sum(len(text) for text in texts.values()))
+
+    def of(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return the logits of texts, shape (len(texts),)."""
+        self.compute([(question, text) for text in texts])
+        return np.array([self._known[_key(question, text)] for text in texts], dtype=np.float32)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class Progress:
+    """Says on stderr how far a work of known size is, and for how much longer it takes."""
+
+    def __init__(self, label: str, total: int) -> None:
+        self._label, self._total, self._done = label, total, 0
+        self._started = self._said = time.monotonic()
+
+    def advance(self, amount: int) -> None:
+        self._done += amount
+        now = time.monotonic()
+        if now - self._said >= SAID_EVERY or self._done >= self._total:
+            self._said = now
+            left = (now - self._started) * (self._total / self._done - 1)
+            print(f"{self._label}: {self._done / self._total:.0%}, about {left / 60:.1f} minutes left", file=sys.stderr)
+
+
+def kept_vectors(folder: Path, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Return the unit vectors of texts, from `folder` where they have been computed before."""
+    digest = hashlib.sha256("\0".join([embedder.name, *texts]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    path = folder / f"vectors-{digest}.npy"
+    if path.exists():
+        return np.asarray(np.load(path), dtype=np.float32)
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"embedding {len(texts)} texts", file=sys.stderr)
+    vectors = embedder.embed(texts)
+    # Under another name until it is whole: an interrupted run leaves nothing that looks finished.
+    temporary = path.with_suffix(".part.npy")
+    np.save(temporary, vectors)
+    temporary.replace(path)
+    return vectors
+
+
+def _key(question: str, text: str) -> bytes:
+    joined = f"{len(question)}\0{question}{text}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=16).digest()

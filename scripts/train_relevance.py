@@ -1,0 +1,360 @@
+"""Train the relevance model from labelled data: a cross-encoder folder with its model card.
+
+    .venv/bin/python scripts/train_relevance.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 110]
+
+TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/relevance_pairs.py says what is made of them);
+nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the run. Begins with the weights of the
+bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the pairs, the curve and a checkpoint: run
+again, it goes on.
+
+Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
+pair within its group (ranking), and where the answer's place is known, the share of an auxiliary layer's attention
+that lies on the answer's tokens (so that the model looks for an answer, not for a topic; the layer is thrown away).
+The trainer of sentence-transformers is not used: it has neither groups of two lengths in one step nor a second head,
+and needs two more packages. The result is an ordinary sentence-transformers cross-encoder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import pickle
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from localcrag.quiet import silence  # noqa: E402
+
+silence()
+
+import relevance_pairs as pairs  # noqa: E402
+from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
+
+from localcrag.backends.bi_encoder import BiEncoder  # noqa: E402
+
+BASE = ROOT / "models" / "all-minilm-l6-v2"
+MOST_TOKENS = 256
+GROUPS_PER_STEP = 12
+LEARNING_RATE = 1e-4
+WARM_UP = 0.05
+RANKING, PLACE = 0.5, 0.25
+"""Weights of the two losses beside the binary cross-entropy."""
+MOST_VALIDATED = 300
+"""Groups kept apart for the curve; of a small set a tenth."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a checkpoint keeps beside the weights; the curve has a row of figures for every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    pairs: int = 0
+    tokens: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer:
+    """The model, its auxiliary layer and the optimiser, on a GPU where there is one."""
+
+    def __init__(self, base: Path, seed: int) -> None:
+        torch.manual_seed(seed)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(base)
+        # No dropout: every pair is seen once, and without it attention takes the fast path (19 against 14 pairs a
+        # second on two cores).
+        self.model: Any = AutoModelForSequenceClassification.from_pretrained(
+            base, num_labels=1, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        ).to(self.device, torch.float32)
+        self.place = torch.nn.Linear(self.model.config.hidden_size, 1).to(self.device)
+        self.parameters = [*self.model.parameters(), *self.place.parameters()]
+        self.optimiser = torch.optim.AdamW(self.parameters, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
+
+    def step(self, groups: Sequence[pairs.Group], rate: float) -> tuple[float, int, int]:
+        """Learn from the groups at `rate` of the learning rate. Return the loss, and how many pairs and tokens."""
+        self.model.train()
+        for part in self.optimiser.param_groups:
+            part["lr"] = LEARNING_RATE * rate
+        lists = [one for group in groups for one in (group.passages, group.strips) if one]
+        flat = [pair for one in lists for pair in one]
+        logits, place_losses, tokens = self._forward(flat)
+        labels = torch.tensor([float(pair.relevant) for pair in flat], device=self.device)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
+        parts = torch.split(logits, [len(one) for one in lists])
+        ranked = [-torch.log_softmax(part, 0)[0] for part in parts if len(part) > 1]
+        if ranked:
+            loss = loss + RANKING * torch.stack(ranked).mean()
+        if place_losses:
+            loss = loss + PLACE * torch.cat(place_losses).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return float(loss.detach()), len(flat), tokens
+
+    @torch.no_grad()
+    def logits(self, asked: Sequence[pairs.Pair]) -> NDArray[np.float32]:
+        """Return the logits of the pairs, shape (pairs,)."""
+        self.model.eval()
+        parts = [self._forward(asked[start : start + 64])[0] for start in range(0, len(asked), 64)]
+        return torch.cat(parts).cpu().numpy()
+
+    def _forward(self, flat: Sequence[pairs.Pair]) -> tuple[torch.Tensor, list[torch.Tensor], int]:
+        """Return the logits in the order given, the losses of the auxiliary layer, and the number of tokens."""
+        order = sorted(range(len(flat)), key=lambda i: len(flat[i].text))
+        # Of about the same length together, or half of what is computed would be padding.
+        shares = [share.tolist() for share in np.array_split(np.array(order), max(1, round(len(flat) / 20)))]
+        results, place_losses, tokens = [], [], 0
+        for share in shares:
+            batch = self.tokenizer(
+                [flat[i].question for i in share],
+                [flat[i].text for i in share],
+                truncation="only_second" if all(len(flat[i].question) < 600 for i in share) else True,
+                max_length=MOST_TOKENS,
+                padding=True,
+                return_offsets_mapping=True,
+                return_tensors="pt",
+            )
+            offsets = batch.pop("offset_mapping")
+            inputs = batch.to(self.device)
+            tokens += int(inputs["attention_mask"].sum())
+            with torch.autocast(self.device, torch.bfloat16):
+                states = self.model.bert(**inputs)
+                results.append(self.model.classifier(states.pooler_output)[:, 0].float())
+                places = self.place(states.last_hidden_state)[:, :, 0].float()
+            within = (inputs["token_type_ids"] * inputs["attention_mask"]).bool().cpu()
+            for row, i in enumerate(share):
+                at = flat[i].answer_at
+                if at is None:
+                    continue
+                answer = within[row] & (offsets[row, :, 0] < at[1]) & (offsets[row, :, 1] > at[0])
+                if answer.any():
+                    scores = places[row]
+                    mass = torch.logsumexp(scores[answer], 0) - torch.logsumexp(scores[within[row]], 0)
+                    place_losses.append(-mass[None])
+        back = torch.empty(len(flat), dtype=torch.long)
+        back[torch.tensor([i for share in shares for i in share])] = torch.arange(len(flat))
+        return torch.cat(results)[back.to(self.device)], place_losses, tokens
+
+
+def embed_cached(embedder: BiEncoder, work: Path) -> Any:
+    """Return a function that embeds texts once, and finds them in the work folder the next time."""
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+        path = work / f"vectors-{key}.npy"
+        if not path.exists():
+            vectors = np.concatenate([embedder.embed(texts[at : at + 512]) for at in range(0, len(texts), 512)])
+            temporary = path.with_suffix(".tmp.npy")
+            np.save(temporary, vectors)
+            temporary.replace(path)
+        return np.asarray(np.load(path), dtype=np.float32)
+
+    return embed
+
+
+def prepare(data: Path, held_out: Path, work: Path, seed: int) -> list[pairs.Group]:
+    """Return the training groups, made once and kept. Raises SystemExit when held-out data is among them."""
+    path = work / f"groups-{seed}.pickle"
+    held = pairs.HeldOut.of(held_out)
+    if path.exists():
+        groups: list[pairs.Group] = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
+    else:
+        rows = pairs.load_rows(data)
+        kept = pairs.without_held_out(rows, held)
+        print(f"{len(rows):,} rows, {len(rows) - len(kept)} left out: question or passage held out", file=sys.stderr)
+        embedder = BiEncoder("all-minilm-l6-v2", BASE)
+        groups = pairs.make_groups(kept, embed=embed_cached(embedder, work), chosen=random.Random(seed))
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(pickle.dumps(groups))
+        temporary.replace(path)
+    pairs.refuse_held_out(groups, held)
+    return groups
+
+
+def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
+    """Return AUC and mean reciprocal rank over groups that are not trained on."""
+    figures = {}
+    for name in ("passages", "strips"):
+        lists = [one for group in groups if (one := getattr(group, name))]
+        flat = [pair for one in lists for pair in one]
+        logits = trainer.logits(flat)
+        figures[f"{name}_auc"] = float(roc_auc_score([pair.relevant for pair in flat], logits))
+        starts = np.cumsum([0, *(len(one) for one in lists)])
+        ranks = [1 + int((logits[start + 1 : end] >= logits[start]).sum()) for start, end in itertools.pairwise(starts)]
+        figures[f"{name}_mrr"] = float(np.mean(1 / np.array(ranks)))
+    return figures
+
+
+def apart(groups: list[pairs.Group]) -> tuple[list[pairs.Group], list[pairs.Group]]:
+    """Return the groups for the curve and those to train on."""
+    count = min(MOST_VALIDATED, len(groups) // 10)
+    return groups[:count], groups[count:]
+
+
+def train(trainer: Trainer, groups: list[pairs.Group], work: Path, minutes: float, check_every: int) -> Progress:
+    """Go through the groups once, or as far as `minutes` reach; the learning rate falls to 0 by then."""
+    known, seen = apart(groups)
+    steps = len(seen) // GROUPS_PER_STEP
+    checkpoint = work / "checkpoint.pt"
+    progress = Progress()
+    if checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=False)
+        trainer.model.load_state_dict(state["model"])
+        trainer.place.load_state_dict(state["place"])
+        trainer.optimiser.load_state_dict(state["optimiser"])
+        progress = state["progress"]
+        print(f"going on at step {progress.step} of {steps}", file=sys.stderr, flush=True)
+    losses: list[float] = []
+    while progress.step < steps and progress.seconds < minutes * 60:
+        began = time.monotonic()
+        done = max(progress.step / steps, progress.seconds / (minutes * 60))
+        rate = min(done / WARM_UP, 1.0) * (1 - done) if progress.step else 0.01
+        at = progress.step * GROUPS_PER_STEP
+        loss, count, tokens = trainer.step(seen[at : at + GROUPS_PER_STEP], rate)
+        losses.append(loss)
+        progress.step += 1
+        progress.pairs += count
+        progress.tokens += tokens
+        progress.seconds += time.monotonic() - began
+        if progress.step % check_every == 0 or progress.step == steps:
+            row = {"step": progress.step, "of": steps, "minutes": progress.seconds / 60, "loss": float(np.mean(losses))}
+            row |= {"pairs": progress.pairs, "tokens": progress.tokens} | validate(trainer, known)
+            losses.clear()
+            progress.curve.append(row)
+            save_checkpoint(trainer, progress, checkpoint)
+            print(json.dumps(row), flush=True)
+    save_checkpoint(trainer, progress, checkpoint)
+    return progress
+
+
+def save_checkpoint(trainer: Trainer, progress: Progress, path: Path) -> None:
+    """Write everything needed to go on, beside the old one first: a killed run leaves a whole checkpoint."""
+    temporary = path.with_suffix(".tmp")
+    state = {"model": trainer.model.state_dict(), "place": trainer.place.state_dict()}
+    torch.save(state | {"optimiser": trainer.optimiser.state_dict(), "progress": progress}, temporary)
+    temporary.replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--held-out", type=Path, required=True, help="folder of *.jsonl.gz that must not be trained on")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=ROOT / "models" / "relevance-v1")
+    parser.add_argument(
+        "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
+    )
+    parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
+    parser.add_argument("--check-every", type=int, default=250, help="steps between two checkpoints")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    groups = prepare(arguments.data, arguments.held_out, arguments.work, arguments.seed)
+    trainer = Trainer(arguments.base, arguments.seed)
+    threads = torch.get_num_threads()
+    machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
+    print(f"{len(groups):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
+    progress = train(trainer, groups, arguments.work, arguments.minutes, arguments.check_every)
+    save_model(trainer, arguments.base, arguments.out)
+    report = {"base": arguments.base.name, "machine": machine, "seed": arguments.seed}
+    report |= summary(progress, apart(groups)[1][: progress.step * GROUPS_PER_STEP])
+    (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
+    (arguments.out / "CARD.md").write_text(card(arguments.out.name, report, progress.curve))
+    print(json.dumps(report, indent=2))
+
+
+def summary(progress: Progress, used: Sequence[pairs.Group]) -> dict[str, Any]:
+    """Return what was trained on, and how much of it."""
+    by_source = Counter(group.source for group in used)
+    counts = {
+        name: sum(len(group.passages) + len(group.strips) for group in used if group.source == name)
+        for name in by_source
+    }
+    return {
+        "minutes": progress.seconds / 60,
+        "steps": progress.step,
+        "pairs": progress.pairs,
+        "tokens": progress.tokens,
+        "groups": len(used),
+        "questions": dict(by_source),
+        "pairs_by_source": counts,
+    }
+
+
+def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> str:
+    """Return the model card in Markdown; scripts/eval_relevance.py adds the figures to it."""
+    sources = "\n".join(
+        f"| {source} | {pairs.SOURCES[source].licence} | {count:,} | {report['pairs_by_source'][source]:,} |"
+        for source, count in sorted(report["questions"].items(), key=lambda item: -item[1])
+    )
+    rows = "\n".join(
+        f"| {row['step']:,} | {row['minutes']:.0f} | {row['loss']:.3f} | {row['passages_auc']:.3f} | "
+        f"{row['passages_mrr']:.3f} | {row['strips_auc']:.3f} | {row['strips_mrr']:.3f} |"
+        for row in curve
+    )
+    return CARD.format(name=name, sources=sources, curve=rows, kept_apart=MOST_VALIDATED, **report)
+
+
+CARD = """# {name}
+
+The embedded relevance model: a cross-encoder (BertForSequenceClassification, one logit, 22.7 M parameters, fp16
+safetensors, uncased), made from all-MiniLM-L6-v2 (Apache-2.0) by `scripts/train_relevance.py`, in this run from the
+weights of {base}. Our own weights, licence Apache-2.0. It reads a question and a text (a passage of about 180 tokens,
+or one sentence of it) and gives one logit: how likely the text helps to answer. `calibration.json` beside it turns
+logits into probabilities.
+
+## Training
+{pairs:,} pairs of {groups:,} questions ({tokens:,} tokens, {steps:,} steps, seed {seed}) in {minutes:.0f} minutes on
+{machine}, bf16 autocast. A question's pairs are its passage (50 to 150 words round the answer, some with their title in
+front), passages of the same source that the bi-encoder takes for it and that do not hold the answer, the passage with
+the answer's sentence cut out, the passage under a question that it does not answer, the answer's sentence, and other
+sentences of the passage. Questions come as sentences, in lower case without a mark, and as keywords. No question or
+passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
+left.
+
+| source | licence | questions | pairs |
+| --- | --- | --- | --- |
+{sources}
+
+The curve, on {kept_apart} groups kept apart:
+
+| step | minutes | loss | passages AUC | MRR | strips AUC | MRR |
+| --- | --- | --- | --- | --- | --- | --- |
+{curve}
+"""
+
+
+def save_model(trainer: Trainer, base: Path, out: Path) -> None:
+    """Write the cross-encoder in fp16, as sentence-transformers reads it."""
+    out.mkdir(parents=True, exist_ok=True)
+    trainer.model.half().save_pretrained(out)
+    tokenizer: Any = AutoTokenizer.from_pretrained(base)
+    # The bi-encoder's file has its own limits in it (128 tokens), the trainer's tokenizer those of the last batch.
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    limits = ("max_length", "truncation_strategy", "stride", "pad_to_multiple_of")
+    for setting in (*limits, "is_local", "local_files_only"):
+        tokenizer.init_kwargs.pop(setting, None)
+    tokenizer.model_max_length = trainer.model.config.max_position_embeddings
+    tokenizer.save_pretrained(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""scripts/train_relevance.py, really run: a few steps on a little data of our own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from localcrag.backends.cross_encoder import CrossEncoder
+from tests.test_relevance_pairs import write
+
+ROOT = Path(__file__).resolve().parent.parent
+TOWNS = (
+    "Arvik Bolmen Dalsa Elvik Fjordal Grimso Halden Ivarsund Jelsa Kolvik Lomvik Mosvik Nesna Oksvik Porsgrund".split()
+)
+KEEPERS = "Anna Holm,Olaf Berg,Kari Lund,Nils Dahl,Ida Moen".split(",")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Passages about lighthouses that do not exist; one question each on builder and year."""
+    folder = tmp_path_factory.mktemp("data")
+    rows = []
+    for number, town in enumerate(TOWNS):
+        keeper, year = KEEPERS[number % len(KEEPERS)], 1801 + 7 * number
+        passage = (
+            f"{town} lies on the coast. The lighthouse of {town} was built in {year}. Its first keeper was {keeper}. "
+            "The harbour is open all year, and ships come in by night. In winter the road is closed for some weeks."
+        )
+        rows += [
+            {"source": "squadshifts_new_wiki", "question": question, "passage": passage, "answers": [answer]}
+            for question, answer in (
+                (f"when was the lighthouse of {town} built", str(year)),
+                (f"who was the first keeper at {town}", keeper),
+            )
+        ]
+    write(folder / "train" / "passages.jsonl.gz", *rows)
+    sentences = [{"text": "Hens eat corn .", "relevant": 1}, {"text": "Cows give milk .", "relevant": 0}]
+    write(
+        folder / "train" / "sentences.jsonl.gz", {"source": "selqa_dev", "question": "hens ?", "sentences": sentences}
+    )
+    # The passage of the last town is held out: neither of its two questions may be trained on.
+    write(folder / "dev" / "dev.jsonl.gz", {"question": "something else", "passage": rows[-1]["passage"]})
+    return folder
+
+
+def start(data: Path, work: Path) -> subprocess.Popen[str]:
+    script = ROOT / "scripts" / "train_relevance.py"
+    places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "model"]
+    command = [sys.executable, script, *places, "--minutes", "600", "--check-every", "1"]
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data: Path, tmp_path: Path) -> None:
+    whole = start(data, tmp_path / "whole")
+    printed, complaints = whole.communicate()
+    assert whole.returncode == 0, complaints
+    assert "2 left out: question or passage held out" in complaints
+
+    killed = start(data, tmp_path / "killed")
+    assert killed.stdout is not None
+    assert json.loads(killed.stdout.readline())["step"] == 1
+    killed.kill()
+    killed.communicate()
+    assert not (tmp_path / "killed" / "model").exists()
+
+    again = start(data, tmp_path / "killed")
+    _, said = again.communicate()
+    assert again.returncode == 0, said
+    assert "going on at step 1 of 2" in said
+    one, two = (load_file(tmp_path / run / "model" / "model.safetensors") for run in ("whole", "killed"))
+    assert one.keys() == two.keys()
+    assert all(one[name].equal(two[name]) for name in one)
+
+    card = (tmp_path / "whole" / "model" / "CARD.md").read_text()
+    assert "| squadshifts_new_wiki | CC BY 4.0 |" in card
+    assert "| 2 | 0 | " in card
+    report = json.loads((tmp_path / "whole" / "report.json").read_text())
+    assert report["steps"] == 2
+    assert report["groups"] == 24
+    assert str(report["pairs"]) in printed
+
+    scorer = CrossEncoder("trained", tmp_path / "whole" / "model")
+    assert scorer.logits("who was the first keeper", ["Its first keeper was Anna Holm."]).shape == (1,)

@@ -1,0 +1,52 @@
+"""Relevance models of a few kilobytes, with random weights and a real tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    GPT2Config,
+    GPT2ForSequenceClassification,
+    PreTrainedModel,
+)
+
+TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+WORDS = 30522
+
+
+def tiny_bert(folder: Path, relevance_folder: Path, *, num_labels: int = 1) -> Path:
+    """Make a model in `folder`, with links to the tokenizer of a real one."""
+    config = BertConfig(
+        vocab_size=WORDS, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    config.num_labels = num_labels
+    return _saved(BertForSequenceClassification(config), folder, relevance_folder)
+
+
+def broken_bert(folder: Path, relevance_folder: Path) -> Path:
+    """Make a model whose every logit is no number."""
+    tiny_bert(folder, relevance_folder)
+    model = BertForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.bias.fill_(torch.nan)
+    model.save_pretrained(folder)
+    return folder
+
+
+def tiny_gpt2(folder: Path, relevance_folder: Path) -> Path:
+    """Make a model of an architecture that has no linear layers: its own kind is the other way round."""
+    config = GPT2Config(vocab_size=WORDS, n_embd=8, n_layer=1, n_head=2, pad_token_id=0)
+    config.num_labels = 1
+    return _saved(GPT2ForSequenceClassification(config), folder, relevance_folder)
+
+
+def _saved(model: PreTrainedModel, folder: Path, relevance_folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    model.save_pretrained(folder)
+    for name in TOKENIZER:
+        if (relevance_folder / name).exists():
+            (folder / name).symlink_to(relevance_folder / name)
+    return folder
