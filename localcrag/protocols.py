@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.datatypes import Chunk, Message, Run, Thresholds, WebAnswer
+from localcrag.datatypes import Chunk, Message, Run, Span, Thresholds, WebAnswer
 
 Vectors = NDArray[np.float32]
 """Rows are texts; unit length, so that a dot product is a cosine."""
@@ -63,6 +63,12 @@ class Scorer(Protocol):
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),), computed in one batch."""
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one raw logit per strip of it, shape (strips,), for `Calibration.strips`.
+
+        A strip's place is in its text, so that a scorer may judge it with what stands around it.
+        """
 
 
 class TokenStream(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from localcrag.datatypes import Evidence, Grade, GradedPassage, Source, Strip
 from localcrag.protocols import Scorer
 from localcrag.sentences import split_sentences
@@ -30,11 +32,13 @@ def refine(
     """Return strips and evidence of the passages that are worth it.
 
     A strip is kept when its relevance reaches `threshold` and is among the `most` best ones of all passages; the best
-    strip of a passage is always kept. All strips are scored in one batch.
+    strip of a passage is always kept. All strips are scored in one batch, each in its passage.
     """
     kept = kept_passages(passages)
-    spans = [(passage, span) for passage in kept for span in split_sentences(passage.text)]
-    logits = scorer.logits(question, [span.text for _, span in spans])
+    sentences = [split_sentences(passage.text) for passage in kept]
+    spans = [(passage, span) for passage, own in zip(kept, sentences, strict=True) for span in own]
+    parts = scorer.strip_logits(question, [passage.text for passage in kept], sentences)
+    logits = np.concatenate([np.zeros(0, dtype=np.float32), *parts])
     relevances = [float(relevance) for relevance in scorer.calibration.strips(logits)]
     best: dict[str, float] = {}
     for (passage, _), relevance in zip(spans, relevances, strict=True):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import numpy as np
 
+from localcrag.datatypes import Span
 from localcrag.protocols import Calibration, Scorer, Vectors
 
 MOST = 20_000
@@ -50,10 +51,34 @@ class ScoreCache:
             # Without the lock: who asks for what is known does not wait for a model at work.
             found.update(zip(new, self._scorer.logits(question, new).tolist(), strict=True))
             with self._lock:
-                self._known.update((keys[text], found[text]) for text in new)
-                while len(self._known) > self._most:
-                    self._known.popitem(last=False)
+                self._keep((keys[text], found[text]) for text in new)
         return np.array([found[text] for text in texts], dtype=np.float32)
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one raw logit per strip of it. Texts with a new strip are scored. Raises ModelError."""
+        keys = [
+            [_key(question, f"{span.start}-{span.end} {text}") for span in spans]
+            for text, spans in zip(texts, strips, strict=True)
+        ]
+        with self._lock:
+            found = [[self._known.get(key) for key in row] for row in keys]
+        new = [row for row, logits in enumerate(found) if None in logits]
+        if new:
+            parts = self._scorer.strip_logits(question, [texts[row] for row in new], [strips[row] for row in new])
+            for row, logits in zip(new, parts, strict=True):
+                found[row] = logits.tolist()
+        with self._lock:
+            self._keep((key, logit) for row in zip(keys, found, strict=True) for key, logit in zip(*row, strict=True))
+        return [np.array(row, dtype=np.float32) for row in found]
+
+    def _keep(self, rows: Iterable[tuple[bytes, float | None]]) -> None:
+        """Keep logits as the newest; the lock is held."""
+        for key, logit in rows:
+            if logit is not None:
+                self._known[key] = logit
+                self._known.move_to_end(key)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
 
 
 def _key(question: str, text: str) -> bytes:

@@ -55,7 +55,9 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
     scores, calibration = model.scores, model.calibration
     squad2 = samples[0]
     both = [(question.text, squad2.own(question)) for pair in same_passage for question in pair]
-    scores.compute([pair for sample in samples for pair in sample.pairs()] + both)
+    scores.compute(both)
+    for sample in samples:
+        sample.compute(scores)
     rankings = [rank(sample, scores) for sample in samples]
     relevances = [calibration.passages(ranking.logits, ranking.cosines) for ranking in rankings]
     passages, strips, best = (

@@ -30,7 +30,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rows:
-    """Scored texts: `features`, shape (rows, 2), holds the logit and a second input (for passages the cosine).
+    """Scored texts: `features`, shape (rows, inputs), holds the logit first (for passages, then the cosine).
 
     `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
     """

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from localcrag.datatypes import Span
 from localcrag.protocols import Vectors
 from localcrag.sentences import split_sentences
 
@@ -115,10 +116,10 @@ def holds(text: str, answers: Sequence[str]) -> bool:
     return any(len(answer) > LONGEST_CHANCE and answer.lower() in text.lower() for answer in answers)
 
 
-def sentences(passage: str, answers: Sequence[str]) -> tuple[list[str], list[bool]]:
+def sentences(passage: str, answers: Sequence[str]) -> tuple[list[Span], list[bool]]:
     """Return the strips of a passage as the app cuts them, and which of them hold an accepted answer."""
-    strips = [span.text for span in split_sentences(passage)]
-    return strips, [holds(strip, answers) for strip in strips]
+    strips = split_sentences(passage)
+    return strips, [holds(strip.text, answers) for strip in strips]
 
 
 def pairs_on_same_passage(labelled: LabelledSet, most: int, *, seed: int) -> list[tuple[Question, Question]]:

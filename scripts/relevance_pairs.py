@@ -30,8 +30,10 @@ from localcrag.datatypes import Span  # noqa: E402
 from localcrag.sentences import split_sentences  # noqa: E402
 from localcrag.words import content_words  # noqa: E402
 
-FEWEST_WORDS, MOST_WORDS = 50, 150
+FEWEST_WORDS, USUAL_WORDS, MOST_WORDS = 12, 50, 150
 """Of a passage: from short web results to the app's chunks of 180 tokens."""
+SHORT = 0.25
+"""Share of the passages that have fewer than the usual words."""
 MOST_MINED = 3500
 """Passages of one source among which look-alikes are sought: enough for near ones, and minutes saved on the rest."""
 WITH_TITLE = 0.4
@@ -48,7 +50,8 @@ SHORT_ANSWER = 3
 class Source:
     """How one source is used: at most `questions` of it, each with up to `lookalikes` negatives of the same source.
 
-    `near` takes them from the bi-encoder's nearest (else at random); `sentences` says whether strips are made of it.
+    `near` takes them from the bi-encoder's nearest (else at random); `sentences` says whether strips are made of it;
+    `general` whether an encyclopaedia's passages are negatives of it as well.
     """
 
     questions: int
@@ -56,21 +59,27 @@ class Source:
     lookalikes: int = 2
     near: bool = True
     sentences: bool = True
+    general: bool = False
 
 
 SOURCES = {
-    "squad_train_subset(nqg)": Source(11_819, "CC BY-SA 4.0"),
-    "squadshifts_new_wiki": Source(7_000, "CC BY 4.0"),
-    "squadshifts_reddit": Source(600, "CC BY 4.0", lookalikes=1, near=False),
-    "squadshifts_amazon_reviews": Source(400, "CC BY 4.0", lookalikes=1, near=False),
-    "fairytaleqa_train": Source(5_000, "Apache-2.0"),
-    "medquad": Source(1_800, "CC BY 4.0", sentences=False),
-    "policyqa_dev": Source(700, "MIT", lookalikes=1, near=False),
-    "policyqa_test": Source(700, "MIT", lookalikes=1, near=False),
-    "selqa_dev": Source(784, "Apache-2.0"),
-    "selqa_test": Source(1_590, "Apache-2.0"),
-    "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False),
+    "squad_train_subset(nqg)": Source(11_819, "CC BY-SA 4.0", general=True),
+    "squadshifts_new_wiki": Source(7_738, "CC BY 4.0", general=True),
+    "squadshifts_reddit": Source(900, "CC BY 4.0", lookalikes=1, near=False),
+    "squadshifts_amazon_reviews": Source(500, "CC BY 4.0", lookalikes=1, near=False),
+    "fairytaleqa_train": Source(9_498, "Apache-2.0"),
+    "medquad": Source(2_400, "CC BY 4.0", sentences=False),
+    "policyqa_dev": Source(900, "MIT", lookalikes=1, near=False),
+    "policyqa_test": Source(900, "MIT", lookalikes=1, near=False),
+    "selqa_dev": Source(784, "Apache-2.0", general=True),
+    "selqa_test": Source(1_590, "Apache-2.0", general=True),
+    "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False, general=True),
 }
+MOST_GENERAL = 9_000
+"""Passages of the encyclopaedia among which further look-alikes are sought, at most GENERAL_EACH of one article."""
+GENERAL_EACH = 4
+GENERAL = 0.5
+"""Share of the `general` groups with a look-alike from the encyclopaedia: of another article, as a search finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +186,31 @@ def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
 
 
 def make_groups(
-    rows: Sequence[Row], *, embed: Callable[[Sequence[str]], NDArray[np.float32]], chosen: random.Random
+    rows: Sequence[Row],
+    *,
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    chosen: random.Random,
+    encyclopaedia: Sequence[tuple[str, str]] = (),
 ) -> list[Group]:
-    """Return the groups of all sources in random order. `embed` returns unit vectors, shape (texts, dimension)."""
+    """Return the groups of all sources in random order. `embed` returns unit vectors, shape (texts, dimension).
+
+    `encyclopaedia`: titles and passages for further negatives of the general sources.
+    """
     groups: list[Group] = []
+    vectors = embed([text for _, text in encyclopaedia]) if encyclopaedia else None
     for name, source in SOURCES.items():
         own = [row for row in rows if row.source == name]
         if not own:
             continue
         used = chosen.sample(own, min(source.questions, len(own)))
         lookalikes = _lookalikes(used, own, source, embed, chosen)
-        groups += [_group(row, others, source, chosen) for row, others in zip(used, lookalikes, strict=True)]
+        general: list[tuple[str, str] | None] = [None] * len(used)
+        if source.general and vectors is not None:
+            general = _general(used, encyclopaedia, vectors, embed, chosen)
+        groups += [
+            _group(row, others, further, source, chosen)
+            for row, others, further in zip(used, lookalikes, general, strict=True)
+        ]
         print(f"  {name}: {len(used)} questions", file=sys.stderr, flush=True)
     chosen.shuffle(groups)
     return groups
@@ -261,6 +284,43 @@ def _lookalikes(
     return found
 
 
+def load_encyclopaedia(path: Path, held: HeldOut, chosen: random.Random) -> list[tuple[str, str]]:
+    """Return titles and passages of a file of articles (`title`, `text`), a few of each, none of them held out."""
+    found: list[tuple[str, str]] = []
+    for article in read_lines(path):
+        sentences = [span for span in split_sentences(article["text"]) if len(span.text.split()) > 4]  # no headings
+        for _ in range(min(GENERAL_EACH, len(sentences) // 6)):
+            first = chosen.randrange(len(sentences))
+            text = article["text"][sentences[first].start : sentences[min(first + 5, len(sentences) - 1)].end]
+            if not held.holds(text):
+                found.append((article["title"], text))
+    return chosen.sample(found, min(MOST_GENERAL, len(found)))
+
+
+def _general(
+    used: Sequence[Row],
+    encyclopaedia: Sequence[tuple[str, str]],
+    vectors: NDArray[np.float32],
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    chosen: random.Random,
+) -> list[tuple[str, str] | None]:
+    """Return for a share of the rows an article's passage that looks like an answer, and is of another article."""
+    asked = embed([row.question for row in used])
+    found: list[tuple[str, str] | None] = []
+    for at, row in enumerate(used):
+        if chosen.random() >= GENERAL:
+            found.append(None)
+            continue
+        order = np.argsort(-(vectors @ asked[at]))[:8].tolist()
+        fit = [
+            encyclopaedia[i]
+            for i in order
+            if encyclopaedia[i][0].lower() != (row.title or "").lower() and not _answers(encyclopaedia[i][1], row)
+        ]
+        found.append(chosen.choice(fit[:3]) if fit else None)
+    return found
+
+
 def _answers(text: str, row: Row) -> bool:
     same_cut_elsewhere = row.passage[:80] in text or text[:80] in row.passage
     return same_cut_elsewhere or _has_answer(text, row)
@@ -271,7 +331,9 @@ def _has_answer(text: str, row: Row) -> bool:
     return any(len(answer) >= SHORT_ANSWER and answer.lower() in lowered for answer in row.answers)
 
 
-def _group(row: Row, lookalikes: Sequence[str], source: Source, chosen: random.Random) -> Group:
+def _group(
+    row: Row, lookalikes: Sequence[str], general: tuple[str, str] | None, source: Source, chosen: random.Random
+) -> Group:
     question = dress(row.question, chosen)
     prefix = f"{row.title}\n" if row.title and chosen.random() < WITH_TITLE else ""
     sentences = split_sentences(row.passage)
@@ -286,6 +348,12 @@ def _group(row: Row, lookalikes: Sequence[str], source: Source, chosen: random.R
         spans = split_sentences(other)
         start, end = window(spans, None, chosen)
         passages.append(Pair(question, prefix + other[spans[start].start : spans[end].end], False))
+    if general:
+        title, other = general
+        spans = split_sentences(other)
+        start, end = window(spans, None, chosen)
+        other = other[spans[start].start : spans[end].end]
+        passages.append(Pair(question, f"{title}\n{other}" if prefix else other, False))
     cut = _cut(row, sentences[first : last + 1], sentences[answer] if answer is not None else None)
     if cut:
         passages.append(Pair(question, prefix + cut, False))
@@ -320,7 +388,8 @@ def _holding(sentences: Sequence[Span], place: tuple[int, int] | None) -> int | 
 
 def window(sentences: Sequence[Span], answer: int | None, chosen: random.Random) -> tuple[int, int]:
     """Return the first and last sentence of a passage of a random length, with the answer somewhere in it."""
-    goal = chosen.randint(FEWEST_WORDS, MOST_WORDS)
+    limits = (FEWEST_WORDS, USUAL_WORDS) if chosen.random() < SHORT else (USUAL_WORDS, MOST_WORDS)
+    goal = chosen.randint(*limits)
     lengths = [len(span.text.split()) for span in sentences]
     if answer is None:
         # Long answers begin with what they are about.
@@ -339,6 +408,6 @@ def _cut(row: Row, sentences: Sequence[Span], answer: Span | None) -> str | None
     """Return the passage without the answer's sentence: of the topic, and no answer. None where it cannot be made."""
     rest = [span.text for span in sentences if answer is None or span.start != answer.start]
     text = " ".join(rest)
-    if answer is None or len(text.split()) < FEWEST_WORDS // 2 or _has_answer(text, row):
+    if answer is None or len(text.split()) < USUAL_WORDS // 2 or _has_answer(text, row):
         return None
     return text

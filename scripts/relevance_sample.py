@@ -23,6 +23,7 @@ from relevance_data import (
 from relevance_metrics import Floats, Marks
 from relevance_scores import KeptScores, Pair, kept_vectors
 
+from localcrag.datatypes import Span
 from localcrag.protocols import Embedder
 from localcrag.settings import Settings
 
@@ -40,7 +41,7 @@ class Sample:
 
     labelled: LabelledSet
     asked: tuple[Asked, ...]
-    strips: tuple[tuple[Question, tuple[str, ...], tuple[bool, ...]], ...]
+    strips: tuple[tuple[Question, tuple[Span, ...], tuple[bool, ...]], ...]
 
     def texts(self, asked: Asked) -> list[str]:
         """Return the texts of a question's nearest passages, best first."""
@@ -52,8 +53,13 @@ class Sample:
     def pairs(self) -> list[Pair]:
         """Return every question and text that has to be scored."""
         scored = [(asked.question.text, text) for asked in self.asked for text in self.texts(asked)]
-        scored += [(question.text, strip) for question, strips, _ in self.strips for strip in strips]
+        scored += [(question.text, strip.text) for question, strips, _ in self.strips for strip in strips]
         return scored + [(question.text, self.own(question)) for question, _, _ in self.strips]
+
+    def compute(self, scores: KeptScores) -> None:
+        """Score all of it that is not yet known. Raises ModelError."""
+        scores.compute(self.pairs())
+        scores.compute_strips([(question.text, self.own(question), strips) for question, strips, _ in self.strips])
 
 
 def take(
@@ -75,9 +81,9 @@ def take(
         )
         strips = []
         for question in order[: questions * 3 // 2]:
-            texts, marks = sentences(labelled.passages[question.own], question.answers)
+            spans, marks = sentences(labelled.passages[question.own], question.answers)
             if any(marks):
-                strips.append((question, tuple(texts), tuple(marks)))
+                strips.append((question, tuple(spans), tuple(marks)))
         samples.append(Sample(labelled, tuple(asked), tuple(strips)))
     return samples
 
@@ -166,12 +172,18 @@ def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_
 
 
 def strip_rows(samples: Sequence[Sample], scores: KeptScores) -> Rows:
-    """Return the rows that a calibration for strips is fitted to: the strip's logit and its passage's."""
+    """Return the rows that a calibration for strips is fitted to.
+
+    Their features: the strip's logit in its passage, its passage's logit, and that of the strip by itself.
+    """
     parts = []
     for number, sample in enumerate(samples):
         for at, (question, strips, marks) in enumerate(sample.strips):
-            whole = scores.of(question.text, [sample.own(question)])
-            features = np.stack([scores.of(question.text, strips), np.repeat(whole, len(strips))], axis=1)
+            passage = sample.own(question)
+            within = scores.of_strips(question.text, passage, strips)
+            whole = np.repeat(scores.of(question.text, [passage]), len(strips))
+            alone = scores.of(question.text, [strip.text for strip in strips])
+            features = np.stack([within, whole, alone], axis=1)
             parts.append(Rows(features, np.array(marks), np.full(len(strips), at), np.full(len(strips), number)))
     return _joined(parts)
 

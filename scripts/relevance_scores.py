@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from localcrag.datatypes import Span
 from localcrag.protocols import Embedder, Scorer, Vectors
 
 Pair = tuple[str, str]
@@ -58,11 +59,35 @@ class KeptScores:
         progress = Progress(self._label, sum(len(text) for texts in missing.values() for text in texts.values()))
         for question, texts in missing.items():
             logits = scorer.logits(question, list(texts.values()))
-            rows = [(key, float(logit)) for key, logit in zip(texts, logits, strict=True)]
-            with self._database:
-                self._database.executemany("INSERT OR REPLACE INTO logits VALUES (?, ?)", rows)
-            self._known.update(rows)
+            self._put(list(zip(texts, logits.tolist(), strict=True)))
             progress.advance(sum(len(text) for text in texts.values()))
+
+    def compute_strips(self, asked: Sequence[tuple[str, str, Sequence[Span]]]) -> None:
+        """Score the strips that are not known, of questions, texts and the strips in them, text by text."""
+        missing = {
+            (question, text): strips
+            for question, text, strips in asked
+            if any(_strip_key(question, text, strip) not in self._known for strip in strips)
+        }
+        if not missing:
+            return
+        scorer = self._load()
+        progress = Progress(f"{self._label}, strips", sum(len(text) for _, text in missing))
+        for (question, text), strips in missing.items():
+            (logits,) = scorer.strip_logits(question, [text], [strips])
+            keys = [_strip_key(question, text, strip) for strip in strips]
+            self._put(list(zip(keys, logits.tolist(), strict=True)))
+            progress.advance(len(text))
+
+    def of_strips(self, question: str, text: str, strips: Sequence[Span]) -> Vectors:
+        """Return the logits of strips of a text, shape (len(strips),)."""
+        self.compute_strips([(question, text, strips)])
+        return np.array([self._known[_strip_key(question, text, strip)] for strip in strips], dtype=np.float32)
+
+    def _put(self, rows: Sequence[tuple[bytes, float]]) -> None:
+        with self._database:
+            self._database.executemany("INSERT OR REPLACE INTO logits VALUES (?, ?)", rows)
+        self._known.update(rows)
 
     def of(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return the logits of texts, shape (len(texts),)."""
@@ -108,3 +133,7 @@ def kept_vectors(folder: Path, embedder: Embedder, texts: Sequence[str]) -> Vect
 def _key(question: str, text: str) -> bytes:
     joined = f"{len(question)}\0{question}{text}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(joined, digest_size=16).digest()
+
+
+def _strip_key(question: str, text: str, strip: Span) -> bytes:
+    return _key(question, f"{strip.start}-{strip.end}\0{text}")

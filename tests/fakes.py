@@ -11,7 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 from localcrag.calibration import FittedCalibration, Logistic
-from localcrag.datatypes import Message, Run, Thresholds, WebAnswer
+from localcrag.datatypes import Message, Run, Span, Thresholds, WebAnswer
 from localcrag.errors import GenerationError, SearchError
 from localcrag.protocols import JsonSchema, Vectors
 from localcrag.words import content_words
@@ -53,6 +53,10 @@ class FakeScorer:
         asked = content_words(question)
         shares = [len(asked & content_words(text)) / max(1, len(asked)) for text in texts]
         return np.array([8.0 * share - 4.0 for share in shares], dtype=np.float32)
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        flat = self.logits(question, [span.text for spans in strips for span in spans])
+        return np.split(flat, np.cumsum([len(spans) for spans in strips])[:-1]) if strips else []
 
 
 class FakeStream:

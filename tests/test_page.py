@@ -241,7 +241,13 @@ def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Pat
         page = context.new_page()
         page.goto(url)
         page.get_by_role("button", name="Web search").click()
-        page.get_by_label("Address of your SearXNG").fill("http://127.0.0.1:9")
+        address = page.get_by_label("Address of your SearXNG")
+        address.wait_for()
+        # Gradio makes what an accordion holds when it is opened, and sets its value after that: what is typed within
+        # those milliseconds, which nobody does by hand, is gone. It is done before the second frame.
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        address.fill("http://127.0.0.1:9")
+        expect(address).to_have_value("http://127.0.0.1:9")
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("SearXNG is not running", timeout=PATIENCE)
         page.get_by_label("Address of your SearXNG").fill("http://8.8.8.8")

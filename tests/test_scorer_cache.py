@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.calibration import FittedCalibration
 from localcrag.errors import ModelError
 from localcrag.pipeline import Parts
 from localcrag.protocols import Vectors
 from localcrag.score_cache import ScoreCache
-from tests.fakes import CALIBRATION, FakeScorer
+from localcrag.sentences import split_sentences
+from tests.fakes import FakeScorer
 from tests.test_pipeline import DOCUMENT, Desk
 
 QUESTION = "What is the hotel limit in London?"
@@ -93,27 +93,23 @@ def test_more_texts_in_one_call_than_are_kept_all_get_their_logit() -> None:
     )
 
 
-class FailingOnce:
+class FailingOnce(FakeScorer):
     """A model that fails the first time it is asked."""
 
-    name = "failing once"
-    calibration: FittedCalibration = CALIBRATION
-
-    def __init__(self) -> None:
-        self.failed = False
+    failed = False
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         if not self.failed:
             self.failed = True
             raise ModelError("no memory left")
-        return np.ones(len(texts), dtype=np.float32)
+        return super().logits(question, texts)
 
 
 def test_a_failure_is_not_remembered() -> None:
     cache = ScoreCache(FailingOnce())
     with pytest.raises(ModelError, match="no memory left"):
         cache.logits(QUESTION, [LIMIT])
-    assert cache.logits(QUESTION, [LIMIT]).tolist() == [1.0]
+    assert np.array_equal(cache.logits(QUESTION, [LIMIT]), FakeScorer().logits(QUESTION, [LIMIT]))
 
 
 def test_name_and_calibration_are_the_scorers() -> None:
@@ -121,3 +117,26 @@ def test_name_and_calibration_are_the_scorers() -> None:
     cache = ScoreCache(inner)
     assert cache.name == inner.name
     assert cache.calibration is inner.calibration
+
+
+def test_strips_are_scored_once_and_again_only_in_a_text_with_a_new_one() -> None:
+    inner = FakeScorer()
+    cache = ScoreCache(inner)
+    texts = [f"{LIMIT} {BICYCLES}", LONDON]
+    strips = [split_sentences(text) for text in texts]
+    first = cache.strip_logits(QUESTION, texts, strips)
+    again = cache.strip_logits(QUESTION, texts, strips)
+    assert len(inner.calls) == 1
+    assert all(np.array_equal(one, other) for one, other in zip(first, again, strict=True))
+    assert np.array_equal(np.concatenate(first), inner.logits(QUESTION, [LIMIT, BICYCLES, LONDON]))
+    cache.strip_logits(QUESTION, [*texts, BICYCLES], [*strips, split_sentences(BICYCLES)])
+    assert inner.calls[-1] == (QUESTION, (BICYCLES,))
+
+
+def test_a_strip_is_kept_apart_from_the_same_words_as_a_passage_and_in_another_text() -> None:
+    inner = FakeScorer()
+    cache = ScoreCache(inner)
+    cache.logits(QUESTION, [LIMIT])
+    cache.strip_logits(QUESTION, [LIMIT], [split_sentences(LIMIT)])
+    cache.strip_logits(QUESTION, [f"{LIMIT} {LONDON}"], [split_sentences(LIMIT)])
+    assert len(inner.calls) == 3

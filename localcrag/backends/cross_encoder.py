@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
 
 from localcrag.backends.int8_linear import round_layers
+from localcrag.backends.place_head import PLACE_FILE, PlaceHead, Reading
 from localcrag.backends.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
 from localcrag.calibration import UNCALIBRATED, FittedCalibration
-from localcrag.datatypes import NumberFormat
+from localcrag.datatypes import NumberFormat, Span
 from localcrag.errors import ModelDamaged, ModelError
 from localcrag.protocols import Vectors
 from localcrag.words import valid
@@ -32,6 +34,8 @@ LONGEST_WINDOW = 8192
 CHARACTERS_PER_TOKEN = 16
 """Question and text are cut to so many characters for each token of the window before they are tokenised, which would
 take seconds for a million. Four is usual, so that nothing is lost but what the window would not have held."""
+READINGS = 64
+"""Passages whose reading is kept, so that the strips of those that have just been scored cost nothing."""
 _CANNOT_COMPUTE = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
 """What a model ends in whose parts do not fit together, from a token beyond its vocabulary to full memory."""
 
@@ -66,6 +70,8 @@ class CrossEncoder:
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
+            place_file = folder / PLACE_FILE
+            self._place = PlaceHead(place_file).to(device) if place_file.exists() else None
         except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
             raise ModelDamaged(
                 f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "
@@ -80,6 +86,7 @@ class CrossEncoder:
         if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
             raise self._without_format("the model has no linear layers that could be rounded")
         self.calibration = read_calibration(folder)
+        self._readings: dict[tuple[str, str], Reading] = {}
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).
@@ -89,15 +96,98 @@ class CrossEncoder:
         """
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        pairs = [(self._cut(question), self._cut(text)) for text in texts]
-        try:
-            with self._lock:
+        pairs = self._pairs(question, texts)
+        with self._at_work():
+            if self._place is not None:
+                readings = self._pass(pairs, self._place)
+                self._keep(pairs, readings)
+                logits = np.array([reading.logit for reading in readings], dtype=np.float32)
+            else:
                 logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
-        except _CANNOT_COMPUTE as error:
-            raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
         if not np.isfinite(logits).all():
             raise ModelError(f"The relevance model {self.name} gave no number for a text. {self._remedy}")
         return logits
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one logit per strip of it; the strips are in the text's own characters.
+
+        With a place head, from one pass over the whole text (none, if `logits` has just made it); without one, and for
+        what lies beyond the model's window, of each strip by itself. Raises ModelError.
+        """
+        found = [np.full(len(spans), np.nan, dtype=np.float32) for spans in strips]
+        if self._place is not None and texts:
+            pairs = self._pairs(question, texts)
+            with self._at_work():
+                read = {pair: self._readings[pair] for pair in pairs if pair in self._readings}
+                if new := [pair for pair in dict.fromkeys(pairs) if pair not in read]:
+                    read |= zip(new, self._pass(new, self._place), strict=True)
+                    self._keep(new, [read[pair] for pair in new])
+            for pair, spans, logits in zip(pairs, strips, found, strict=True):
+                reading = read[pair]
+                logits[:] = [reading.logit_of(span) if reading.sees(span) else np.nan for span in spans]
+        alone = [
+            (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
+        ]
+        by_themselves = self.logits(question, [strips[row][place].text for row, place in alone])
+        for (row, place), logit in zip(alone, by_themselves, strict=True):
+            found[row][place] = logit
+        return found
+
+    def _pairs(self, question: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+        asked = self._cut(question)
+        return [(asked, self._cut(text)) for text in texts]
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Keep other threads out, and turn what the libraries end in into a ModelError."""
+        try:
+            with self._lock:
+                yield
+        except _CANNOT_COMPUTE as error:
+            raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
+
+    def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[Reading]) -> None:
+        """Keep the readings, and of earlier ones as many as there is room for."""
+        for pair in list(self._readings)[: max(0, len(self._readings) + len(pairs) - READINGS)]:
+            del self._readings[pair]
+        self._readings |= zip(pairs, readings, strict=True)
+
+    @torch.inference_mode()
+    def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead) -> list[Reading]:
+        tokenizer: Any = self._model.tokenizer
+        model: Any = self._model[0].model
+        tokens = tokenizer(
+            *map(list, zip(*pairs, strict=True)),
+            truncation="longest_first",
+            max_length=self._model.max_seq_length,
+            return_offsets_mapping=True,
+        )
+        names = [name for name in tokenizer.model_input_names if name in tokens]
+        readings: dict[int, Reading] = {}
+        for length, places in by_length([len(ids) for ids in tokens["input_ids"]]).items():
+            batch = BATCH_ON_GPU if self._on_gpu else max(1, TOKENS_AT_ONCE // length)
+            for start in range(0, len(places), batch):
+                some = places[start : start + batch]
+                inputs = tokenizer.pad(
+                    {name: [tokens[name][at] for at in some] for name in names},
+                    padding="max_length",
+                    max_length=length,
+                    return_tensors="pt",
+                ).to(self._model.device)
+                inside = torch.zeros(inputs["input_ids"].shape, dtype=torch.bool)
+                for row, at in enumerate(some):
+                    inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
+                        [of == 1 for of in tokens.sequence_ids(at)]
+                    )
+                out = model(**inputs, output_hidden_states=True)
+                shares = place.shares(out.hidden_states[-1], inside.to(self._model.device)).cpu().numpy()
+                for row, at in enumerate(some):
+                    within = inside[row].numpy()
+                    offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
+                    readings[at] = Reading(
+                        float(out.logits[row, 0].float()), offsets[within[: len(offsets)]], shares[row][within]
+                    )
+        return [readings[at] for at in range(len(pairs))]
 
     def _predict_by_length(self, pairs: Sequence[tuple[str, str]]) -> Vectors:
         tokens = self._model.tokenizer(

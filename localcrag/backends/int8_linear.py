@@ -3,8 +3,9 @@
 Knows torch, and nothing of what the model is for. Needs no other library and no second file: the layers are made from
 the loaded ones in a moment.
 
-A scale per token, because a scale per call, as ONNX Runtime's dynamic quantisation takes it, makes a text's logit
-depend on the texts beside it (docs/measurements.md). The sums are whole numbers, hence exact in any order.
+A scale per token, because a scale per call makes a text's logit depend on the texts beside it; that is what ONNX's
+DynamicQuantizeLinear, hence ONNX Runtime's dynamic quantisation, takes: from the smallest and largest number of the
+whole tensor (ONNX operator specification). The sums are whole numbers, hence exact in any order.
 """
 
 from __future__ import annotations

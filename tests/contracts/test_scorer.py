@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.backends.place_head import PLACE_FILE
 from localcrag.backends.precision import refusal
 from localcrag.datatypes import NumberFormat
 from localcrag.protocols import Scorer
 from localcrag.score_cache import ScoreCache
+from localcrag.sentences import split_sentences
+from localcrag.words import valid
 from tests.contracts.hostile_texts import HOSTILE, MILLION
 from tests.contracts.threads import DEADLOCK, start
 from tests.fakes import FakeScorer
@@ -36,11 +39,21 @@ def loaded(relevance_folder: Path) -> Callable[[NumberFormat], CrossEncoder]:
     return cache(lambda number_format: CrossEncoder("mine", relevance_folder, number_format=number_format))
 
 
-@pytest.fixture(params=["fake", "cached fake", *FORMATS])
-def scorer(request: pytest.FixtureRequest, loaded: Callable[[NumberFormat], CrossEncoder]) -> Scorer:
+@pytest.fixture(params=["fake", "cached fake", "without a place head", *FORMATS])
+def scorer(request: pytest.FixtureRequest, loaded: Callable[[NumberFormat], CrossEncoder], tmp_path: Path) -> Scorer:
+    if request.param == "without a place head":
+        return CrossEncoder("bare", without_place_head(tmp_path, request.getfixturevalue("relevance_folder")))
     if request.param == "fake":
         return FakeScorer()
     return ScoreCache(FakeScorer()) if request.param == "cached fake" else loaded(request.param)
+
+
+def without_place_head(folder: Path, relevance_folder: Path) -> Path:
+    """Return a folder with the real model but for its place head, as other cross-encoders come."""
+    for path in relevance_folder.iterdir():
+        if path.name != PLACE_FILE:
+            (folder / path.name).symlink_to(path)
+    return folder
 
 
 def test_each_text_gets_one_logit(scorer: Scorer) -> None:
@@ -132,3 +145,49 @@ def test_of_a_question_and_a_text_that_are_both_too_long_both_are_seen(scorer: S
     other_question, _ = scorer.logits(f"How do plants make sugar? {filler}", texts)
     assert relevant != irrelevant
     assert relevant != other_question
+
+
+PASSAGE = f"{IRRELEVANT} {RELEVANT} Breakfast is paid for by the traveller."
+
+
+def test_each_strip_of_each_text_gets_one_logit(scorer: Scorer) -> None:
+    texts = [PASSAGE, "", RELEVANT]
+    strips = [split_sentences(text) for text in texts]
+    logits = scorer.strip_logits(QUESTION, texts, strips)
+    assert [part.shape for part in logits] == [(3,), (0,), (1,)]
+    assert all(part.dtype == np.float32 for part in logits)
+    assert np.isfinite(np.concatenate(logits)).all()
+    assert scorer.strip_logits(QUESTION, [], []) == []
+
+
+def test_the_strip_that_answers_scores_above_the_others_of_its_passage(scorer: Scorer) -> None:
+    (logits,) = scorer.strip_logits(QUESTION, [PASSAGE], [split_sentences(PASSAGE)])
+    assert logits[1] > max(logits[0], logits[2]) + 1
+
+
+def test_a_strip_scores_the_same_whether_its_passage_was_scored_before_or_others_were(scorer: Scorer) -> None:
+    strips = split_sentences(PASSAGE)
+    (before,) = scorer.strip_logits(QUESTION, [PASSAGE], [strips])
+    scorer.logits(QUESTION, TEXTS * 20)
+    scorer.logits(QUESTION, [PASSAGE])
+    (after,) = scorer.strip_logits(QUESTION, [PASSAGE], [strips])
+    _, beside = scorer.strip_logits(QUESTION, [RELEVANT, PASSAGE], [[], strips])
+    assert after == pytest.approx(before, abs=ROUNDING)
+    assert beside == pytest.approx(before, abs=ROUNDING)
+
+
+def test_a_strip_beyond_the_window_gets_a_logit_too(scorer: Scorer) -> None:
+    text = f"{'Plants make sugar. ' * 400}{RELEVANT}"
+    strips = split_sentences(text)
+    (logits,) = scorer.strip_logits(QUESTION, [text], [strips])
+    assert np.isfinite(logits).all()
+    assert logits[-1] > logits[0] + 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_strips_of_any_text_get_logits(scorer: Scorer, text: str) -> None:
+    text = valid(text)  # as documents, questions and results of the web come in
+    strips = split_sentences(text)[:50]
+    (logits,) = scorer.strip_logits(QUESTION, [text], [strips])
+    assert np.isfinite(logits).all()
+    assert len(logits) == len(strips)
