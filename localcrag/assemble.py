@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from localcrag import settings as settings_module
+from localcrag.backends.collection_settings import preset_of, set_preset
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
     DocumentStore,
@@ -23,7 +24,7 @@ from localcrag.backends.document_store import (
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Document, Turn, WebAnswer
+from localcrag.datatypes import Document, Preset, Turn, WebAnswer
 from localcrag.errors import SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
@@ -101,12 +102,21 @@ class Assembly:
         )
 
     def ask(
-        self, question: str, *, history: Sequence[Turn] = (), settings: Settings | None = None
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        settings: Settings | None = None,
+        preset: Preset | None = None,
     ) -> Generator[Event, None, None]:
-        """Answer a question; see localcrag.pipeline.answer. Raises UnknownCollection, ModelError and StoreError."""
+        """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
+
+        Raises UnknownCollection, ModelError and StoreError.
+        """
         settings = settings or self.settings
         if settings.collection != DEFAULT_COLLECTION:
             require_collection(self.database, settings.collection)
+        settings = settings.under(preset or self.preset(settings.collection))
         return answer(question, parts=self.parts(settings), settings=settings, history=history)
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
@@ -121,6 +131,17 @@ class Assembly:
             index=self.index(collection),
             chunk_tokens=self.settings.chunk_tokens,
         )
+
+    def preset(self, collection: str | None = None) -> Preset:
+        """Return the preset that a collection's questions are answered under."""
+        return preset_of(self.database, collection or self.settings.collection) or self.settings.preset
+
+    def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
+        """Give a collection a preset of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        name = collection or self.settings.collection
+        if name != DEFAULT_COLLECTION:
+            require_collection(self.database, name)
+        set_preset(self.database, name, preset)
 
     def delete(self, document: str, collection: str | None = None) -> None:
         """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""

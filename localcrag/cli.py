@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
 NEWEST_RUNS = 20
+POLICIES = ("max", "fraction", "ratio", "count")
+PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,19 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
     command.set_defaults(run=_ingest)
 
-    command = commands.add_parser("ask", parents=[common, within], help="ask a question")
-    command.add_argument("question", metavar="QUESTION")
-    command.add_argument("--policy", choices=["max"], help="the rule from relevances to an action")
-    command.add_argument("--web", choices=["never", "always"], help="whether your SearXNG may be asked")
-    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
-    command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
-    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
-    command.add_argument(
-        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
-    )
-    for name in ("upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
-    command.set_defaults(run=_ask)
+    _add_ask(commands.add_parser("ask", parents=[common, within], help="ask a question"))
 
     command = commands.add_parser("ui", parents=[common, within], help="open the page in the browser")
     add_ui_options(command)
@@ -112,6 +102,14 @@ def _parser() -> argparse.ArgumentParser:
 
     models_command.add_parser(commands, common)
 
+    chosen = commands.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
+    chosen.set_defaults(run=_list_presets)
+    named = chosen.add_subparsers(metavar="list | use NAME")
+    named.add_parser("list", parents=[common, within]).set_defaults(run=_list_presets)
+    command = named.add_parser("use", parents=[common, within])
+    command.add_argument("name", choices=PRESETS, metavar="NAME", help="one of the list")
+    command.set_defaults(run=_use_preset)
+
     runs = commands.add_parser("runs", parents=[common], help="look at questions asked before")
     runs.set_defaults(run=_list_runs, number=NEWEST_RUNS)
     named = runs.add_subparsers(metavar="list | show RUN")
@@ -125,6 +123,25 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("doctor", parents=[common], help="check the installation")
     command.set_defaults(run=_doctor)
     return parser
+
+
+def _add_ask(command: argparse.ArgumentParser) -> None:
+    command.add_argument("question", metavar="QUESTION")
+    # Written out, since datatypes are imported with the rest, later; a test compares them.
+    command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
+    command.add_argument(
+        "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
+    )
+    command.add_argument("--web", choices=["never", "always"], help="whether your SearXNG may be asked")
+    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
+    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    command.add_argument(
+        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
+    )
+    for name in ("upper", "lower", "strip"):
+        command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
+    command.set_defaults(run=_ask)
 
 
 def add_ui_options(parser: argparse.ArgumentParser) -> None:
@@ -159,8 +176,9 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
 def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag import record, terminal  # noqa: PLC0415
     from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.datatypes import Preset  # noqa: PLC0415
 
-    run = terminal.show_run(Assembly(settings).ask(parsed.question))
+    run = terminal.show_run(Assembly(settings).ask(parsed.question, preset=parsed.preset and Preset(parsed.preset)))
     _print(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 
@@ -190,6 +208,29 @@ def _delete_document(parsed: argparse.Namespace, settings: Settings) -> int:
     name = valid(parsed.name)
     Assembly(settings).delete(name)
     _print({"deleted": name}, parsed, f"{name}: deleted")
+    return DONE
+
+
+def _list_presets(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.presets import PRESETS as RULES  # noqa: PLC0415
+
+    used = Assembly(settings).preset()
+    lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in RULES.items()]
+    listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in RULES.items()]
+    _print(listed, parsed, "\n".join(lines))
+    return DONE
+
+
+def _use_preset(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.datatypes import Preset  # noqa: PLC0415
+    from localcrag.presets import PRESETS as RULES  # noqa: PLC0415
+
+    preset = Preset(parsed.name)
+    Assembly(settings).set_preset(preset)
+    text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
+    _print({"collection": settings.collection, "preset": preset}, parsed, text)
     return DONE
 
 

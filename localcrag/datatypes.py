@@ -35,6 +35,23 @@ class Policy(StrEnum):
     """The rule from relevances to an action."""
 
     MAX = "max"
+    FRACTION = "fraction"
+    RATIO = "ratio"
+    COUNT = "count"
+
+
+class Preset(StrEnum):
+    """A named set of policy, thresholds, k and web use (presets.py)."""
+
+    GENERAL = "general"
+    MEDICAL = "medical"
+    LEGAL = "legal"
+    NEWS = "news"
+    FAST = "fast"
+    STRICT = "strict"
+    BALANCED = "balanced"
+    LENIENT = "lenient"
+    DOCUMENTS_ONLY = "documents-only"
 
 
 class ScorerKind(StrEnum):
@@ -257,6 +274,7 @@ class Run:
     question: str
     standalone_question: str
     action: Action | None = None
+    preset: Preset = Preset.GENERAL
     policy: Policy = Policy.MAX
     rule: str = ""
     scorer: ScorerKind = ScorerKind.CROSS_ENCODER

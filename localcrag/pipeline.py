@@ -17,7 +17,7 @@ from localcrag import abstain, condense, generate, grade_by_llm, record, search
 from localcrag.cite import cite
 from localcrag.clock import Clock
 from localcrag.datatypes import Action, GradedPassage, Passage, Run, ScorerKind, Thresholds, Turn, WebUse
-from localcrag.decide import decide
+from localcrag.decide import decide, usable
 from localcrag.errors import GenerationError, QuestionError, SearchError
 from localcrag.evaluate import evaluate
 from localcrag.events import (
@@ -131,7 +131,9 @@ def _flow(
     yield Evaluated(local, clock.cost())
 
     clock = Clock("decide")
-    action, rule = decide(local, policy=settings.policy, thresholds=thresholds)
+    action, rule = decide(
+        local, policy=settings.policy, thresholds=thresholds, enough_relevant=settings.relevance_threshold
+    )
     yield Decided(action, settings.policy, rule, clock.cost())
 
     used: tuple[GradedPassage, ...] = () if action is Action.INCORRECT else local
@@ -141,6 +143,7 @@ def _flow(
         searched = yield from _search(standalone, parts, parts.web, settings, thresholds)
         used, web = used + searched.passages, searched.web
 
+    used = usable(used, policy=settings.policy, thresholds=thresholds)
     refinement = Refinement((), (), ())
     if used:
         yield StepStarted("refine", "keeping the sentences that matter")
@@ -276,6 +279,7 @@ def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresh
         collection=settings.collection,
         question=question,
         standalone_question=question,
+        preset=settings.preset,
         policy=settings.policy,
         scorer=settings.scorer,
         thresholds=thresholds,

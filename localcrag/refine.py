@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localcrag.datatypes import Evidence, Grade, GradedPassage, Source, Strip
+from localcrag.datatypes import Evidence, GradedPassage, Source, Strip
 from localcrag.protocols import Scorer
 from localcrag.sentences import split_sentences
 
@@ -21,25 +21,21 @@ class Refinement:
     sources: tuple[Source, ...]
 
 
-def kept_passages(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
-    """Return the passages whose strips are looked at: all that are not graded incorrect."""
-    return [passage for passage in passages if passage.grade is not Grade.INCORRECT]
-
-
 def refine(
     question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, threshold: float, most: int
 ) -> Refinement:
-    """Return strips and evidence of the passages that are worth it.
+    """Return strips and evidence of passages; decide.usable says which ones are worth it.
 
     A strip is kept when its relevance reaches `threshold` and is among the `most` best ones of all passages; the best
     strip of a passage is always kept. All strips are scored in one batch, each in its passage.
     """
-    kept = kept_passages(passages)
-    sentences = [split_sentences(passage.text) for passage in kept]
-    spans = [(passage, span) for passage, own in zip(kept, sentences, strict=True) for span in own]
-    parts = scorer.strip_logits(question, [passage.text for passage in kept], sentences)
-    logits = np.concatenate([np.zeros(0, dtype=np.float32), *parts])
-    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits)]
+    sentences = [split_sentences(passage.text) for passage in passages]
+    spans = [(passage, span) for passage, own in zip(passages, sentences, strict=True) for span in own]
+    texts = [passage.text for passage in passages]
+    # Those of the evaluation, and known from it, unless the language model was what graded.
+    whole = np.repeat(scorer.logits(question, texts), [len(own) for own in sentences])
+    logits = np.concatenate([np.zeros(0, dtype=np.float32), *scorer.strip_logits(question, texts, sentences)])
+    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits, whole)]
     best: dict[str, float] = {}
     for (passage, _), relevance in zip(spans, relevances, strict=True):
         best[passage.id] = max(relevance, best.get(passage.id, 0.0))
@@ -56,7 +52,7 @@ def refine(
         )
         for (passage, span), logit, relevance in zip(spans, logits, relevances, strict=True)
     )
-    evidence, sources = recompose(kept, strips)
+    evidence, sources = recompose(passages, strips)
     return Refinement(strips, evidence, sources)
 
 

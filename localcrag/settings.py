@@ -18,7 +18,8 @@ import platformdirs
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from localcrag.datatypes import NumberFormat, Policy, ScorerKind, Thresholds, WebMode
+from localcrag import presets
+from localcrag.datatypes import NumberFormat, Policy, Preset, ScorerKind, Thresholds, WebMode
 from localcrag.errors import SettingsError
 
 FILE_NAME = "settings.json"
@@ -53,7 +54,11 @@ class Settings(BaseSettings):
         # Measured with the embedded model: AUC 0.59 instead of 0.85, and fifty times the time (docs/measurements.md).
         description="what grades the passages; llm: the language model, one by one, which only a good one can",
     )
+    preset: Preset = Field(
+        Preset.GENERAL, description="of collections that have none of their own; what is set by itself stays"
+    )
     policy: Policy = Policy.MAX
+    relevance_threshold: float = Field(0.6, ge=0, le=1, description="share of relevant passages that ratio asks for")
     upper: float | None = Field(None, ge=0, le=1)
     lower: float | None = Field(None, ge=0, le=1)
     strip: float | None = Field(None, ge=0, le=1)
@@ -87,10 +92,11 @@ class Settings(BaseSettings):
         return self.searxng_url is not None and self.web is not WebMode.NEVER
 
     def thresholds(self, defaults: Thresholds) -> Thresholds:
-        """Return the chosen thresholds, with the scorer's own in place of those that were left open.
+        """Return the chosen thresholds; those that were left open are the preset's, on the scale of the scorer's own.
 
         Raises SettingsError when the two together are out of order.
         """
+        defaults = presets.fit(presets.PRESETS[self.preset].thresholds, defaults)
         chosen = Thresholds(
             upper=defaults.upper if self.upper is None else self.upper,
             lower=defaults.lower if self.lower is None else self.lower,
@@ -101,6 +107,20 @@ class Settings(BaseSettings):
                 f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both, or neither."
             )
         return chosen
+
+    def under(self, preset: Preset) -> Settings:
+        """Return the settings with what `preset` chooses; what was set by itself stays, but for the web.
+
+        A preset that never asks the web is a promise: it holds whatever else is set.
+        """
+        rules = presets.PRESETS[preset]
+        chosen = {"policy": rules.policy, "k": rules.k, "web_results": rules.web_results, "web": rules.web}
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in chosen.items()
+            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER)
+        }
+        return self.model_copy(update={**changes, "preset": preset})
 
     @classmethod
     def settings_customise_sources(
@@ -141,7 +161,8 @@ def save(settings: Settings, **changes: Any) -> Settings:
     stored = {**stored, **changes}
     stored = {name: value for name, value in stored.items() if value is not None}
     try:
-        result = Settings(**{**settings.model_dump(), **changes})
+        # What was not set stays unset: a preset may still choose it.
+        result = Settings(**{**settings.model_dump(exclude_unset=True), **changes})
     except ValidationError as error:
         raise SettingsError(_explain(error)) from error
     try:

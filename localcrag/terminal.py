@@ -53,7 +53,8 @@ def show_details(run: Run) -> None:
     """Print action, passages, web and time per step."""
     screen = console()
     if run.action:
-        how = f"{run.rule}; policy {run.policy}; graded by {run.graded_by}"
+        limits = f"{run.thresholds.lower:.2f} / {run.thresholds.upper:.2f} / {run.thresholds.strip:.2f}"
+        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {run.graded_by}"
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
         table = Table(box=None, pad_edge=False)

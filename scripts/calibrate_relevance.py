@@ -6,12 +6,11 @@ DATA_FOLDER, FORMAT and --work are those of eval_relevance.py; the questions are
 fitted to what the app scores: the passages nearest to the question of the whole set, as many as it retrieves, every
 second question without its own (so its documents do not hold the answer). Relevant is the own passage; others with an
 accepted answer string are left out, since most of them do not answer. One for strips is fitted to the sentences of the
-own passage, so a strip's relevance supposes that its passage is the right one. Each set counts the same.
+own passage and of the nearest others without the answer. Each set counts the same.
 
 Taken is the form with the lowest log loss on held-out questions (cross-validated). Measured besides, and not offered:
 isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions a set: 0.1323 ±
-0.0025 against 0.1295 of the logistic form), for strips the passage's logit as a second input, and the logit of a strip
-that is read by itself.
+0.0025 against 0.1295 of the logistic form), and strips that are read by themselves.
 
 Thresholds are chosen by the criteria that relevance_thresholds.py names.
 """
@@ -48,13 +47,7 @@ from localcrag.datatypes import Thresholds  # noqa: E402
 from localcrag.errors import LocalcragError  # noqa: E402
 
 PASSAGES = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and cosine": Form((0, 1))}
-STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
-STRIPS_MEASURED = {
-    "logit and its passage's": Form((0, 1)),
-    "read alone": Form((2,)),
-    "read alone, and its passage's": Form((2, 1)),
-}
-"""Only measured: Calibration.strips has one input, the strip's logit in its passage."""
+STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and its passage's": Form((0, 1))}
 
 
 def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibration, str]:
@@ -65,17 +58,18 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
     for sample in samples:
         sample.compute(model.scores)
     rankings = [rank(sample, model.scores) for sample in samples]
-    passages, strips = passage_rows(rankings), strip_rows(samples, model.scores)
-    of_passages = held_out(passages, PASSAGES)
-    of_strips = held_out(strips, STRIPS | STRIPS_MEASURED)
+    passages, strips = passage_rows(rankings), strip_rows(samples, model.scores, others=True)
+    own_strips = strip_rows(samples, model.scores, others=False)
+    alone = strip_rows(samples, model.scores, others=False, alone=True)
+    of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
     passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
 
     relevances = [passage.probabilities(ranking.logits, ranking.cosines) for ranking in rankings]
     best = best_rows(rankings, relevances, any_own=True)
     uppers, lowers = (sweep(best.features[:, 0], best.marks, best.weights) for sweep in (sweep_upper, sweep_lower))
-    own = np.unique(np.stack([strips.sets, strips.questions]), axis=1, return_inverse=True)[1]
-    cuts = sweep_strip(predict(strip, strips), strips.marks, own, strips.weights)
+    own = np.unique(np.stack([own_strips.sets, own_strips.questions]), axis=1, return_inverse=True)[1]
+    cuts = sweep_strip(predict(strip, own_strips), own_strips.marks, own, own_strips.weights)
     upper = choose(uppers, DEFAULTS.upper)
     thresholds = Thresholds(
         upper=upper, lower=min(choose(lowers, DEFAULTS.lower), upper), strip=choose(cuts, DEFAULTS.strip)
@@ -91,6 +85,9 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
             fitted_to,
             _forms("passages", passages, of_passages),
             _forms("strips", strips, of_strips),
+            "Only the strips of the own passages, read in them and each by itself:",
+            _forms("in the passage", own_strips, held_out(own_strips, STRIPS)),
+            _forms("by itself", alone, held_out(alone, STRIPS)),
             f"Thresholds: upper {thresholds.upper:g}, lower {thresholds.lower:g}, strip {thresholds.strip:g}.",
             _sweeps(uppers, lowers, cuts, thresholds),
         ]

@@ -62,7 +62,7 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
     relevances = [calibration.passages(ranking.logits, ranking.cosines) for ranking in rankings]
     passages, strips, best = (
         passage_rows(rankings),
-        strip_rows(samples, scores),
+        strip_rows(samples, scores, others=True),
         best_rows(rankings, relevances, any_own=False),
     )
     return Measured(
@@ -76,8 +76,9 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
         ),
         passages=calibrated(SETS, passages, predict(calibration.passage, passages)),
         best_passages=calibrated(SETS, best, best.features[:, 0]),
-        strips=calibrated(SETS, strips, calibration.strips(strips.features[:, 0])),
-        strips_auc=strips_auc(SETS, strips),
+        strips=calibrated(SETS, strips, predict(calibration.strip, strips)),
+        strips_auc=strips_auc(SETS, strip_rows(samples, scores, others=False)),
+        strips_alone_auc=strips_auc(SETS, strip_rows(samples, scores, others=False, alone=True)),
         answerable=_answerable(model, squad2, same_passage),
         speed=None,
     )

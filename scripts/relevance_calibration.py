@@ -30,7 +30,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rows:
-    """Scored texts: `features`, shape (rows, inputs), holds the logit first (for passages, then the cosine).
+    """Scored texts: `features`, shape (rows, 2), holds the logit and a second input (localcrag/calibration.py).
 
     `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
     """
@@ -75,7 +75,7 @@ def fit(rows: Rows, form: Form) -> Logistic:
 
 
 def predict(fitted: Logistic, rows: Rows) -> Floats:
-    return fitted.probabilities(rows.features[:, 0].astype(np.float32), rows.features[:, 1].astype(np.float32))
+    return fitted.probabilities(rows.features[:, 0], rows.features[:, 1])
 
 
 def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:

@@ -47,6 +47,7 @@ class Measured:
     best_passages: Calibrated
     strips: Calibrated
     strips_auc: dict[str, Figure]
+    strips_alone_auc: dict[str, Figure]
     answerable: Figure | None
     speed: float | None
 
@@ -69,8 +70,9 @@ def report(names: Sequence[str], baseline: Ranked, models: Sequence[Measured], *
         ("calibration error, the best passage", [model.best_passages.error for model in models]),
         ("calibration error, strips", [model.strips.error for model in models]),
         ("AUC, answer's sentence against others", [model.strips_auc for model in models]),
+        ("the same, each read by itself", [model.strips_alone_auc for model in models]),
     ):
-        by = "logit" if what.startswith("AUC") else "relevance"
+        by = "relevance" if what.startswith("calibration") else "logit"
         rows += [[what, model.name, by, *_cells(part, header[3:])] for model, part in zip(models, errors, strict=True)]
     rows += [
         ["AUC, answerable against unanswerable, same passage", model.name, "logit", _cell(model.answerable)]

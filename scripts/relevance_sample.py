@@ -29,19 +29,32 @@ from localcrag.settings import Settings
 
 RETRIEVED: int = Settings.model_fields["k"].default
 """Passages that the app scores for a question, by default."""
+OTHERS = 2
+"""Passages beside the own one whose strips are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """The sentences of a passage, which of them hold the question's answer, and whether it is the question's own."""
+
+    question: Question
+    text: str
+    spans: tuple[Span, ...]
+    marks: tuple[bool, ...]
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """What of one set is measured.
 
-    `strips` has, per question, the sentences of its own passage, and which of them hold its answer; questions whose
-    answer stands in no sentence (yes or no; in other words) are left out.
+    `strips` has, per question, the sentences of its own passage, and of the OTHERS nearest ones without its answer;
+    questions whose answer stands in no sentence of their passage (yes or no; in other words) are left out.
     """
 
     labelled: LabelledSet
     asked: tuple[Asked, ...]
-    strips: tuple[tuple[Question, tuple[Span, ...], tuple[bool, ...]], ...]
+    strips: tuple[Strips, ...]
 
     def texts(self, asked: Asked) -> list[str]:
         """Return the texts of a question's nearest passages, best first."""
@@ -53,13 +66,13 @@ class Sample:
     def pairs(self) -> list[Pair]:
         """Return every question and text that has to be scored."""
         scored = [(asked.question.text, text) for asked in self.asked for text in self.texts(asked)]
-        scored += [(question.text, strip.text) for question, strips, _ in self.strips for strip in strips]
-        return scored + [(question.text, self.own(question)) for question, _, _ in self.strips]
+        scored += [(one.question.text, span.text) for one in self.strips if one.own for span in one.spans]
+        return scored + [(one.question.text, one.text) for one in self.strips]
 
     def compute(self, scores: KeptScores) -> None:
         """Score all of it that is not yet known. Raises ModelError."""
         scores.compute(self.pairs())
-        scores.compute_strips([(question.text, self.own(question), strips) for question, strips, _ in self.strips])
+        scores.compute_strips([(one.question.text, one.text, one.spans) for one in self.strips])
 
 
 def take(
@@ -79,11 +92,18 @@ def take(
             kept_vectors(work, embedder, [question.text for question in chosen]),
             kept_vectors(work, embedder, labelled.passages),
         )
-        strips = []
+        nearest = {one.question: one.nearest for one in asked}
+        strips: list[Strips] = []
         for question in order[: questions * 3 // 2]:
-            spans, marks = sentences(labelled.passages[question.own], question.answers)
-            if any(marks):
-                strips.append((question, tuple(spans), tuple(marks)))
+            text = labelled.passages[question.own]
+            spans, marks = sentences(text, question.answers)
+            if not any(marks):
+                continue
+            strips.append(Strips(question, text, tuple(spans), tuple(marks), own=True))
+            others = [labelled.passages[number] for number in nearest.get(question, ()) if number != question.own]
+            for other in [other for other in others if not holds(other, question.answers)][:OTHERS]:
+                spans, _ = sentences(other, ())
+                strips.append(Strips(question, other, tuple(spans), (False,) * len(spans), own=False))
         samples.append(Sample(labelled, tuple(asked), tuple(strips)))
     return samples
 
@@ -171,20 +191,27 @@ def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_
     return _joined(parts)
 
 
-def strip_rows(samples: Sequence[Sample], scores: KeptScores) -> Rows:
-    """Return the rows that a calibration for strips is fitted to.
+def strip_rows(samples: Sequence[Sample], scores: KeptScores, *, others: bool, alone: bool = False) -> Rows:
+    """Return the strips' rows: their logit and their passage's. Of own passages, and with `others` of the others too.
 
-    Their features: the strip's logit in its passage, its passage's logit, and that of the strip by itself.
+    A calibration is fitted to all of them. `alone`: the logit of each own strip read by itself, as a cross-encoder
+    without a place head does.
     """
     parts = []
     for number, sample in enumerate(samples):
-        for at, (question, strips, marks) in enumerate(sample.strips):
-            passage = sample.own(question)
-            within = scores.of_strips(question.text, passage, strips)
-            whole = np.repeat(scores.of(question.text, [passage]), len(strips))
-            alone = scores.of(question.text, [strip.text for strip in strips])
-            features = np.stack([within, whole, alone], axis=1)
-            parts.append(Rows(features, np.array(marks), np.full(len(strips), at), np.full(len(strips), number)))
+        asked_in_turn = dict.fromkeys(one.question for one in sample.strips)
+        places = {question: place for place, question in enumerate(asked_in_turn)}
+        for one in sample.strips:
+            if not (one.own or others) or not one.spans:
+                continue
+            asked, count = one.question.text, len(one.spans)
+            if alone:
+                logits = scores.of(asked, [span.text for span in one.spans])
+            else:
+                logits = scores.of_strips(asked, one.text, one.spans)
+            features = np.stack([logits, np.repeat(scores.of(asked, [one.text]), count)], axis=1)
+            place = places[one.question]
+            parts.append(Rows(features, np.array(one.marks), np.full(count, place), np.full(count, number)))
     return _joined(parts)
 
 

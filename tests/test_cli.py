@@ -69,6 +69,37 @@ def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None
     assert as_json(localcrag(data, "runs", "show", run["run_id"], "--json")) == run
 
 
+def test_a_preset_is_chosen_for_a_collection_and_overridden_for_a_question(data: Path) -> None:
+    question = "When does the ferry to Brackwater leave?"
+    usual = as_json(localcrag(data, "ask", question, "--json"))
+    assert (usual["preset"], usual["policy"]) == ("general", "max")
+    chosen = as_json(localcrag(data, "presets", "use", "strict", "--json"))
+    assert chosen == {"collection": "default", "preset": "strict"}
+    try:
+        strict = as_json(localcrag(data, "ask", question, "--json"))
+        assert (strict["preset"], strict["policy"]) == ("strict", "count")
+        assert strict["thresholds"]["upper"] > usual["thresholds"]["upper"]
+        assert strict["action"] == "INCORRECT", "one passage does not carry an answer"
+        assert strict["rule"].startswith("1 correct and 0 ambiguous of 2 passages")
+        listed = localcrag(data, "presets")
+        assert "→ strict" in listed.stdout
+        once = as_json(localcrag(data, "ask", question, "--preset", "general", "--json"))
+        assert once["action"] == "CORRECT"
+        by_hand = as_json(localcrag(data, "ask", question, "--policy", "fraction", "--upper", "0.2", "--json"))
+        assert (by_hand["preset"], by_hand["policy"], by_hand["thresholds"]["upper"]) == ("strict", "fraction", 0.2)
+    finally:
+        localcrag(data, "presets", "use", "general")
+
+
+def test_a_preset_that_does_not_exist_is_wrong_usage(data: Path) -> None:
+    process = localcrag(data, "presets", "use", "bold")
+    assert process.returncode == 2
+    assert "invalid choice: 'bold'" in process.stderr
+    unknown = localcrag(data, "presets", "use", "legal", "--collection", "nobody's")
+    assert unknown.returncode == 1
+    assert "nobody's" in unknown.stderr
+
+
 def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(data: Path) -> None:
     process = localcrag(data, "ask", "Who painted the Mona Lisa?")
     assert process.returncode == 0

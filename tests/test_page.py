@@ -236,6 +236,35 @@ def test_hostile_text_is_shown_as_text(opened: Watched, tmp_path: Path) -> None:
     assert page.evaluate("window.hurt") is None
 
 
+def test_a_preset_is_chosen_on_the_page_and_shown_with_the_answer(
+    chromium: Browser, with_handbook: str, screens: Path
+) -> None:
+    question = "How many days after a journey must a claim be handed in?"
+    with chromium.new_context(viewport={"width": 1280, "height": 860}) as context:
+        page = context.new_page()
+        watched = watch(page)
+        page.goto(with_handbook)
+        expect(page.locator("#lc-preset")).to_contain_text("For everyday questions", timeout=PATIENCE)
+        choose_preset(page, "strict")
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it", timeout=PATIENCE)
+        page.reload()
+        expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it", timeout=PATIENCE)
+        ask(page, question)
+        expect(page.locator("#lc-panel .lc-decision")).to_contain_text("2 are enough")
+        expect(page.locator("#lc-panel")).to_contain_text("Preset strict, policy count")
+        page.screenshot(path=screens / "preset.png")
+        choose_preset(page, "general")
+        expect(page.locator("#lc-preset")).to_contain_text("For everyday questions", timeout=PATIENCE)
+        ask(page, question)
+        expect(page.locator("#lc-panel")).to_contain_text("Preset general, policy max")
+        assert watched.problems == []
+
+
+def choose_preset(page: Page, name: str) -> None:
+    page.locator("#lc-preset input").click()
+    page.get_by_role("option", name=name, exact=True).click()
+
+
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Path) -> None:
     with running_app(tmp_path) as url, chromium.new_context() as context:
         page = context.new_page()

@@ -139,9 +139,13 @@ def test_a_sample_has_other_questions_at_the_other_end_and_the_same_ones_again(t
     assert take() == first
     for one, other in zip(first, last, strict=True):
         assert not {asked.question for asked in one.asked} & {asked.question for asked in other.asked}
-    assert [len(sample.strips) for sample in first] == [6, 6, 6, 0], "yes and no stand in no sentence"
-    (_, strips, marks) = first[0].strips[0]
-    assert (len(strips), marks) == (3, (True, False, False))
+    own = [[one for one in sample.strips if one.own] for sample in first]
+    assert [len(strips) for strips in own] == [6, 6, 6, 0], "yes and no stand in no sentence"
+    others = [one for one in first[0].strips if not one.own]
+    assert len(others) == sampled.OTHERS * 4, "of the questions whose passages are ranked"
+    assert not any(mark for one in others for mark in one.marks)
+    strips = first[0].strips[0]
+    assert (len(strips.spans), strips.marks) == (3, (True, False, False))
     assert all(len(asked.nearest) == len(TOWNS) for asked in first[0].asked)
 
 

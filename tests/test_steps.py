@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from localcrag import condense, generate, search
+from localcrag.calibration import Logistic
 from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.cite import cite
 from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
-from localcrag.decide import decide
+from localcrag.decide import decide, usable
 from localcrag.errors import GenerationError
 from localcrag.evaluate import grade
 from localcrag.refine import refine
 from localcrag.retrieve import fuse
 from localcrag.sentences import split_sentences
 from localcrag.words import content_words
-from tests.fakes import FakeEmbedder, FakeScorer
+from tests.fakes import CALIBRATION, FakeEmbedder, FakeScorer
 
 THRESHOLDS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 
@@ -107,7 +110,65 @@ def test_rank_fusion_prefers_what_both_rankings_know() -> None:
 )
 def test_the_best_passage_decides(relevances: list[float], action: Action, rule: str) -> None:
     passages = [graded(relevance) for relevance in relevances]
-    assert decide(passages, policy=Policy.MAX, thresholds=THRESHOLDS) == (action, rule)
+    assert decide(passages, policy=Policy.MAX, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
+
+
+@pytest.mark.parametrize(
+    ("policy", "relevances", "action", "rule"),
+    [
+        pytest.param(
+            Policy.FRACTION, [0.9, 0.8, 0.7, 0.1, 0.1], Action.CORRECT,
+            "3 of 5 passages correct: 0.60 ≥ 0.60", id="fraction: enough correct",
+        ),
+        pytest.param(
+            Policy.FRACTION, [0.9, 0.8, 0.5, 0.1], Action.AMBIGUOUS,
+            "2 of 4 passages correct: 0.50, between 0.30 and 0.60", id="fraction: between",
+        ),
+        pytest.param(
+            Policy.FRACTION, [0.9, 0.9, 0.9, *[0.1] * 7], Action.INCORRECT,
+            "3 of 10 passages correct: 0.30 ≤ 0.30", id="fraction: at the lower limit",
+        ),
+        pytest.param(Policy.FRACTION, [], Action.INCORRECT, "no passage found", id="fraction: nothing"),
+        pytest.param(
+            Policy.RATIO, [0.9, 0.3, 0.4, 0.1], Action.CORRECT,
+            "3 of 4 passages relevant: 0.75 ≥ 0.60", id="ratio: enough relevant",
+        ),
+        pytest.param(
+            Policy.RATIO, [0.9, 0.1], Action.AMBIGUOUS,
+            "1 of 2 passages relevant: 0.50 < 0.60", id="ratio: too few relevant",
+        ),
+        pytest.param(Policy.RATIO, [0.2, 0.1], Action.INCORRECT, "0 of 2 passages relevant", id="ratio: none"),
+        pytest.param(Policy.RATIO, [], Action.INCORRECT, "no passage found", id="ratio: nothing"),
+        pytest.param(
+            Policy.COUNT, [0.9, 0.7, 0.1], Action.CORRECT,
+            "2 correct and 0 ambiguous of 3 passages, 2 are enough", id="count: two correct",
+        ),
+        pytest.param(
+            Policy.COUNT, [0.9, 0.5, 0.1], Action.AMBIGUOUS,
+            "1 correct and 1 ambiguous of 3 passages, 2 are enough; ambiguous ones are used from 0.50 on",
+            id="count: one of each",
+        ),
+        pytest.param(
+            Policy.COUNT, [0.9, 0.1, 0.1], Action.INCORRECT,
+            "1 correct and 0 ambiguous of 3 passages, 2 are enough", id="count: one is not enough",
+        ),
+    ],
+)  # fmt: skip
+def test_every_policy_has_its_rule(policy: Policy, relevances: list[float], action: Action, rule: str) -> None:
+    passages = [graded(relevance) for relevance in relevances]
+    assert decide(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
+
+
+@pytest.mark.parametrize(
+    ("policy", "used"),
+    [
+        pytest.param(Policy.MAX, [0.9, 0.6, 0.4], id="all but the incorrect"),
+        pytest.param(Policy.COUNT, [0.9, 0.6], id="ambiguous ones from the middle of the thresholds on"),
+    ],
+)
+def test_what_is_not_worth_it_becomes_no_evidence(policy: Policy, used: list[float]) -> None:
+    passages = [graded(relevance) for relevance in (0.9, 0.6, 0.4, 0.2)]
+    assert [one.relevance for one in usable(passages, policy=policy, thresholds=THRESHOLDS)] == used
 
 
 def test_grades_follow_the_thresholds() -> None:
@@ -132,12 +193,27 @@ def test_refinement_keeps_the_best_strip_of_a_passage_in_which_none_is_good() ->
     assert [piece.text for piece in result.evidence] == ["Cats sleep."]
 
 
-def test_refinement_leaves_out_passages_graded_incorrect_and_scores_in_one_batch() -> None:
+def test_refinement_scores_the_strips_of_all_passages_in_one_batch() -> None:
     scorer = FakeScorer()
-    passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.1, "Dogs.", id="b"), graded(0.5, "Cats eat.", id="c")]
+    passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.5, "Cats eat.", id="c")]
     result = refine("Do cats purr?", passages, scorer=scorer, threshold=0.5, most=9)
-    assert len(scorer.calls) == 1
-    assert {strip.passage for strip in result.strips} == {"a", "c"}
+    assert scorer.calls[-1][1] == ("Cats purr.", "Yes.", "Cats eat.")
+    assert [strip.passage for strip in result.strips] == ["a", "a", "c"]
+
+
+def test_a_strip_owes_its_relevance_to_its_passage_too() -> None:
+    weighted = dataclasses.replace(CALIBRATION, strip=Logistic(logit=1.0, bias=0.0, second=1.0))
+    passages = [graded(0.9, "Cats purr. Yes.", id="a")]
+    result = refine("Do cats purr?", passages, scorer=FakeScorer(weighted), threshold=0.5, most=9)
+    alone = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5, most=9)
+    assert [strip.logit for strip in result.strips] == [strip.logit for strip in alone.strips]
+    assert result.strips[1].text == "Yes."
+    assert result.strips[1].relevance > alone.strips[1].relevance
+
+
+def test_no_passages_make_no_evidence() -> None:
+    result = refine("Do cats purr?", [], scorer=FakeScorer(), threshold=0.5, most=9)
+    assert (result.strips, result.evidence, result.sources) == ((), (), ())
 
 
 def test_evidence_is_in_reading_order_and_sources_are_named_once() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from localcrag.backends.database import Database
+from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, Database
 from localcrag.backends.document_store import DocumentStore, replace_vectors
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
@@ -177,6 +178,20 @@ def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
         )  # fmt: skip
     assert store.text("a.txt") == "cats purr"
     assert store.full_text("cats", 5)
+
+
+def test_a_database_of_an_older_version_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite3"
+    with sqlite3.connect(path) as old:
+        old.executescript(SCHEMA_1)
+        old.execute("INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')")
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    database = Database(path)
+    assert database.rows("SELECT question FROM runs")[0]["question"] == "Why?"
+    assert database.rows("SELECT * FROM collection_settings") == []
+    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
+    database.close()
 
 
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from localcrag.errors import StoreError
 
-SCHEMA_VERSION = 1
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
 
-SCHEMA = """
+SCHEMA_1 = """
 CREATE TABLE collections (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -74,6 +73,16 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_by_time ON runs (created_at);
 """
+SCHEMA_2 = """
+-- By name: the collection "default" can be set up before anything is in it.
+CREATE TABLE collection_settings (
+    collection TEXT PRIMARY KEY,
+    preset TEXT
+) STRICT;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2)
+"""Each brings a database of the version before to its own; a new one goes through all of them."""
+SCHEMA_VERSION = len(SCHEMAS)
 
 
 class Database:
@@ -106,9 +115,10 @@ class Database:
                     f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
                     f"{SCHEMA_VERSION}). Update localcrag, or use another --data-dir."
                 )
-            if version == 0:
-                for statement in _statements(SCHEMA):
+            for schema in SCHEMAS[version:]:
+                for statement in _statements(schema):
                     connection.execute(statement)
+            if version < SCHEMA_VERSION:
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     @contextmanager

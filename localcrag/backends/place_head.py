@@ -38,14 +38,9 @@ class Reading:
         return bool(self._within(span).any())
 
     def logit_of(self, span: Span) -> float:
-        """Return the logit of a sentence of the passage.
-
-        Its probability is the passage's, sigmoid(logit), times the share of the sentence: that the passage answers, and
-        that it does so there.
-        """
+        """Return the log-odds of a sentence's share: that the passage, if it answers, does so there."""
         share = float(np.clip(self.shares[self._within(span)].sum(), SMALLEST_SHARE, 1.0 - SMALLEST_SHARE))
-        # log(p / (1 - p)) of p = share / (1 + exp(-logit)).
-        return float(np.log(share) - np.log1p(np.exp(-max(self.logit, -60.0)) - share))
+        return float(np.log(share) - np.log1p(-share))
 
     def _within(self, span: Span) -> NDArray[np.bool_]:
         starts, ends = self.places[:, 0], self.places[:, 1]

@@ -32,6 +32,7 @@ from localcrag.events import (
 )
 from localcrag.ui import render
 from localcrag.ui.documents import documents_column, listed
+from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.web_settings import web_settings
 
 HERE = Path(__file__).parent
@@ -101,6 +102,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                     stop = gr.Button("Stop", variant="stop", scale=1, min_width=90, visible=False, elem_id="lc-stop")
                     new = gr.Button("New chat", scale=1, min_width=100, elem_id="lc-new")
             with gr.Column(elem_id="lc-right"):
+                preset_choice(assembly, page)
                 gr.HTML("<p class='lc-title'>How this was answered</p>")
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")

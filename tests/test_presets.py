@@ -1,0 +1,91 @@
+"""Presets: fitted to a scorer's scale, chosen for a collection or a question, and what they leave alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcrag import cli
+from localcrag.backends.collection_settings import preset_of, set_preset
+from localcrag.backends.database import Database
+from localcrag.datatypes import Policy, Preset, Thresholds, WebMode
+from localcrag.presets import PRESETS, REFERENCE, fit
+from localcrag.settings import load, save
+
+OWN = Thresholds(upper=0.36, lower=0.05, strip=0.27)
+"""Of a scorer whose honest probabilities are low."""
+
+
+def test_every_preset_has_rules_and_says_in_one_sentence_whom_it_is_for() -> None:
+    assert set(PRESETS) == set(Preset)
+    for rules in PRESETS.values():
+        assert rules.purpose.endswith(".")
+        assert rules.purpose.count(".") == 1
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_for_a_scorer_of_the_presets_own_scale_the_thresholds_are_the_numbers_themselves(preset: Preset) -> None:
+    fitted = fit(PRESETS[preset].thresholds, REFERENCE)
+    assert fitted.upper == pytest.approx(PRESETS[preset].thresholds.upper, abs=1e-4)
+    assert fitted.lower == pytest.approx(PRESETS[preset].thresholds.lower, abs=1e-4)
+    assert fitted.strip == pytest.approx(PRESETS[preset].thresholds.strip, abs=1e-4)
+
+
+def test_on_another_scale_general_is_the_scorers_own_and_stricter_presets_ask_for_more() -> None:
+    fitted = {preset: fit(PRESETS[preset].thresholds, OWN) for preset in Preset}
+    assert fitted[Preset.GENERAL] == OWN
+    in_order = [fitted[preset].upper for preset in (Preset.NEWS, Preset.GENERAL, Preset.LEGAL, Preset.MEDICAL)]
+    assert in_order == sorted(in_order)
+    assert len(set(in_order)) == 4
+    assert all(0 < one.lower <= one.upper < 1 for one in fitted.values())
+
+
+@pytest.mark.parametrize("edge", [0.0, 1.0])
+def test_a_threshold_that_lets_through_all_or_nothing_stays(edge: float) -> None:
+    own = Thresholds(edge, edge, edge)
+    assert fit(PRESETS[Preset.MEDICAL].thresholds, own) == own
+
+
+def test_a_preset_chooses_what_was_left_open_and_nothing_else(tmp_path: Path) -> None:
+    settings = load(data_dir=tmp_path, k=11)
+    under = settings.under(Preset.STRICT)
+    assert (under.preset, under.policy, under.k) == (Preset.STRICT, Policy.COUNT, 11)
+    assert load(data_dir=tmp_path).under(Preset.STRICT).k == 8
+    assert load(data_dir=tmp_path, policy="ratio").under(Preset.STRICT).policy is Policy.RATIO
+    assert load(data_dir=tmp_path, upper=0.9).under(Preset.NEWS).thresholds(OWN).upper == 0.9
+
+
+def test_a_preset_that_never_asks_the_web_does_so_whatever_else_is_set(tmp_path: Path) -> None:
+    settings = load(data_dir=tmp_path, web="always", searxng_url="http://127.0.0.1:8080")
+    assert settings.web_allowed
+    assert not settings.under(Preset.DOCUMENTS_ONLY).web_allowed
+
+
+def test_what_is_saved_leaves_the_rest_open_for_a_preset(tmp_path: Path) -> None:
+    saved = save(load(data_dir=tmp_path), web=WebMode.NEVER.value)
+    assert "k" not in saved.model_fields_set
+    assert saved.under(Preset.STRICT).k == 8
+    assert load(data_dir=tmp_path).web is WebMode.NEVER
+
+
+def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.sqlite3")
+    assert preset_of(database, "mine") is None
+    set_preset(database, "mine", Preset.LEGAL)
+    set_preset(database, "mine", Preset.NEWS)
+    database.close()
+    again = Database(tmp_path / "a.sqlite3")
+    assert preset_of(again, "mine") is Preset.NEWS
+    assert preset_of(again, "other") is None
+    set_preset(again, "mine", None)
+    assert preset_of(again, "mine") is None
+    with again.transaction() as connection:
+        connection.execute("UPDATE collection_settings SET preset = 'of a later version'")
+    assert preset_of(again, "mine") is None
+    again.close()
+
+
+def test_the_command_lines_names_are_the_enumerations() -> None:
+    assert list(Policy) == list(cli.POLICIES)
+    assert list(Preset) == list(cli.PRESETS)
