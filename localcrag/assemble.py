@@ -27,6 +27,7 @@ from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Document, Preset, Turn, WebAnswer
 from localcrag.errors import SearchError, UnreadableDocument
 from localcrag.events import Event
+from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.pipeline import Parts, answer
 from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
@@ -52,6 +53,7 @@ class Assembly:
         self.runs = RunStore(self.database)
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
+        self._judgements: Judgements = {}
 
     @property
     def embedder(self) -> Embedder:
@@ -99,6 +101,7 @@ class Assembly:
             store=self.store(settings.collection),
             web=self._web_or_refusal() if settings.web_allowed else None,
             runs=self.runs,
+            judgements=self._judgements,
         )
 
     def ask(

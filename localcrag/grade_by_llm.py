@@ -28,6 +28,8 @@ UPPER, LOWER = 0.7, 0.3
 """CRAG's, for want of a calibration: a grade counts when the model is sure of it to 0.4, else it is ambiguous."""
 MAX_TOKENS = 160
 """Enough for the longest reasoning in a language that the model knows; what is cut off is no grade."""
+MOST_KNOWN = 2_000
+"""Judgements kept: a few hundred bytes each, and each took a call of the model."""
 LARGEST_LOGIT = 5.0
 """Kept for a relevance of 1, whose log-odds have no end; that of 0.9933 is as large."""
 
@@ -64,6 +66,9 @@ class Judgement:
 
 _JUDGEMENT = TypeAdapter(Judgement)
 
+Judgements = dict[tuple[str, str, str], Judgement]
+"""What was judged before, by the model's name, question and text."""
+
 
 def grade(
     question: str,
@@ -72,24 +77,30 @@ def grade(
     llm: LanguageModel,
     fallback: Scorer,
     thresholds: Thresholds,
+    known: Judgements,
     clock: Clock,
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
     """Yield what is being written, and return the passages graded, in the order given.
 
-    A passage that the language model fails on keeps the relevance that `fallback` gives it, and a warning says so.
+    What is `known` is not asked again, and what was asked is known from then on. A passage that the language model
+    fails on keeps the relevance that `fallback` gives it, and a warning says so.
     """
     done: dict[str, GradedPassage] = {}
     failures: list[str] = []
     for number, passage in enumerate(passages, start=1):
-        yield StepStarted("evaluate", f"grading passage {number} of {len(passages)}")
-        written = ""
-        try:
-            for piece in clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA):
-                written += piece
-                yield GradePiece(piece)
-            done[passage.id] = judged(passage, read(written), thresholds)
-        except GenerationError as error:
-            failures.append(str(error))
+        key = (llm.name, question, passage.text)
+        if key not in known:
+            yield StepStarted("evaluate", f"grading passage {number} of {len(passages)}")
+            written = ""
+            try:
+                for piece in clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA):
+                    written += piece
+                    yield GradePiece(piece)
+                remember(known, key, read(written))
+            except GenerationError as error:
+                failures.append(str(error))
+                continue
+        done[passage.id] = judged(passage, known[key], thresholds)
     if failures:
         yield Warned(
             f"The language model graded {len(done)} of {len(passages)} passages; the others were left to "
@@ -102,6 +113,18 @@ def grade(
         for passage in evaluate(question, left, scorer=fallback, thresholds=own)
     }
     return tuple(done[passage.id] for passage in passages)
+
+
+def remember(known: Judgements, key: tuple[str, str, str], judgement: Judgement) -> None:
+    """Keep a judgement, and let the oldest go where there is no room."""
+    known[key] = judgement
+    while len(known) > MOST_KNOWN:
+        del known[next(iter(known))]
+
+
+def own_thresholds(cross_encoder: Thresholds) -> Thresholds:
+    """Return the thresholds of this scorer; the strips stay the cross-encoder's."""
+    return dataclasses.replace(cross_encoder, upper=UPPER, lower=LOWER)
 
 
 def prompt(question: str, text: str) -> list[Message]:

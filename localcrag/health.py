@@ -14,7 +14,9 @@ from localcrag import __version__
 from localcrag.assemble import Assembly
 from localcrag.backends.model_files import FileState
 from localcrag.backends.model_manifest import ModelRole
+from localcrag.datatypes import ScorerKind
 from localcrag.errors import LocalcragError, ModelDamaged, StoreError
+from localcrag.grade_by_llm import own_thresholds
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
 
@@ -99,14 +101,17 @@ def _embedder(assembly: Assembly) -> str:
 def _relevance(assembly: Assembly) -> str:
     from localcrag.backends.relevance_format import describe  # noqa: PLC0415 - takes seconds
 
-    scorer, settings = assembly.scorer, assembly.settings
-    limits = settings.thresholds(scorer.calibration.thresholds)
+    scorer, settings = assembly.scorer, assembly.settings.under(assembly.preset())
+    own = scorer.calibration.thresholds
+    by_llm = settings.scorer is ScorerKind.LLM
+    limits = settings.thresholds(own_thresholds(own) if by_llm else own)
     folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
     computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
     return (
-        f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}; "
-        f"computes in {computes_in}"
+        f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g} (preset "
+        f"{settings.preset}); computes in {computes_in}"
+        + (f". Passages are graded by the language model {settings.llm}" if by_llm else "")
     )
 
 

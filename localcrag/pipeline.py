@@ -10,7 +10,7 @@ import dataclasses
 import secrets
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from localcrag import abstain, condense, generate, grade_by_llm, record, search
@@ -56,6 +56,7 @@ class Parts:
     store: ChunkStore
     web: WebSearch | None
     runs: RunLog
+    judgements: grade_by_llm.Judgements = field(default_factory=dict)
 
 
 def answer(
@@ -188,7 +189,13 @@ def _evaluate(
         return evaluate(question, passages, scorer=parts.scorer, thresholds=thresholds)
     return (
         yield from grade_by_llm.grade(
-            question, passages, llm=parts.llm, fallback=parts.scorer, thresholds=thresholds, clock=clock
+            question,
+            passages,
+            llm=parts.llm,
+            fallback=parts.scorer,
+            thresholds=thresholds,
+            known=parts.judgements,
+            clock=clock,
         )
     )
 
@@ -267,7 +274,7 @@ def _own_thresholds(parts: Parts, settings: Settings) -> Thresholds:
     own = parts.scorer.calibration.thresholds
     if settings.scorer is ScorerKind.CROSS_ENCODER:
         return own
-    return dataclasses.replace(own, upper=grade_by_llm.UPPER, lower=grade_by_llm.LOWER)
+    return grade_by_llm.own_thresholds(own)
 
 
 def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresholds) -> Run:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import record, terminal
+from localcrag import grade_by_llm, record, terminal
 from localcrag.calibration import FittedCalibration, Logistic
 from localcrag.datatypes import Action, Grade, Origin, Run, ScorerKind, Thresholds
 from localcrag.events import GradePiece, RunStarted, StepStarted
@@ -72,10 +72,11 @@ def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(
     assert "grading passage 3 of 3" in details
 
 
-def test_the_cross_encoder_scores_the_strips_and_no_passage(tmp_path: Path) -> None:
+def test_the_cross_encoder_scores_the_strips_in_their_passage_and_no_other(tmp_path: Path) -> None:
     made = desk(tmp_path, CORRECT, INCORRECT, INCORRECT, ANSWER)
     _, run = made.ask(ANSWERABLE)
-    assert [texts for _, texts in made.scorer.calls] == [tuple(strip.text for strip in run.strips)]
+    passage = (run.passages[0].text,)
+    assert [texts for _, texts in made.scorer.calls] == [passage, tuple(strip.text for strip in run.strips)]
     assert {strip.passage for strip in run.strips} == {run.passages[0].id}
 
 
@@ -187,7 +188,7 @@ def test_the_panel_shows_the_models_reason_as_text_and_the_cost(tmp_path: Path) 
     panel = render.panel(shown(tmp_path))
     assert "&lt;img src=x onerror=alert(1)&gt; [bold]{{ run }}" in panel
     assert "<img" not in panel
-    assert "Graded by the language model fake-llm" in panel
+    assert "graded by the language model fake-llm" in panel
     assert "3 calls, " in panel
 
 
@@ -200,3 +201,32 @@ def test_the_terminal_shows_the_models_reason_as_text_and_the_cost(
     assert f"because: {HURTING}" in said
     assert "graded by the language model fake-llm" in said
     assert "(3 model calls, " in said
+
+
+def test_what_was_graded_is_not_graded_again(tmp_path: Path) -> None:
+    asked = desk(tmp_path, INCORRECT, CORRECT, INCORRECT, ANSWER, ANSWER)
+    parts = asked.parts()
+    first, again = (
+        list(answer(ANSWERABLE, parts=parts, settings=asked.settings))[-1].run  # type: ignore[union-attr]
+        for _ in range(2)
+    )
+    assert [sum(step.llm_calls for step in run.steps) for run in (first, again)] == [4, 1]
+    assert again.passages == first.passages
+    assert again.answer == first.answer
+
+
+def test_a_judgement_that_failed_is_asked_for_again(tmp_path: Path) -> None:
+    asked = desk(tmp_path, "no judgement", CORRECT, INCORRECT, ANSWER, INCORRECT, ANSWER)
+    parts = asked.parts()
+    list(answer(ANSWERABLE, parts=parts, settings=asked.settings))
+    run = list(answer(ANSWERABLE, parts=parts, settings=asked.settings))[-1].run  # type: ignore[union-attr]
+    assert sum(step.llm_calls for step in run.steps) == 2
+    assert not any("were left to" in warning for warning in run.warnings)
+
+
+def test_only_so_many_judgements_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grade_by_llm, "MOST_KNOWN", 2)
+    known: grade_by_llm.Judgements = {}
+    for text in ("a", "b", "c"):
+        grade_by_llm.remember(known, ("model", "question", text), grade_by_llm.read(CORRECT))
+    assert [key[2] for key in known] == ["b", "c"]
