@@ -1,9 +1,8 @@
-"""From a scorer's logits to probabilities: Platt scaling (Platt 1999) with a second input.
-
-For a passage that is the bi-encoder's cosine, for a strip the logit of its passage.
+"""From a scorer's logits to probabilities: Platt scaling (Platt 1999), with the bi-encoder's cosine as a second input.
 
 The coefficients belong to one scorer model and lie beside it as data (`calibration.json`); this module knows the
-formula, not the file. Both kinds of text have their own: whole passages and single-sentence strips.
+formula, not the file. Both kinds of text have their own: whole passages, and single-sentence strips of passages that
+help.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from localcrag.protocols import Vectors
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """p = sigmoid(a * logit + b * second + bias), with the coefficients a (`logit`) and b (`second`).
+    """p = sigmoid(logit * a + cosine * b + bias).
 
     Raises ValueError unless all three are finite and a higher logit means a higher probability.
     """
 
     logit: float
     bias: float
-    second: float = 0.0
+    cosine: float = 0.0
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.second)):
-            raise ValueError("logit, bias and second must be finite numbers")
+        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.cosine)):
+            raise ValueError("logit, bias and cosine must be finite numbers")
         if self.logit <= 0:
             raise ValueError(f"logit ({self.logit:g}) must be above 0: a better passage has a higher logit")
 
-    def probabilities(self, logits: Vectors, second: Vectors) -> Vectors:
-        """Return probabilities from two inputs of the same shape, and of that shape."""
-        z = self.logit * logits.astype(np.float64) + self.second * second.astype(np.float64) + self.bias
+    def probabilities(self, logits: Vectors, cosines: Vectors | float = 0.0) -> Vectors:
+        """Return probabilities of the shape of `logits`."""
+        z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64) + self.bias
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z, -60, 60))), dtype=np.float32)
 
 
@@ -63,9 +62,12 @@ class FittedCalibration:
         """Return the relevance of passages from logits and cosines, both of shape (passages,)."""
         return self.passage.probabilities(logits, cosines)
 
-    def strips(self, logits: Vectors, passage_logits: Vectors) -> Vectors:
-        """Return the relevance of strips from their logits and those of their passages, both of shape (strips,)."""
-        return self.strip.probabilities(logits, passage_logits)
+    def strips(self, logits: Vectors, passage_relevances: Vectors) -> Vectors:
+        """Return the relevance of strips from their logits and their passages' relevances, both of shape (strips,).
+
+        That the passage helps, times that, if it does, this strip of it does: never more than the passage's.
+        """
+        return self.strip.probabilities(logits) * passage_relevances
 
 
 UNCALIBRATED = FittedCalibration(

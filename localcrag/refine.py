@@ -32,10 +32,9 @@ def refine(
     sentences = [split_sentences(passage.text) for passage in passages]
     spans = [(passage, span) for passage, own in zip(passages, sentences, strict=True) for span in own]
     texts = [passage.text for passage in passages]
-    # Those of the evaluation, and known from it, unless the language model was what graded.
-    whole = np.repeat(scorer.logits(question, texts), [len(own) for own in sentences])
     logits = np.concatenate([np.zeros(0, dtype=np.float32), *scorer.strip_logits(question, texts, sentences)])
-    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits, whole)]
+    of_passages = np.array([passage.relevance for passage, _ in spans], dtype=np.float32)
+    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits, of_passages)]
     best: dict[str, float] = {}
     for (passage, _), relevance in zip(spans, relevances, strict=True):
         best[passage.id] = max(relevance, best.get(passage.id, 0.0))

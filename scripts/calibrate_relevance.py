@@ -6,7 +6,7 @@ DATA_FOLDER, FORMAT and --work are those of eval_relevance.py; the questions are
 fitted to what the app scores: the passages nearest to the question of the whole set, as many as it retrieves, every
 second question without its own (so its documents do not hold the answer). Relevant is the own passage; others with an
 accepted answer string are left out, since most of them do not answer. One for strips is fitted to the sentences of the
-own passage and of the nearest others without the answer. Each set counts the same.
+own passage, since a strip's relevance is that number times its passage's relevance. Each set counts the same.
 
 Taken is the form with the lowest log loss on held-out questions (cross-validated). Measured besides, and not offered:
 isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions a set: 0.1323 ±
@@ -33,12 +33,12 @@ from localcrag.quiet import silence  # noqa: E402
 
 silence()
 
-from relevance_calibration import FOLDS, Form, HeldOut, Rows, best_form, fit, held_out, predict  # noqa: E402
+from relevance_calibration import FOLDS, Form, HeldOut, Rows, best_form, fit, held_out, strip_relevances  # noqa: E402
 from relevance_data import SETS, DataError  # noqa: E402
 from relevance_metrics import calibration_error  # noqa: E402
 from relevance_models import EMBEDDER, WORK, Model, load_embedder  # noqa: E402
 from relevance_report import put_section, table  # noqa: E402
-from relevance_sample import Sample, best_rows, passage_rows, rank, strip_rows, take  # noqa: E402
+from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take  # noqa: E402
 from relevance_thresholds import DEFAULTS, Step, choose, sweep_lower, sweep_strip, sweep_upper  # noqa: E402
 
 from localcrag.backends.cross_encoder import CALIBRATION_FILE  # noqa: E402
@@ -47,7 +47,7 @@ from localcrag.datatypes import Thresholds  # noqa: E402
 from localcrag.errors import LocalcragError  # noqa: E402
 
 PASSAGES = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and cosine": Form((0, 1))}
-STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and its passage's": Form((0, 1))}
+STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
 
 
 def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibration, str]:
@@ -58,9 +58,8 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
     for sample in samples:
         sample.compute(model.scores)
     rankings = [rank(sample, model.scores) for sample in samples]
-    passages, strips = passage_rows(rankings), strip_rows(samples, model.scores, others=True)
-    own_strips = strip_rows(samples, model.scores, others=False)
-    alone = strip_rows(samples, model.scores, others=False, alone=True)
+    passages, strips = passage_rows(rankings), strip_rows(samples, model.scores)
+    alone = strip_rows(samples, model.scores, alone=True)
     of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
     passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
@@ -68,8 +67,10 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
     relevances = [passage.probabilities(ranking.logits, ranking.cosines) for ranking in rankings]
     best = best_rows(rankings, relevances, any_own=True)
     uppers, lowers = (sweep(best.features[:, 0], best.marks, best.weights) for sweep in (sweep_upper, sweep_lower))
-    own = np.unique(np.stack([own_strips.sets, own_strips.questions]), axis=1, return_inverse=True)[1]
-    cuts = sweep_strip(predict(strip, own_strips), own_strips.marks, own, own_strips.weights)
+    refined, of_own = refined_strips(samples, relevances, model.scores)
+    in_own = refined.only(of_own)
+    own = np.unique(np.stack([in_own.sets, in_own.questions]), axis=1, return_inverse=True)[1]
+    cuts = sweep_strip(strip_relevances(strip, in_own), in_own.marks, own, in_own.weights)
     upper = choose(uppers, DEFAULTS.upper)
     thresholds = Thresholds(
         upper=upper, lower=min(choose(lowers, DEFAULTS.lower), upper), strip=choose(cuts, DEFAULTS.strip)
@@ -84,10 +85,8 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
             "## Calibration",
             fitted_to,
             _forms("passages", passages, of_passages),
-            _forms("strips", strips, of_strips),
-            "Only the strips of the own passages, read in them and each by itself:",
-            _forms("in the passage", own_strips, held_out(own_strips, STRIPS)),
-            _forms("by itself", alone, held_out(alone, STRIPS)),
+            _forms("strips, in their passage", strips, of_strips),
+            _forms("strips, each by itself", alone, held_out(alone, STRIPS)),
             f"Thresholds: upper {thresholds.upper:g}, lower {thresholds.lower:g}, strip {thresholds.strip:g}.",
             _sweeps(uppers, lowers, cuts, thresholds),
         ]

@@ -31,7 +31,7 @@ from localcrag.quiet import silence  # noqa: E402
 
 silence()
 
-from relevance_calibration import predict  # noqa: E402
+from relevance_calibration import predict, strip_relevances  # noqa: E402
 from relevance_data import RANKED, SETS, DataError, Question, pairs_on_same_passage  # noqa: E402
 from relevance_figures import calibrated, decided, paired_separation, ranked, strips_auc  # noqa: E402
 from relevance_metrics import Figure  # noqa: E402
@@ -43,6 +43,7 @@ from relevance_sample import (  # noqa: E402
     best_rows,
     passage_rows,
     rank,
+    refined_strips,
     strip_rows,
     take,
 )
@@ -62,7 +63,7 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
     relevances = [calibration.passages(ranking.logits, ranking.cosines) for ranking in rankings]
     passages, strips, best = (
         passage_rows(rankings),
-        strip_rows(samples, scores, others=True),
+        refined_strips(samples, relevances, scores)[0],
         best_rows(rankings, relevances, any_own=False),
     )
     return Measured(
@@ -76,9 +77,9 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
         ),
         passages=calibrated(SETS, passages, predict(calibration.passage, passages)),
         best_passages=calibrated(SETS, best, best.features[:, 0]),
-        strips=calibrated(SETS, strips, predict(calibration.strip, strips)),
-        strips_auc=strips_auc(SETS, strip_rows(samples, scores, others=False)),
-        strips_alone_auc=strips_auc(SETS, strip_rows(samples, scores, others=False, alone=True)),
+        strips=calibrated(SETS, strips, strip_relevances(calibration.strip, strips)),
+        strips_auc=strips_auc(SETS, strip_rows(samples, scores)),
+        strips_alone_auc=strips_auc(SETS, strip_rows(samples, scores, alone=True)),
         answerable=_answerable(model, squad2, same_passage),
         speed=None,
     )

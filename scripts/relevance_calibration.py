@@ -75,7 +75,12 @@ def fit(rows: Rows, form: Form) -> Logistic:
 
 
 def predict(fitted: Logistic, rows: Rows) -> Floats:
-    return fitted.probabilities(rows.features[:, 0], rows.features[:, 1])
+    return fitted.probabilities(rows.features[:, 0].astype(np.float32), rows.features[:, 1].astype(np.float32))
+
+
+def strip_relevances(fitted: Logistic, rows: Rows) -> Floats:
+    """Return the relevances of strips whose second feature is their passage's relevance."""
+    return fitted.probabilities(rows.features[:, 0].astype(np.float32)) * rows.features[:, 1]
 
 
 def held_out(rows: Rows, forms: Mapping[str, Form]) -> list[HeldOut]:

@@ -96,7 +96,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a text. `answer_at`: characters of the text that answer, for the auxiliary loss; None unknown."""
+    """A question and a text. `answer_at`: the characters that answer, for the place head; None where not known."""
 
     question: str
     text: str

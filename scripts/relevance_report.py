@@ -22,7 +22,7 @@ question's own passage alone; *clear* leaves out questions whose answer stands i
 passage there, or not said with it removed; of {RANKED} passages, or of the {RETRIEVED} that the app retrieves.
 Calibration errors (10 bins of equal width) are over the {RETRIEVED} passages that the app retrieves, every second
 question without its own; those of the best passage over both. Their intervals lie high, since drawing questions again
-adds scatter to the bins. Strips are the sentences of the own passage."""
+adds scatter to the bins. Strips are the sentences of the own passage, and for their calibration error of two more."""
 
 
 RANKED_FIGURES = {

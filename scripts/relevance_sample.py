@@ -38,6 +38,7 @@ class Strips:
     """The sentences of a passage, which of them hold the question's answer, and whether it is the question's own."""
 
     question: Question
+    passage: int
     text: str
     spans: tuple[Span, ...]
     marks: tuple[bool, ...]
@@ -99,11 +100,13 @@ def take(
             spans, marks = sentences(text, question.answers)
             if not any(marks):
                 continue
-            strips.append(Strips(question, text, tuple(spans), tuple(marks), own=True))
-            others = [labelled.passages[number] for number in nearest.get(question, ()) if number != question.own]
-            for other in [other for other in others if not holds(other, question.answers)][:OTHERS]:
+            strips.append(Strips(question, question.own, text, tuple(spans), tuple(marks), own=True))
+            others = [number for number in nearest.get(question, ()) if number != question.own]
+            clear = [number for number in others if not holds(labelled.passages[number], question.answers)]
+            for number in clear[:OTHERS]:
+                other = labelled.passages[number]
                 spans, _ = sentences(other, ())
-                strips.append(Strips(question, other, tuple(spans), (False,) * len(spans), own=False))
+                strips.append(Strips(question, number, other, tuple(spans), (False,) * len(spans), own=False))
         samples.append(Sample(labelled, tuple(asked), tuple(strips)))
     return samples
 
@@ -191,28 +194,43 @@ def best_rows(rankings: Sequence[Ranking], relevances: Sequence[Floats], *, any_
     return _joined(parts)
 
 
-def strip_rows(samples: Sequence[Sample], scores: KeptScores, *, others: bool, alone: bool = False) -> Rows:
-    """Return the strips' rows: their logit and their passage's. Of own passages, and with `others` of the others too.
+def strip_rows(samples: Sequence[Sample], scores: KeptScores, *, alone: bool = False) -> Rows:
+    """Return the strips of the own passages, which a calibration is fitted to; the second feature is not used.
 
-    A calibration is fitted to all of them. `alone`: the logit of each own strip read by itself, as a cross-encoder
-    without a place head does.
+    `alone`: with the logits of strips that are read by themselves, as a cross-encoder without a place head does.
     """
     parts = []
     for number, sample in enumerate(samples):
-        asked_in_turn = dict.fromkeys(one.question for one in sample.strips)
-        places = {question: place for place, question in enumerate(asked_in_turn)}
-        for one in sample.strips:
-            if not (one.own or others) or not one.spans:
-                continue
+        for at, one in enumerate(one for one in sample.strips if one.own):
             asked, count = one.question.text, len(one.spans)
             if alone:
                 logits = scores.of(asked, [span.text for span in one.spans])
             else:
                 logits = scores.of_strips(asked, one.text, one.spans)
-            features = np.stack([logits, np.repeat(scores.of(asked, [one.text]), count)], axis=1)
-            place = places[one.question]
-            parts.append(Rows(features, np.array(one.marks), np.full(count, place), np.full(count, number)))
+            features = np.stack([logits, np.zeros(count)], axis=1)
+            parts.append(Rows(features, np.array(one.marks), np.full(count, at), np.full(count, number)))
     return _joined(parts)
+
+
+def refined_strips(samples: Sequence[Sample], relevances: Sequence[Floats], scores: KeptScores) -> tuple[Rows, Marks]:
+    """Return strips as the app refines them, of ranked passages, and which of them are of own passages.
+
+    Their features: the strip's logit and its passage's relevance. `relevances` are those of each set's rankings.
+    """
+    parts, own = [], []
+    for number, (sample, values) in enumerate(zip(samples, relevances, strict=True)):
+        places = {asked.question: at for at, asked in enumerate(sample.asked)}
+        for one in sample.strips:
+            at = places.get(one.question)
+            if at is None or not one.spans or one.passage not in sample.asked[at].nearest:
+                continue
+            count = len(one.spans)
+            logits = scores.of_strips(one.question.text, one.text, one.spans)
+            whole = np.full(count, values[at, sample.asked[at].nearest.index(one.passage)])
+            features = np.stack([logits, whole], axis=1)
+            parts.append(Rows(features, np.array(one.marks), np.full(count, at), np.full(count, number)))
+            own.append(np.full(count, one.own))
+    return _joined(parts), np.concatenate(own)
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:

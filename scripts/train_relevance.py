@@ -8,8 +8,8 @@ bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the
 again, it goes on.
 
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
-pair within its group (ranking), and where the answer's place is known, the share of an auxiliary layer's attention
-that lies on the answer's tokens (so that the model looks for an answer, not for a topic; the layer is thrown away).
+pair within its group (ranking), and where the answer's place is known, the share of a second head's attention that lies
+on the answer's tokens (so that the model looks for an answer, not for a topic; the app reads strips by that head).
 The trainer of sentence-transformers is not used: it has neither groups of two lengths in one step nor a second head,
 and needs two more packages. The result is an ordinary sentence-transformers cross-encoder.
 """
@@ -49,6 +49,7 @@ import relevance_pairs as pairs  # noqa: E402
 from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
 
 from localcrag.backends.bi_encoder import BiEncoder  # noqa: E402
+from localcrag.backends.place_head import PLACE_FILE  # noqa: E402
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
 MOST_TOKENS = 256
@@ -58,7 +59,6 @@ WARM_UP = 0.05
 RANKING, PLACE = 0.5, 0.5
 """Weights of the two losses beside the binary cross-entropy."""
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
-PLACE_FILE = "place_head.safetensors"
 PLACE_RATE = 10
 """Times the learning rate for the layer that begins with nothing."""
 MOST_VALIDATED = 300
@@ -77,7 +77,7 @@ class Progress:
 
 
 class Trainer:
-    """The model, its auxiliary layer and the optimiser, on a GPU where there is one."""
+    """The model, its place head and the optimiser, on a GPU where there is one."""
 
     def __init__(self, base: Path, seed: int) -> None:
         torch.manual_seed(seed)
@@ -133,7 +133,7 @@ class Trainer:
         return torch.cat(parts).cpu().numpy()
 
     def _forward(self, flat: Sequence[pairs.Pair]) -> tuple[torch.Tensor, list[torch.Tensor], int]:
-        """Return the logits in the order given, the losses of the auxiliary layer, and the number of tokens."""
+        """Return the logits in the order given, the losses of the place head, and the number of tokens."""
         order = sorted(range(len(flat)), key=lambda i: len(flat[i].text))
         # Of about the same length together, or half of what is computed would be padding; on a processor few, whose
         # numbers stay in its caches (27 against 14 pairs a second with 8 and with 40 at once).
@@ -349,18 +349,18 @@ CARD = """# {name}
 The embedded relevance model: a cross-encoder (BertForSequenceClassification, one logit, 22.7 M parameters, fp16
 safetensors, uncased), made from all-MiniLM-L6-v2 (Apache-2.0) by `scripts/train_relevance.py`, in this run from the
 weights of {base}. Our own weights, licence Apache-2.0. It reads a question and a text (a passage of about 180 tokens,
-or one sentence of it) and gives one logit: how likely the text helps to answer. `calibration.json` beside it turns
-logits into probabilities.
+or one sentence of it) and gives one logit: how likely the text helps to answer. `place_head.safetensors` is one linear
+layer over its last hidden states that says where in the text: which share of its attention to an answer lies on which
+sentence. `calibration.json` turns logits and shares into probabilities.
 
 ## Training
 {pairs:,} pairs of {groups:,} questions ({tokens:,} tokens, {steps:,} steps, seed {seed}) in {minutes:.0f} minutes on
 {machine}, bf16 autocast. A question's pairs are its passage (12 to 150 words round the answer, some with their title in
 front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
-answer, the passage with
-the answer's sentence cut out, the passage under a question that it does not answer, the answer's sentence, and other
-sentences of the passage. Questions come as sentences, in lower case without a mark, and as keywords. No question or
-passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
-left.
+answer, the passage with the answer's sentence cut out, the passage under a question that it does not answer, the
+answer's sentence, and other sentences of the passage. Questions come as sentences, in lower case without a mark, and as
+keywords. No question or passage of the data that it is measured on was trained on: the script leaves such rows out, and
+refuses when one is left.
 
 | source | licence | questions | pairs |
 | --- | --- | --- | --- |

@@ -72,11 +72,10 @@ def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(
     assert "grading passage 3 of 3" in details
 
 
-def test_the_cross_encoder_scores_the_strips_in_their_passage_and_no_other(tmp_path: Path) -> None:
+def test_the_cross_encoder_scores_the_strips_and_no_passage(tmp_path: Path) -> None:
     made = desk(tmp_path, CORRECT, INCORRECT, INCORRECT, ANSWER)
     _, run = made.ask(ANSWERABLE)
-    passage = (run.passages[0].text,)
-    assert [texts for _, texts in made.scorer.calls] == [passage, tuple(strip.text for strip in run.strips)]
+    assert [texts for _, texts in made.scorer.calls] == [tuple(strip.text for strip in run.strips)]
     assert {strip.passage for strip in run.strips} == {run.passages[0].id}
 
 

@@ -177,7 +177,7 @@ def test_the_language_model_as_scorer_shows_its_reasons_and_can_be_stopped(
         expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
         ask(page, "Who keeps the handbook?")
         panel = page.locator("#lc-panel")
-        expect(panel).to_contain_text("Graded by the language model smollm2-135m-instruct")
+        expect(panel).to_contain_text("graded by the language model smollm2-135m-instruct")
         expect(panel.locator(".lc-warning").first).to_contain_text("not been calibrated")
         expect(panel.locator(".lc-reason").first).to_contain_text("the model’s reason:")
         expect(panel.locator(".lc-steps")).to_contain_text(re.compile(r"3 calls, \d+ → \d+ tokens"))

@@ -30,7 +30,7 @@ def made(slope: float, bias: float, second: float, *, questions: int = 800, sets
 
 def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
     fitted = calibration.fit(made(0.8, -1.0, 2.0), BOTH)
-    assert [fitted.logit, fitted.bias, fitted.second] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
+    assert [fitted.logit, fitted.bias, fitted.cosine] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
     assert calibration.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
 
 

@@ -11,12 +11,15 @@ import pytest
 from safetensors.torch import load_file
 
 from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.backends.place_head import PLACE_FILE
+from localcrag.sentences import split_sentences
 from tests.test_relevance_pairs import write
 
 ROOT = Path(__file__).resolve().parent.parent
 TOWNS = (
     "Arvik Bolmen Dalsa Elvik Fjordal Grimso Halden Ivarsund Jelsa Kolvik Lomvik Mosvik Nesna Oksvik Porsgrund".split()
 )
+ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
 KEEPERS = "Anna Holm,Olaf Berg,Kari Lund,Nils Dahl,Ida Moen".split(",")
 
 
@@ -48,10 +51,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(data: Path, work: Path) -> subprocess.Popen[str]:
+def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
     script = ROOT / "scripts" / "train_relevance.py"
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "model"]
-    command = [sys.executable, script, *places, "--minutes", "600", "--check-every", "1"]
+    command = [sys.executable, script, *places, "--minutes", "600", "--check-every", "1", *options]
     return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -72,9 +75,10 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data
     _, said = again.communicate()
     assert again.returncode == 0, said
     assert "going on at step 1 of 2" in said
-    one, two = (load_file(tmp_path / run / "model" / "model.safetensors") for run in ("whole", "killed"))
-    assert one.keys() == two.keys()
-    assert all(one[name].equal(two[name]) for name in one)
+    for file in ("model.safetensors", PLACE_FILE):
+        one, two = (load_file(tmp_path / run / "model" / file) for run in ("whole", "killed"))
+        assert one.keys() == two.keys()
+        assert all(one[name].equal(two[name]) for name in one)
 
     card = (tmp_path / "whole" / "model" / "CARD.md").read_text()
     assert "| squadshifts_new_wiki | CC BY 4.0 |" in card
@@ -84,5 +88,20 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data
     assert report["groups"] == 24
     assert str(report["pairs"]) in printed
 
+    text = "The road is closed. Its first keeper was Anna Holm."
     scorer = CrossEncoder("trained", tmp_path / "whole" / "model")
-    assert scorer.logits("who was the first keeper", ["Its first keeper was Anna Holm."]).shape == (1,)
+    assert scorer.logits("who was the first keeper", [text]).shape == (1,)
+    assert scorer.strip_logits("who was the first keeper", [text], [split_sentences(text)])[0].shape == (2,)
+
+    # Trained on from there, with other negatives: the card keeps what is known of the training before.
+    write(data / "articles.jsonl.gz", *({"title": town, "text": ARTICLE.format(town)} for town in TOWNS))
+    options = ("--base", tmp_path / "whole" / "model", "--encyclopaedia", data / "articles.jsonl.gz", "--seed", "2")
+    further = start(data, tmp_path / "further", *options)
+    _, said = further.communicate()
+    assert further.returncode == 0, said
+    card = (tmp_path / "further" / "model" / "CARD.md").read_text()
+    assert "### The training before: the weights that this one began with" in card
+    before, after = (json.loads((tmp_path / run / "report.json").read_text()) for run in ("whole", "further"))
+    assert after["base"] == "model"
+    assert after["pairs"] > before["pairs"], "some questions have an article among their negatives"
+    assert f"{before['pairs']:,} pairs of 24 questions" in card

@@ -72,6 +72,9 @@ class CrossEncoder:
                 raise ValueError("its tokenizer.json is missing or knows no words")
             place_file = folder / PLACE_FILE
             self._place = PlaceHead(place_file).to(device) if place_file.exists() else None
+            states = getattr(self._model.config, "hidden_size", None)
+            if self._place is not None and self._place.in_features != states:
+                raise ValueError(f"its {PLACE_FILE} is for {self._place.in_features} numbers a token, not for {states}")
         except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
             raise ModelDamaged(
                 f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "

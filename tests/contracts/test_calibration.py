@@ -35,7 +35,7 @@ def changed(part: str, **values: Any) -> bytes:
         pytest.param(changed("passage")[:-40], "EOF", id="truncated"),
         pytest.param(changed("passage", bias=None), "passage.bias: Field required", id="a value is missing"),
         pytest.param(changed("passage", logit=float("nan")), "finite", id="a slope of NaN"),
-        pytest.param(changed("passage", second=float("inf")), "finite", id="an infinite weight"),
+        pytest.param(changed("passage", cosine=float("inf")), "finite", id="an infinite weight"),
         pytest.param(changed("strip", bias=float("-inf")), "finite", id="an infinite bias"),
         pytest.param(changed("passage", logit=-0.5), "above 0", id="a negative slope"),
         pytest.param(changed("strip", logit=0), "above 0", id="a slope of zero"),
@@ -66,7 +66,7 @@ def test_a_folder_in_the_place_of_a_calibration_is_an_error_with_its_path(tmp_pa
 def test_a_calibration_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / CALIBRATION_FILE).write_bytes(changed("passage"))
     assert read_calibration(tmp_path) == GOOD
-    (tmp_path / CALIBRATION_FILE).write_bytes(changed("passage", logit=1, bias=0, second=None))
+    (tmp_path / CALIBRATION_FILE).write_bytes(changed("passage", logit=1, bias=0, cosine=None))
     assert read_calibration(tmp_path).passage == Logistic(1.0, 0.0)
 
 

@@ -13,6 +13,7 @@ import pytest
 from localcrag.assemble import Assembly
 from localcrag.backends.bi_encoder import BiEncoder
 from localcrag.backends.cross_encoder import CrossEncoder
+from localcrag.backends.place_head import PLACE_FILE
 from localcrag.backends.precision import refusal
 from localcrag.backends.relevance_format import load_fastest
 from localcrag.datatypes import NumberFormat
@@ -94,13 +95,22 @@ def test_an_embedder_with_a_truncated_file_is_damaged_and_the_file_is_named(
         BiEncoder("mine", broken)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "place_head.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"]
+)
 def test_a_relevance_model_with_a_truncated_file_is_damaged_and_the_file_is_named(
     relevance_folder: Path, folder: Folder, name: str
 ) -> None:
     broken = truncated(folder(relevance_folder), name)
     with pytest.raises(ModelDamaged, match=f"{name} is damaged"):
         CrossEncoder("mine", broken)
+
+
+def test_a_place_head_of_another_model_is_damage(tmp_path: Path, relevance_folder: Path) -> None:
+    tiny_bert(tmp_path, relevance_folder)
+    (tmp_path / PLACE_FILE).symlink_to(relevance_folder / PLACE_FILE)
+    with pytest.raises(ModelDamaged, match=r"place_head\.safetensors is for 384 numbers a token, not for 8"):
+        CrossEncoder("mine", tmp_path)
 
 
 def truncated(folder: Path, name: str) -> Path:

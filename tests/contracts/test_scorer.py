@@ -104,7 +104,6 @@ def test_calibrated_relevances_grow_with_the_logit_and_stay_probabilities(scorer
     for relevances in (
         scorer.calibration.passages(logits, np.zeros_like(logits)),
         scorer.calibration.passages(logits, np.ones_like(logits)),
-        scorer.calibration.strips(logits, np.zeros_like(logits)),
         scorer.calibration.strips(logits, np.ones_like(logits)),
     ):
         assert relevances.shape == logits.shape
