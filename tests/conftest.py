@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ silence()
 # A developer's own settings must not reach the tests.
 for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
     del os.environ[name]
+# Started in the background by a shell, tests ignore Ctrl-C, and so would the programs that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from localcrag.assemble import Assembly, uploads_from  # noqa: E402
 from localcrag.settings import load  # noqa: E402
