@@ -65,10 +65,6 @@ class Asked:
     nearest: tuple[int, ...]
     cosines: tuple[float, ...]
 
-    def places(self, *, there: bool, most: int = RANKED) -> list[int]:
-        """Return the places in `nearest` of the `most` best passages, with or without the own one among them."""
-        return [at for at, number in enumerate(self.nearest) if there or number != self.question.own][:most]
-
 
 def load_set(folder: Path, name: str) -> LabelledSet:
     """Read FOLDER/NAME.jsonl.gz. Raises DataError."""
@@ -76,7 +72,7 @@ def load_set(folder: Path, name: str) -> LabelledSet:
     passages: dict[str, int] = {}
     answerable: list[Question] = []
     unanswerable: list[Question] = []
-    for row in _rows(path):
+    for row in read_lines(path):
         try:
             own = passages.setdefault(row["passage"], len(passages))
             for asked in row.get("questions", [row]):
@@ -87,7 +83,8 @@ def load_set(folder: Path, name: str) -> LabelledSet:
     return LabelledSet(name, tuple(passages), tuple(answerable), tuple(unanswerable))
 
 
-def _rows(path: Path) -> Iterator[Any]:
+def read_lines(path: Path) -> Iterator[Any]:
+    """Yield the objects of a gzipped JSON lines file. Raises DataError."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -113,7 +110,8 @@ def retrieve(questions: Sequence[Question], asked: Vectors, passages: Vectors) -
 
 def holds(text: str, answers: Sequence[str]) -> bool:
     """Whether an accepted answer of more than LONGEST_CHANCE characters stands in the text."""
-    return any(len(answer) > LONGEST_CHANCE and answer.lower() in text.lower() for answer in answers)
+    lowered = text.lower()
+    return any(len(answer) > LONGEST_CHANCE and answer.lower() in lowered for answer in answers)
 
 
 def sentences(passage: str, answers: Sequence[str]) -> tuple[list[Span], list[bool]]:

@@ -7,12 +7,10 @@ single sentences. So the model learns to rank within a group, and that the right
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
+from relevance_data import LONGEST_CHANCE, holds, read_lines  # noqa: E402
 from relevance_questions import dress, unanswerable  # noqa: E402
 
 from localcrag.datatypes import Span  # noqa: E402
@@ -42,8 +41,6 @@ BEGINNING = 60
 """Letters and digits by which a held-out passage is recognised in a longer or differently cut text."""
 ALTERED = 0.5
 """Share of the groups in which the passage is also shown with a question that it does not answer."""
-SHORT_ANSWER = 3
-"""Characters; a shorter answer string ("a", "10") stands in many passages that do not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +108,6 @@ class Group:
     source: str
     passages: tuple[Pair, ...]
     strips: tuple[Pair, ...]
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a gzipped JSON lines file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
 
 
 def load_rows(folder: Path) -> list[Row]:
@@ -219,7 +209,7 @@ def make_groups(
 def _row(raw: dict[str, Any]) -> Row:
     passage = raw["passage"]
     answers = tuple(answer for answer in raw.get("answers", []) if answer)
-    known = next((text for text in (raw.get("sentence"), *answers) if text and len(text) >= SHORT_ANSWER), "")
+    known = next((text for text in (raw.get("sentence"), *answers) if text and len(text) > LONGEST_CHANCE), "")
     at = locate(known, passage)
     title = unquote(raw["title"]).replace("_", " ") if raw.get("title") else None
     return Row(raw["source"], plain(raw["question"]), passage, answers, at, title)
@@ -323,12 +313,7 @@ def _general(
 
 def _answers(text: str, row: Row) -> bool:
     same_cut_elsewhere = row.passage[:80] in text or text[:80] in row.passage
-    return same_cut_elsewhere or _has_answer(text, row)
-
-
-def _has_answer(text: str, row: Row) -> bool:
-    lowered = text.lower()
-    return any(len(answer) >= SHORT_ANSWER and answer.lower() in lowered for answer in row.answers)
+    return same_cut_elsewhere or holds(text, row.answers)
 
 
 def _group(
@@ -366,7 +351,7 @@ def _group(
         strips.append(Pair(question, span.text, True, at))
         asked = content_words(row.question)
         rest = [
-            other for number, other in enumerate(sentences) if number != answer and not _has_answer(other.text, row)
+            other for number, other in enumerate(sentences) if number != answer and not holds(other.text, row.answers)
         ]
         # One that shares the question's words and one of any kind.
         rest.sort(key=lambda other: -len(asked & content_words(other.text)) + chosen.random())
@@ -408,6 +393,6 @@ def _cut(row: Row, sentences: Sequence[Span], answer: Span | None) -> str | None
     """Return the passage without the answer's sentence: of the topic, and no answer. None where it cannot be made."""
     rest = [span.text for span in sentences if answer is None or span.start != answer.start]
     text = " ".join(rest)
-    if answer is None or len(text.split()) < USUAL_WORDS // 2 or _has_answer(text, row):
+    if answer is None or len(text.split()) < USUAL_WORDS // 2 or holds(text, row.answers):
         return None
     return text

@@ -42,7 +42,10 @@ class Strips:
     text: str
     spans: tuple[Span, ...]
     marks: tuple[bool, ...]
-    own: bool
+
+    @property
+    def own(self) -> bool:
+        return self.passage == self.question.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +103,13 @@ def take(
             spans, marks = sentences(text, question.answers)
             if not any(marks):
                 continue
-            strips.append(Strips(question, question.own, text, tuple(spans), tuple(marks), own=True))
+            strips.append(Strips(question, question.own, text, tuple(spans), tuple(marks)))
             others = [number for number in nearest.get(question, ()) if number != question.own]
             clear = [number for number in others if not holds(labelled.passages[number], question.answers)]
             for number in clear[:OTHERS]:
                 other = labelled.passages[number]
                 spans, _ = sentences(other, ())
-                strips.append(Strips(question, number, other, tuple(spans), (False,) * len(spans), own=False))
+                strips.append(Strips(question, number, other, tuple(spans), (False,) * len(spans)))
         samples.append(Sample(labelled, tuple(asked), tuple(strips)))
     return samples
 
