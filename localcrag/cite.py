@@ -13,12 +13,9 @@ from dataclasses import dataclass
 
 from localcrag.datatypes import Evidence
 from localcrag.sentences import split_sentences
-from localcrag.words import content_words
+from localcrag.words import content_words, names, numbers
 
 _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
-_NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+")
-_NUMBER = re.compile(r"\d")
-
 _PREFACE = re.compile(r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: is)?:\s*", re.IGNORECASE)
 """What small models put before an answer; it says nothing, and would count as words without backing."""
 
@@ -83,9 +80,7 @@ def _backing(sentence: str, evidence: str, question: str) -> float:
     new = own - asked
     if not new:
         return 0.0
-    exact = {word for word in new if _NUMBER.search(word)}
-    exact |= content_words(" ".join(_NAME.findall(sentence))) - asked
-    if not exact <= held:
+    if not (numbers(sentence) | names(sentence)) - asked <= held:
         return 0.0
     share = len(own & held) / len(own)
     return share if share >= HELD and len(new & held) >= NEW_HELD * len(new) else 0.0

@@ -252,6 +252,17 @@ class StepCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One look into the documents: what was looked for, and what was decided on all that had been found by then."""
+
+    query: str
+    action: Action
+    rule: str
+    passages: int
+    max_relevance: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Support:
     """Whether a sentence of the answer is backed by the evidence it cites."""
 
@@ -277,6 +288,7 @@ class Run:
     preset: Preset = Preset.GENERAL
     policy: Policy = Policy.MAX
     rule: str = ""
+    attempts: tuple[Attempt, ...] = ()
     scorer: ScorerKind = ScorerKind.CROSS_ENCODER
     thresholds: Thresholds
     answer: str = ""

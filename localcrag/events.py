@@ -61,7 +61,7 @@ class GradePiece:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Each passage's relevance and grade, in the order in which they were retrieved."""
+    """Each passage's relevance and grade, in the order in which they were retrieved; after a retry the best of all."""
 
     passages: tuple[GradedPassage, ...]
     cost: StepCost
@@ -69,11 +69,21 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The action, and in words the rule that produced it."""
+    """The action, and in words the rule that produced it; `query` is what the documents were last searched for."""
 
+    query: str
     action: Action
     policy: Policy
     rule: str
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The documents were looked through once more; `passages` are those that the first attempt had not found."""
+
+    query: str
+    passages: tuple[Passage, ...]
     cost: StepCost
 
 
@@ -134,6 +144,7 @@ Event = (
     | GradePiece
     | Evaluated
     | Decided
+    | Retried
     | Searched
     | Refined
     | AnswerPiece

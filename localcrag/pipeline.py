@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from localcrag import abstain, condense, generate, grade_by_llm, record, search
+from localcrag import abstain, condense, generate, grade_by_llm, record, retry, search
 from localcrag.cite import cite
 from localcrag.clock import Clock
 from localcrag.datatypes import Action, GradedPassage, Passage, Run, ScorerKind, Thresholds, Turn, WebUse
@@ -28,6 +28,7 @@ from localcrag.events import (
     Evaluated,
     Event,
     Refined,
+    Retried,
     Retrieved,
     RunFinished,
     RunStarted,
@@ -116,14 +117,7 @@ def _flow(
 
     yield StepStarted("retrieve", "looking through the documents")
     clock = Clock("retrieve")
-    found = retrieve(
-        standalone,
-        k=settings.k,
-        candidates=settings.candidates,
-        embedder=parts.embedder,
-        index=parts.index,
-        store=parts.store,
-    )
+    found = _retrieve(standalone, standalone, parts, settings)
     yield Retrieved(found, clock.cost())
 
     yield StepStarted("evaluate", f"scoring {len(found)} passages")
@@ -131,11 +125,13 @@ def _flow(
     local = yield from _evaluate(standalone, found, parts, settings=settings, thresholds=thresholds, clock=clock)
     yield Evaluated(local, clock.cost())
 
-    clock = Clock("decide")
-    action, rule = decide(
-        local, policy=settings.policy, thresholds=thresholds, enough_relevant=settings.relevance_threshold
-    )
-    yield Decided(action, settings.policy, rule, clock.cost())
+    action = yield from _decide(standalone, local, settings, thresholds)
+
+    if action is not Action.CORRECT and local and settings.retry:
+        yield StepStarted("retry", "looking again, in other words")
+        local, action = yield from _retry(
+            standalone, local, action, parts=parts, settings=settings, thresholds=thresholds
+        )
 
     used: tuple[GradedPassage, ...] = () if action is Action.INCORRECT else local
     web = WebUse()
@@ -173,6 +169,60 @@ def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Gen
     standalone = condense.accept(written, question, history)
     yield Condensed(standalone, clock.cost())
     return standalone
+
+
+def _retrieve(query: str, question: str, parts: Parts, settings: Settings) -> tuple[Passage, ...]:
+    return retrieve(
+        query,
+        question,
+        k=settings.k,
+        candidates=settings.candidates,
+        embedder=parts.embedder,
+        index=parts.index,
+        store=parts.store,
+    )
+
+
+def _decide(
+    query: str, passages: Sequence[GradedPassage], settings: Settings, thresholds: Thresholds
+) -> Generator[Event, None, Action]:
+    """Yield Decided, and return the action."""
+    clock = Clock("decide")
+    action, rule = decide(
+        passages, policy=settings.policy, thresholds=thresholds, enough_relevant=settings.relevance_threshold
+    )
+    yield Decided(query, action, settings.policy, rule, clock.cost())
+    return action
+
+
+def _retry(
+    standalone: str,
+    known: tuple[GradedPassage, ...],
+    action: Action,
+    *,
+    parts: Parts,
+    settings: Settings,
+    thresholds: Thresholds,
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+    """Look through the documents once more, and return the better passages of both attempts with their action."""
+    clock = Clock("retry")
+    written = ""
+    try:
+        written = clock.complete(parts.llm, retry.prompt(standalone), retry.MAX_TOKENS, stop=("\n",))
+    except GenerationError as error:
+        yield Warned(f"The question was not put in other words: {error}")
+    query = retry.accept(written, standalone)
+    found = retry.new_passages(_retrieve(query, standalone, parts, settings), known)
+    yield Retried(query, found, clock.cost())
+    if not found:
+        return known, action
+
+    yield StepStarted("evaluate", f"scoring {len(found)} more passages")
+    clock = Clock("evaluate")
+    more = yield from _evaluate(standalone, found, parts, settings=settings, thresholds=thresholds, clock=clock)
+    both = retry.best(known + more, settings.k)
+    yield Evaluated(both, clock.cost())
+    return both, (yield from _decide(query, both, settings, thresholds))
 
 
 def _evaluate(

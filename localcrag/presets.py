@@ -23,6 +23,7 @@ class PresetRules:
     thresholds: Thresholds = REFERENCE
     policy: Policy = Policy.MAX
     k: int | None = None
+    retry: bool | None = None
     web_results: int | None = None
     web: WebMode | None = None
 
@@ -45,9 +46,10 @@ PRESETS = {
         web_results=8,
     ),
     Preset.FAST: PresetRules(
-        "For slow machines and quick looks: fewer passages, fewer web results.",
+        "For slow machines and quick looks: fewer passages, no second look, fewer web results.",
         Thresholds(upper=0.5, lower=0.2, strip=0.3),
         k=4,
+        retry=False,
         web_results=3,
     ),
     Preset.STRICT: PresetRules(

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
-from localcrag.datatypes import GradedPassage, Run
+from localcrag.datatypes import Attempt, GradedPassage, Run
 from localcrag.events import (
     Answered,
     AnswerPiece,
@@ -17,6 +17,7 @@ from localcrag.events import (
     Event,
     GradePiece,
     Refined,
+    Retried,
     Retrieved,
     RunFinished,
     RunStarted,
@@ -35,14 +36,17 @@ def apply(run: Run, event: Event) -> Run:
             return started
         case StepStarted() | GradePiece():
             return run
-        case Retrieved(cost=cost):
+        case Retrieved(cost=cost) | Retried(cost=cost):
             changed = run
         case Condensed(standalone_question, cost):
             changed = dataclasses.replace(run, standalone_question=standalone_question)
         case Evaluated(passages, cost):
             changed = _with_passages(run, passages)
-        case Decided(action, policy, rule, cost):
-            changed = dataclasses.replace(run, action=action, policy=policy, rule=rule)
+        case Decided(query, action, policy, rule, cost):
+            attempt = Attempt(query, action, rule, len(run.passages), run.max_relevance)
+            changed = dataclasses.replace(
+                run, action=action, policy=policy, rule=rule, attempts=(*run.attempts, attempt)
+            )
         case Searched(web, passages, cost):
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
         case Refined(strips, evidence, sources, cost):

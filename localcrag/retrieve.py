@@ -14,12 +14,15 @@ RANK_CONSTANT = 60
 
 
 def retrieve(
-    question: str, *, k: int, candidates: int, embedder: Embedder, index: VectorIndex, store: ChunkStore
+    query: str, question: str, *, k: int, candidates: int, embedder: Embedder, index: VectorIndex, store: ChunkStore
 ) -> tuple[Passage, ...]:
-    """Return up to `k` passages, best first; `candidates` are taken from each of the two rankings."""
-    vector = embedder.embed([question])[0]
+    """Return up to `k` passages, best first; `candidates` are taken from each of the two rankings.
+
+    They are looked for by `query`, and their cosine is that to `question`, which they are judged by.
+    """
+    vector, asked = embedder.embed([query, question])
     dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)]
-    sparse = store.full_text(question, candidates)
+    sparse = store.full_text(query, candidates)
     best = fuse([dense, sparse])[:k]
     chunks = store.chunks(best)
     vectors = store.vectors(best)
@@ -37,7 +40,7 @@ def retrieve(
                     page=chunk.page,
                     start=chunk.start,
                     end=chunk.end,
-                    cosine=float(np.dot(vector, vectors[chunk_id])),
+                    cosine=float(np.dot(asked, vectors[chunk_id])),
                 )
             )
     return tuple(passages)

@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     )
     policy: Policy = Policy.MAX
     relevance_threshold: float = Field(0.6, ge=0, le=1, description="share of relevant passages that ratio asks for")
+    retry: bool = Field(True, description="look once more, in other words, when the first passages are not enough")
     upper: float | None = Field(None, ge=0, le=1)
     lower: float | None = Field(None, ge=0, le=1)
     strip: float | None = Field(None, ge=0, le=1)
@@ -114,7 +115,7 @@ class Settings(BaseSettings):
         A preset that never asks the web is a promise: it holds whatever else is set.
         """
         rules = presets.PRESETS[preset]
-        chosen = {"policy": rules.policy, "k": rules.k, "web_results": rules.web_results, "web": rules.web}
+        chosen = {name: getattr(rules, name) for name in ("policy", "k", "retry", "web_results", "web")}
         changes: dict[str, Any] = {
             name: value
             for name, value in chosen.items()

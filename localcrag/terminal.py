@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from rich.console import Console
 from rich.markup import escape
@@ -52,6 +53,8 @@ def show_run(events: Iterator[Event]) -> Run:
 def show_details(run: Run) -> None:
     """Print action, passages, web and time per step."""
     screen = console()
+    for first, second in pairwise(run.attempts):
+        screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
     if run.action:
         limits = f"{run.thresholds.lower:.2f} / {run.thresholds.upper:.2f} / {run.thresholds.strip:.2f}"
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {run.graded_by}"

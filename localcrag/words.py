@@ -6,6 +6,8 @@ import re
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
+_DIGIT = re.compile(r"\d")
+_NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+")
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "
@@ -34,6 +36,16 @@ def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, in lower case, plural and possessive endings taken off."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     return {_singular(word) for word in words if word not in FUNCTION_WORDS}
+
+
+def numbers(text: str) -> set[str]:
+    """Return the content words with a digit in them."""
+    return {word for word in content_words(text) if _DIGIT.search(word)}
+
+
+def names(text: str) -> set[str]:
+    """Return the content words with a capital letter that are not the first word of a sentence."""
+    return content_words(" ".join(_NAME.findall(text)))
 
 
 def _singular(word: str) -> str:

@@ -102,8 +102,8 @@ def plain(assembly: Assembly, question: str) -> dict[str, float]:
     parts, settings = assembly.parts(assembly.settings), assembly.settings
     start = time.perf_counter()
     passages = retrieve(
-        question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder, index=parts.index,
-        store=parts.store,
+        question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
+        index=parts.index, store=parts.store,
     )  # fmt: skip
     evidence = [Evidence(n, passage.text, passage.id, "s", 1.0) for n, passage in enumerate(passages, start=1)]
     messages = generate.prompt(question, question, evidence)

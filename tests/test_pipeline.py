@@ -82,8 +82,8 @@ def test_correct_answers_from_the_documents_alone(tmp_path: Path) -> None:
     assert desk.runs.runs == [run]
 
 
-def test_incorrect_without_a_web_abstains_without_asking_the_model(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, *DOCUMENT)
+def test_incorrect_without_a_web_or_a_retry_abstains_without_asking_the_model(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
     _, run = desk.ask(UNANSWERABLE)
     assert run.action is Action.INCORRECT
     assert run.abstained
@@ -94,8 +94,9 @@ def test_incorrect_without_a_web_abstains_without_asking_the_model(tmp_path: Pat
 
 def test_incorrect_with_a_web_uses_the_web_alone(tmp_path: Path) -> None:
     desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(WEB))
-    desk.llm = FakeLanguageModel("orbits moon", "The moon orbits the earth [1].")
+    desk.llm = FakeLanguageModel("", "orbits moon", "The moon orbits the earth [1].")
     _, run = desk.ask(UNANSWERABLE)
+    assert sum(step.llm_calls for step in run.steps) == 3
     assert run.web.query == "orbits moon"
     assert {source.origin for source in run.sources} == {Origin.WEB}
     assert run.answer == "The moon orbits the earth [1]."
@@ -197,6 +198,47 @@ def test_stopping_closes_the_model_and_keeps_the_run_as_far_as_it_came(tmp_path:
     assert stored.stopped
     assert stored.answer == "The "
     assert stored.action is Action.CORRECT
+
+
+FAR = tuple(f"Room {number} has a limit in London of euros and a hotel." for number in range(6))
+"""They share the words of the question, so that the passage that answers it in others is not among the first ones."""
+
+
+def test_what_other_words_find_is_scored_and_decides_anew(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *FAR, "Whoever lodges in the capital may spend 195.", k=6, policy="count")
+    desk.llm = FakeLanguageModel("How much may be spent by whoever lodges in London?", "195 may be spent [1].")
+    _, run = desk.ask("Which amount suits London?")
+    assert [step.name for step in run.steps][:6] == ["retrieve", "evaluate", "decide", "retry", "evaluate", "decide"]
+    first, second = run.attempts
+    assert first.query == "Which amount suits London?"
+    assert second.query == "How much may be spent by whoever lodges in London?"
+    assert (second.action, second.rule) == (run.action, run.rule)
+    assert len(run.passages) == 6
+    asked, scored = zip(*desk.scorer.calls[:2], strict=True)
+    assert set(asked) == {run.question}
+    assert [len(texts) for texts in scored] == [6, 1]
+
+
+def test_looking_twice_and_finding_nothing_new_leaves_the_decision(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    _, run = desk.ask(UNANSWERABLE)
+    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "retry", "generate"]
+    assert len(run.attempts) == 1
+    assert run.abstained
+
+
+def test_a_language_model_that_fails_leaves_the_key_words_to_look_for(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("", fails="out of memory")
+    _, run = desk.ask(UNANSWERABLE)
+    assert any("not put in other words: out of memory" in warning for warning in run.warnings)
+    assert run.abstained
+
+
+@pytest.mark.parametrize(("question", "retries"), [(ANSWERABLE, False), (UNANSWERABLE, True)])
+def test_only_what_is_not_correct_is_looked_for_again(tmp_path: Path, question: str, retries: bool) -> None:
+    _, run = Desk(tmp_path, *DOCUMENT).ask(question)
+    assert any(step.name == "retry" for step in run.steps) is retries
 
 
 def test_an_uncalibrated_scorer_is_said(tmp_path: Path) -> None:

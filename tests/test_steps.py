@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag import condense, generate, search
+from localcrag import condense, generate, retry, search
 from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.cite import cite
 from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
@@ -30,6 +30,47 @@ def graded(relevance: float, text: str = "text", **fields: object) -> GradedPass
 
 def evidence(*texts: str) -> list[Evidence]:
     return [Evidence(n, text, "p", "s", 1.0 - n / 100) for n, text in enumerate(texts, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("written", "accepted"),
+    [
+        pytest.param("How many people may Ann bring along in 2026?", True, id="other words"),
+        pytest.param("How many guests may Ann invite in 2026?", False, id="nothing new"),
+        pytest.param("How many people may be brought along in 2026?", False, id="a name lost"),
+        pytest.param("How many people may Ann bring along?", False, id="a number lost"),
+        pytest.param("How many people may Ann bring to London in 2026?", False, id="a name brought in"),
+        pytest.param("May Ann bring 12 people in 2026?", False, id="a number brought in"),
+        pytest.param("Ann may bring people along in 2026.", False, id="an answer"),
+        pytest.param("May Ann bring people in 2026? May Bob?", False, id="two questions"),
+        pytest.param("Which weather do visitors expect?", False, id="nothing left of the question"),
+        pytest.param("How many people, " * 20 + "Ann, guests, 2026?", False, id="endless"),
+        pytest.param("", False, id="nothing"),
+        pytest.param("“How many people may Ann bring along in 2026?”\nAnn.", True, id="quoted, more lines"),
+    ],
+)
+def test_other_words_for_a_question_are_used_when_they_can_be_trusted(written: str, accepted: bool) -> None:
+    query = retry.accept(written, "How many guests may Ann invite in 2026?")
+    assert query == (written.splitlines()[0].strip("“”") if accepted else "many guests Ann invite 2026")
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What is the hotel limit in London?", "hotel limit London"),
+        ("Who?", "Who?"),
+        ("“Why” is it so?", "“Why” is it so?"),
+        ("什么是酒店限额？", "什么是酒店限额？"),
+    ],
+)
+def test_key_words_are_the_ones_that_carry_meaning(question: str, words: str) -> None:
+    assert retry.key_words(question) == words
+
+
+def test_the_best_of_two_attempts_keep_their_order() -> None:
+    passages = [graded(relevance, id=name) for name, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.1), ("d", 0.5))]
+    assert [passage.id for passage in retry.best(passages, 2)] == ["b", "d"]
+    assert [passage.id for passage in retry.new_passages(passages, passages[1:3])] == ["a", "d"]
 
 
 @pytest.mark.parametrize(

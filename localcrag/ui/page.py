@@ -23,6 +23,7 @@ from localcrag.events import (
     Event,
     GradePiece,
     Refined,
+    Retried,
     Retrieved,
     RunFinished,
     RunStarted,
@@ -192,7 +193,9 @@ def _panel(event: Event, run: Run) -> str | None:
             return None
         case StepStarted(detail=detail):
             return render.panel(run, detail)
-        case Condensed() | Retrieved() | Evaluated() | Decided() | Searched() | Refined() | Warned() | Answered():
+        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined():
+            return render.panel(run, "working")
+        case Warned() | Answered():
             return render.panel(run, "working")
         case RunFinished():
             return render.panel(run)
