@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.datatypes import Evidence, GradedPassage, Strip, WebUse
+from localcrag.datatypes import Evidence, GradedPassage, WebUse
 from localcrag.settings import Settings
 from localcrag.words import one_line, shorten
 
 NEAREST = 3
-QUOTED = 2
-QUOTED_SHARE = 0.95
-"""Of the best sentence's relevance, for another one to be quoted beside it."""
 
 
 def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings) -> str:
@@ -45,14 +42,14 @@ def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
     return f"{who} this outright. What comes nearest:\n\n{_quotes(evidence)}{web_note(web)}"
 
 
-def not_backed(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> str:
-    """Return the best kept sentences in place of an answer that the evidence does not back."""
-    quotes = []
-    best = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:QUOTED]
-    for strip in (strip for strip in best if strip.relevance >= QUOTED_SHARE * best[0].relevance):
-        number = next((p.n for p in evidence if p.passage == strip.passage and strip.text in p.text), None)
-        if number is not None:
-            quotes.append(f"“{one_line(strip.text)}” [{number}]")
+def not_backed(best: Sequence[Evidence]) -> str:
+    """Return the best sentences in place of an answer that the evidence does not back."""
+    return f"What the language model wrote is not backed by the sources. {in_their_words(best)}"
+
+
+def in_their_words(best: Sequence[Evidence]) -> str:
+    """Return the best sentences as quotations."""
+    quotes = (f"“{one_line(piece.text)}” [{piece.n}]" for piece in best)
     return "In the words of the sources:\n\n" + "\n\n".join(quotes)
 
 

@@ -77,6 +77,22 @@ class WebMode(StrEnum):
     ALWAYS = "always"
 
 
+class Backing(StrEnum):
+    """How far evidence backs a sentence of the answer, best first."""
+
+    SUPPORTED = "supported"
+    PARTLY = "partly"
+    NOT = "not"
+
+
+class Strictness(StrEnum):
+    """Which sentences of an answer are shown; those that are not backed in full are marked in any case."""
+
+    STRICT = "strict"
+    BALANCED = "balanced"
+    LENIENT = "lenient"
+
+
 class IngestStatus(StrEnum):
     ADDED = "added"
     UPDATED = "updated"
@@ -264,12 +280,19 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether a sentence of the answer is backed by the evidence it cites."""
+    """How far a sentence of the answer is backed by the evidence it cites; `why` says what it lacks.
+
+    `relevance` is that of the best piece of evidence behind it. `shown` is False for a sentence that was taken out.
+    """
 
     sentence: str
     supported: bool
     citations: tuple[int, ...]
     relevance: float
+    backing: Backing
+    why: str = ""
+    starts_line: bool = False
+    shown: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from localcrag.datatypes import (
     Source,
     StepCost,
     Strip,
+    Support,
     WebUse,
 )
 
@@ -114,12 +115,26 @@ class AnswerPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class Generated:
+    """The model has written its answer; what may be shown of it is found out next."""
+
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How far each sentence that the model wrote is backed by the evidence, and which may be shown."""
+
+    support: tuple[Support, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """The whole answer, with citations that exist; it replaces the pieces."""
 
     answer: str
     abstained: bool
-    cost: StepCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,8 @@ Event = (
     | Searched
     | Refined
     | AnswerPiece
+    | Generated
+    | Verified
     | Answered
     | Warned
     | RunFinished

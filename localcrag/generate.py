@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from localcrag.cite import without_citations
+from localcrag.cite import without_citations, without_preface
 from localcrag.datatypes import Evidence, Message, Turn
 from localcrag.errors import GenerationError
 from localcrag.words import one_line
@@ -77,4 +77,5 @@ def fitting_prompt(
 
 def says_nothing(answer: str) -> bool:
     """Whether the model says that the evidence does not answer the question, or says nothing at all."""
-    return not answer.strip() or _NOT_SAID.match(answer.strip()) is not None
+    text = without_preface(answer)
+    return not text or _NOT_SAID.match(text) is not None

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from localcrag import abstain, condense, generate, grade_by_llm, record, retry, search
-from localcrag.cite import cite
+from localcrag import abstain, condense, generate, grade_by_llm, record, retry, search, verify
 from localcrag.clock import Clock
-from localcrag.datatypes import Action, GradedPassage, Passage, Run, ScorerKind, Thresholds, Turn, WebUse
+from localcrag.datatypes import (
+    Action,
+    Evidence,
+    Grade,
+    GradedPassage,
+    Passage,
+    Run,
+    ScorerKind,
+    Support,
+    Thresholds,
+    Turn,
+    WebUse,
+)
 from localcrag.decide import decide, usable
 from localcrag.errors import GenerationError, QuestionError, SearchError
 from localcrag.evaluate import evaluate
@@ -27,6 +38,7 @@ from localcrag.events import (
     Decided,
     Evaluated,
     Event,
+    Generated,
     Refined,
     Retried,
     Retrieved,
@@ -34,10 +46,11 @@ from localcrag.events import (
     RunStarted,
     Searched,
     StepStarted,
+    Verified,
     Warned,
 )
 from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Scorer, VectorIndex, WebSearch
-from localcrag.refine import Refinement, refine
+from localcrag.refine import Refinement, best_strips, refine
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
 from localcrag.words import shorten, valid
@@ -150,12 +163,19 @@ def _flow(
         )
         yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
 
-    clock = Clock("generate")
     if not refinement.evidence:
-        yield Answered(abstain.nothing_found(local, web, settings), abstained=True, cost=clock.cost())
+        yield Answered(abstain.nothing_found(local, web, settings), abstained=True)
         return
-    yield StepStarted("generate", "writing the answer")
-    yield from _generate(question, standalone, refinement, history=leans_on, web=web, llm=parts.llm, settings=settings)
+    yield from _answer(
+        question,
+        standalone,
+        refinement,
+        history=leans_on,
+        web=web,
+        correct=any(passage.grade is Grade.CORRECT for passage in used),
+        llm=parts.llm,
+        settings=settings,
+    )
 
 
 def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
@@ -280,43 +300,81 @@ def _search(
 def _generate(
     question: str,
     standalone: str,
+    evidence: Sequence[Evidence],
+    *,
+    history: Sequence[Turn],
+    llm: LanguageModel,
+    settings: Settings,
+) -> Generator[Event, None, str]:
+    """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
+    clock = Clock("generate")
+    messages, left_out = generate.fitting_prompt(
+        question,
+        standalone,
+        evidence,
+        history,
+        room=llm.context_tokens - settings.answer_tokens,
+        count_tokens=llm.count_tokens,
+    )
+    if left_out:
+        yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
+    written = ""
+    for piece in clock.stream(llm, messages, settings.answer_tokens):
+        written += piece
+        yield AnswerPiece(piece)
+    yield Generated(clock.cost())
+    return written
+
+
+def _answer(
+    question: str,
+    standalone: str,
     refinement: Refinement,
     *,
     history: Sequence[Turn],
     web: WebUse,
+    correct: bool,
     llm: LanguageModel,
     settings: Settings,
-) -> Iterator[Event]:
-    """Yield the answer's pieces, then Answered."""
-    clock = Clock("generate")
-    written = ""
-    try:
-        messages, left_out = generate.fitting_prompt(
-            question,
-            standalone,
-            refinement.evidence,
-            history,
-            room=llm.context_tokens - settings.answer_tokens,
-            count_tokens=llm.count_tokens,
+) -> Generator[Event, None, None]:
+    """Write, verify, once more with the best strips alone where nothing of it is backed, and yield Answered."""
+    evidence = refinement.evidence
+    best = best_strips(refinement.strips, evidence)
+    supports: tuple[Support, ...] = ()
+    for attempt in (evidence, best):
+        if attempt is best and best == evidence:
+            break
+        yield StepStarted(
+            "generate",
+            "writing the answer" if attempt is evidence else "writing it again, from the best sentences alone",
         )
-        if left_out:
-            yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
-        for piece in clock.stream(llm, messages, settings.answer_tokens):
-            written += piece
-            yield AnswerPiece(piece)
-    except GenerationError as error:
-        yield Warned(f"The answer could not be written: {error}")
-        yield Answered(abstain.quoted(refinement.evidence), abstained=True, cost=clock.cost())
-        return
-    if generate.says_nothing(written):
-        text = abstain.evidence_silent(refinement.evidence, web)
-        yield Answered(text, abstained=True, cost=clock.cost())
-        return
-    cited = cite(written, refinement.evidence, standalone)
-    if cited.refused:
-        yield Warned(f"Taken out, since the evidence does not back it: “{shorten(' '.join(cited.refused))}”")
-    text = cited.text or abstain.not_backed(refinement.strips, refinement.evidence)
-    yield Answered(text + abstain.web_note(web), abstained=False, cost=clock.cost())
+        try:
+            written = yield from _generate(question, standalone, attempt, history=history, llm=llm, settings=settings)
+        except GenerationError as error:
+            yield Warned(f"The answer could not be written: {error}")
+            yield Answered(abstain.quoted(evidence), abstained=True)
+            return
+        if generate.says_nothing(written):
+            yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
+            return
+        clock = Clock("verify")
+        supports = verify.verify(written, attempt, standalone, settings.strictness)
+        yield Verified(supports, clock.cost())
+        if verify.is_answer(supports):
+            break
+    if taken_out := [support for support in supports if not support.shown]:
+        why = "; ".join(dict.fromkeys(support.why for support in taken_out))
+        text = shorten(" ".join(support.sentence for support in taken_out))
+        yield Warned(f"Taken out, since the evidence does not back it ({why}): “{text}”")
+    if verify.is_answer(supports):
+        answer = verify.compose(supports)
+        if not any(support.shown and support.supported for support in supports):
+            answer += f"\n\n{abstain.in_their_words(best)}"
+        yield Answered(answer + abstain.web_note(web), abstained=False)
+    elif correct:
+        yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)
+    else:
+        yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
 
 
 def _own_thresholds(parts: Parts, settings: Settings) -> Thresholds:

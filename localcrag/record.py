@@ -15,6 +15,7 @@ from localcrag.events import (
     Decided,
     Evaluated,
     Event,
+    Generated,
     GradePiece,
     Refined,
     Retried,
@@ -23,20 +24,23 @@ from localcrag.events import (
     RunStarted,
     Searched,
     StepStarted,
+    Verified,
     Warned,
 )
 
 _ADAPTER = TypeAdapter(Run)
 
 
-def apply(run: Run, event: Event) -> Run:
+def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
     """Return the run with what `event` says."""
     match event:
         case RunStarted(started) | RunFinished(started):
             return started
+        case StepStarted(name="generate"):
+            return dataclasses.replace(run, answer="")  # What was written before was not backed.
         case StepStarted() | GradePiece():
             return run
-        case Retrieved(cost=cost) | Retried(cost=cost):
+        case Retrieved(cost=cost) | Retried(cost=cost) | Generated(cost=cost):
             changed = run
         case Condensed(standalone_question, cost):
             changed = dataclasses.replace(run, standalone_question=standalone_question)
@@ -53,8 +57,10 @@ def apply(run: Run, event: Event) -> Run:
             changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
         case AnswerPiece(text):
             return dataclasses.replace(run, answer=run.answer + text)
-        case Answered(answer, abstained, cost):
-            changed = dataclasses.replace(run, answer=answer, abstained=abstained)
+        case Verified(support, cost):
+            changed = dataclasses.replace(run, support=support)
+        case Answered(answer, abstained):
+            return dataclasses.replace(run, answer=answer, abstained=abstained)
         case Warned(message):
             return dataclasses.replace(run, warnings=(*run.warnings, message))
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,9 @@ import numpy as np
 from localcrag.datatypes import Evidence, GradedPassage, Source, Strip
 from localcrag.protocols import Scorer
 from localcrag.sentences import split_sentences
+
+BEST, BEST_SHARE = 2, 0.95
+"""How many strips speak for all evidence, and the share of the best one's relevance that a second one must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,20 @@ def recompose(
                 )
             )
     return tuple(evidence), tuple(sources.values())
+
+
+def best_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the most relevant kept strip, and a second one that is nearly as relevant, each by itself.
+
+    As evidence under the numbers that they already have, the most relevant first.
+    """
+    ranked = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:BEST]
+    best = []
+    for strip in (strip for strip in ranked if strip.relevance >= BEST_SHARE * ranked[0].relevance):
+        piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
+        if piece is not None:
+            best.append(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance))
+    return tuple(best)
 
 
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from localcrag import presets
-from localcrag.datatypes import NumberFormat, Policy, Preset, ScorerKind, Thresholds, WebMode
+from localcrag.datatypes import NumberFormat, Policy, Preset, ScorerKind, Strictness, Thresholds, WebMode
 from localcrag.errors import SettingsError
 
 FILE_NAME = "settings.json"
@@ -68,6 +68,11 @@ class Settings(BaseSettings):
 
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
     answer_tokens: int = Field(160, ge=16, le=4096)
+    strictness: Strictness = Field(
+        Strictness.BALANCED,
+        description="strict: only sentences that are backed in full are shown; balanced: partly backed ones too, "
+        "marked; lenient: all, marked",
+    )
     history_turns: int = Field(3, ge=0, le=20, description="earlier turns that a follow-up is read with")
 
     web: WebMode = WebMode.ALWAYS

@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag import record
-from localcrag.datatypes import Action, Grade, IngestStatus, Run, StepCost
+from localcrag.datatypes import Action, Backing, Grade, IngestStatus, Run, StepCost
 from localcrag.events import AnswerPiece, Event, RunStarted, StepStarted, Warned
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
-from localcrag.words import one_line
+from localcrag.words import one_line, shorten
 
 COLOURS = {
     Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
@@ -22,6 +22,8 @@ COLOURS = {
     IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
     IngestStatus.FAILED: "red",
 }  # fmt: skip
+
+BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
 
 def console() -> Console:
@@ -71,6 +73,11 @@ def show_details(run: Run) -> None:
             grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
             table.add_row(f"{passage.relevance:.2f}", grade, escape(where), text)
         screen.print(table)
+    for support in run.support:
+        fate = "" if support.shown else ", taken out"
+        why = f": {support.why}" if support.why else ""
+        colour = BACKING_COLOURS[support.backing]
+        screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
     if run.web.query:
         screen.print(f"web query: {escape(run.web.query)} ({len(run.web.results)} results)")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")

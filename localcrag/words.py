@@ -6,14 +6,25 @@ import re
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+")
+_NAME = re.compile(r"(?<=[^\s.!?:…\"“”] )[A-Z][^\W\d_]+")
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "
     "your his their our what which who whom whose when where why how there here not no so can could may might must "
     "shall should will would also any all some such very just only please tell say says".split()
 )
+
+# Not "one", which is more often a pronoun.
+_UNITS = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(_UNITS, start=2)} | {
+    word: str(10 * number) for number, word in enumerate(_TENS, start=2)
+}
 
 
 def valid(text: str) -> str:
@@ -33,9 +44,9 @@ def shorten(text: str, characters: int = 160) -> str:
 
 
 def content_words(text: str) -> set[str]:
-    """Return the words that carry meaning, in lower case, plural and possessive endings taken off."""
+    """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return {_singular(word) for word in words if word not in FUNCTION_WORDS}
+    return {_plain(word) for word in words if word not in FUNCTION_WORDS}
 
 
 def numbers(text: str) -> set[str]:
@@ -48,5 +59,9 @@ def names(text: str) -> set[str]:
     return content_words(" ".join(_NAME.findall(text)))
 
 
-def _singular(word: str) -> str:
+def _plain(word: str) -> str:
+    if word in NUMBER_WORDS:
+        return NUMBER_WORDS[word]
+    if _THOUSANDS.fullmatch(word):
+        return word.replace(",", "")
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -80,7 +80,7 @@ def test_the_cross_encoder_scores_the_strips_and_no_passage(tmp_path: Path) -> N
 
 
 def test_web_results_are_graded_the_same_way(tmp_path: Path) -> None:
-    made = with_web(desk(tmp_path, *[INCORRECT] * 3, "orbits moon", CORRECT, "The moon orbits [1]."), FakeWeb(WEB))
+    made = with_web(desk(tmp_path, *[INCORRECT] * 3, "", "orbits moon", CORRECT, "The moon orbits [1]."), FakeWeb(WEB))
     made.settings = load(**{**made.settings.model_dump(), "scorer": "llm"})
     _, run = made.ask(UNANSWERABLE)
     found = [passage for passage in run.passages if passage.origin is Origin.WEB]

@@ -13,7 +13,7 @@ from localcrag.backends.hnsw import HnswIndex
 from localcrag.calibration import UNCALIBRATED
 from localcrag.datatypes import Action, Chunk, Origin, Run, Turn, WebAnswer, WebResult
 from localcrag.errors import JsonDisabled, QuestionError
-from localcrag.events import Answered, AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
+from localcrag.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
 from localcrag.pipeline import Parts, answer
 from localcrag.settings import Settings, load
 from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
@@ -76,7 +76,7 @@ def test_correct_answers_from_the_documents_alone(tmp_path: Path) -> None:
     assert not run.web.used
     assert desk.web is not None
     assert desk.web.queries == []
-    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "refine", "generate"]
+    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "refine", "generate", "verify"]
     assert sum(step.llm_calls for step in run.steps) == 1
     assert "".join(e.text for e in events if isinstance(e, AnswerPiece)).strip() == "The limit is 195 euros [1]."
     assert desk.runs.runs == [run]
@@ -222,7 +222,7 @@ def test_what_other_words_find_is_scored_and_decides_anew(tmp_path: Path) -> Non
 def test_looking_twice_and_finding_nothing_new_leaves_the_decision(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
     _, run = desk.ask(UNANSWERABLE)
-    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "retry", "generate"]
+    assert [step.name for step in run.steps] == ["retrieve", "evaluate", "decide", "retry"]
     assert len(run.attempts) == 1
     assert run.abstained
 
@@ -265,7 +265,7 @@ def test_folding_the_events_gives_the_stored_run_and_json_keeps_it_whole(tmp_pat
         folded = record.apply(folded, event)
     assert folded == run
     assert record.read(record.dump(run)) == run
-    assert isinstance(next(e for e in events if isinstance(e, Answered)).cost.seconds, float)
+    assert all(step.seconds >= 0 for step in run.steps)
 
 
 def test_a_question_that_stands_alone_is_answered_without_what_was_said_before(tmp_path: Path) -> None:

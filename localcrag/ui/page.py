@@ -21,6 +21,7 @@ from localcrag.events import (
     Decided,
     Evaluated,
     Event,
+    Generated,
     GradePiece,
     Refined,
     Retried,
@@ -29,6 +30,7 @@ from localcrag.events import (
     RunStarted,
     Searched,
     StepStarted,
+    Verified,
     Warned,
 )
 from localcrag.ui import render
@@ -50,6 +52,7 @@ class ChatTurn:
     answer: str
     run_id: str | None
     citable: tuple[int, ...] = ()
+    unchecked: bool = False
 
 
 @dataclasses.dataclass
@@ -152,7 +155,7 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
         with closing(assembly.ask(text, history=history)) as events:
             for event in events:
                 run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
-                turn = _turn(turn, run)
+                turn = _turn(turn, event, run)
                 panel = _panel(event, run)
                 if flag.stopped and not isinstance(event, RunFinished):
                     run = dataclasses.replace(run, stopped=True)
@@ -172,7 +175,8 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
         yield (*(gr.skip() for _ in range(4)), gr.Button(visible=True), gr.Button(visible=False))
         return
     if run and run.stopped:
-        turn = dataclasses.replace(turn, answer=f"{turn.answer} … Stopped.".strip())
+        note = "Stopped before it was checked." if turn.unchecked else "Stopped."
+        turn = dataclasses.replace(turn, answer=f"{turn.answer} … {note}".strip(), unchecked=False)
     yield _shown((*before, turn), render.panel(run))
 
 
@@ -181,9 +185,10 @@ def _known(run: Run | None) -> Run:
     return run
 
 
-def _turn(turn: ChatTurn, run: Run) -> ChatTurn:
+def _turn(turn: ChatTurn, event: Event, run: Run) -> ChatTurn:
     citable = tuple(piece.n for piece in run.evidence)
-    return dataclasses.replace(turn, answer=run.answer, run_id=run.run_id, citable=citable)
+    unchecked = isinstance(event, AnswerPiece) or (turn.unchecked and not isinstance(event, Answered))
+    return dataclasses.replace(turn, answer=run.answer, run_id=run.run_id, citable=citable, unchecked=unchecked)
 
 
 def _panel(event: Event, run: Run) -> str | None:
@@ -195,7 +200,7 @@ def _panel(event: Event, run: Run) -> str | None:
             return render.panel(run, detail)
         case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined():
             return render.panel(run, "working")
-        case Warned() | Answered():
+        case Warned() | Generated() | Verified() | Answered():
             return render.panel(run, "working")
         case RunFinished():
             return render.panel(run)
@@ -221,6 +226,8 @@ def _messages(turns: Turns) -> list[dict[str, str]]:
         messages.append({"role": "user", "content": render.chat_text(turn.question)})
         if turn.answer:
             text = render.answer_text(turn.answer, turn.run_id or "", turn.citable)
+            if turn.unchecked:
+                text += "\n\n*not checked against the evidence yet*"
             messages.append({"role": "assistant", "content": text})
     return messages
 

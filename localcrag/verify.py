@@ -1,0 +1,161 @@
+"""The answer's sentences -> how far the evidence backs each, with its citation, and what of the answer may be shown.
+
+A small model writes fluent sentences with wrong numbers in them. Compared are words, numbers and names, and which of
+them the evidence says together; not meanings. So a sentence can be doubted that is right, and is then shown as doubtful
+or replaced by a quotation; it is not shown as backed when the evidence says something else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localcrag.cite import attached, citations, with_citations, without_citations, without_preface
+from localcrag.datatypes import Backing, Evidence, Strictness, Support
+from localcrag.sentences import split_sentences
+from localcrag.words import content_words, names, numbers
+
+HELD, NEW_HELD = 0.9, 0.6
+"""Shares of a sentence's content words, and of those that the question did not bring in, that evidence must hold to
+back it: repeating the question is no answer. Chosen with docs/measurements.md, “Verified answers”."""
+PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
+"""The same for backing it partly."""
+
+_NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: "(only partly backed)", Backing.NOT: "(not backed)"}
+"""What the answer's text says of a sentence, behind its citations."""
+SHOWN = {
+    Strictness.STRICT: (Backing.SUPPORTED,),
+    Strictness.BALANCED: (Backing.SUPPORTED, Backing.PARTLY),
+    Strictness.LENIENT: tuple(Backing),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """How far one piece of evidence backs a sentence; `share` of its words are in it."""
+
+    backing: Backing
+    share: float
+    why: str
+
+
+def verify(answer: str, evidence: Sequence[Evidence], question: str, strictness: Strictness) -> tuple[Support, ...]:
+    """Return the sentences of the answer, each with how far it is backed, by which evidence, and whether it is shown.
+
+    A citation of the model's own stays when that evidence backs the sentence as well as any; else it is repaired.
+    Sentences without any content word are left out.
+    """
+    answer = attached(answer)
+    supports = []
+    for span in split_sentences(answer):
+        plain = without_preface(without_citations(span.text))
+        if content_words(plain):
+            support = _support(plain, citations(span.text), evidence, question)
+            starts_line = "\n" in answer[max(0, span.start - 2) : span.start]
+            shown = support.backing in SHOWN[strictness]
+            supports.append(dataclasses.replace(support, starts_line=starts_line, shown=shown))
+    return tuple(supports)
+
+
+def is_answer(supports: Sequence[Support]) -> bool:
+    """Whether anything that is shown is backed, at least partly."""
+    return any(support.shown and support.backing is not Backing.NOT for support in supports)
+
+
+def compose(supports: Sequence[Support]) -> str:
+    """Return the sentences that are shown as an answer: cited, and marked where they are not backed in full."""
+    parts = []
+    for support in (support for support in supports if support.shown):
+        text = with_citations(support.sentence, support.citations, MARKS[support.backing])
+        parts.append(("\n" if support.starts_line else " ") + text)
+    return "".join(parts).strip()
+
+
+def _support(sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str) -> Support:
+    judged = {piece.n: _judge(sentence, piece.text, question) for piece in evidence}
+    relevance = {piece.n: piece.relevance for piece in evidence}
+    ranked = sorted(judged, key=lambda n: (list(Backing).index(judged[n].backing), n not in cited, -judged[n].share))
+    if not ranked or judged[ranked[0]].backing is Backing.NOT:
+        why = judged[ranked[0]].why if ranked else "there is no evidence"
+        return Support(sentence, supported=False, citations=(), relevance=0.0, backing=Backing.NOT, why=why)
+    best = judged[ranked[0]]
+    own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing)
+    return Support(
+        sentence,
+        supported=best.backing is Backing.SUPPORTED,
+        citations=own or (ranked[0],),
+        relevance=max(relevance[n] for n in own or (ranked[0],)),
+        backing=best.backing,
+        why=best.why,
+    )
+
+
+def _judge(sentence: str, evidence: str, question: str) -> _Judgement:
+    own, held = content_words(sentence), content_words(evidence)
+    share = len(own & held) / len(own)
+    if why := _refuted(sentence, evidence, question):
+        return _Judgement(Backing.NOT, share, why)
+    if why := _doubted(sentence, evidence, question):
+        return _Judgement(Backing.PARTLY, share, why)
+    return _Judgement(Backing.SUPPORTED, share, "")
+
+
+def _refuted(sentence: str, evidence: str, question: str) -> str:
+    """Return why the evidence does not back the sentence at all; empty when it does."""
+    own, held, asked = content_words(sentence), content_words(evidence), content_words(question)
+    new = own - asked
+    if not new:
+        return "it only repeats the question"
+    if foreign := (numbers(sentence) | names(sentence)) - asked - held:
+        return f"not in the evidence: {', '.join(sorted(foreign))}"
+    if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):
+        return "the evidence does not say it"
+    if others := _said_of_another(sentence, evidence, asked):
+        return f"the evidence says it of {others}"
+    if _denies(sentence) and not _denies(_nearest(own, evidence)):
+        return "it denies what the evidence says"
+    return ""
+
+
+def _doubted(sentence: str, evidence: str, question: str) -> str:
+    """Return what of the sentence the evidence does not back; empty when it backs all."""
+    own, held, asked = content_words(sentence), content_words(evidence), content_words(question)
+    new = own - asked
+    if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
+        return f"not in the evidence: {', '.join(sorted(own - held))}"
+    if not _denies(sentence) and _denies(_nearest(own, evidence)):
+        return "the evidence denies something there"
+    return ""
+
+
+def _said_of_another(sentence: str, evidence: str, asked: set[str]) -> str:
+    """Return whom the evidence says the sentence's new facts of, when that is somebody else.
+
+    "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. A sentence of the
+    evidence that has the facts and names nobody else is taken to go on about whom the one before it named.
+    """
+    own, known = content_words(sentence), names(evidence)
+    named = names(sentence) | (own & known)
+    facts, whom = (numbers(sentence) | named) - asked, named & asked
+    others: set[str] = set()
+    for part in split_sentences(evidence) if facts and whom else ():
+        words = content_words(part.text)
+        if not facts <= words:
+            continue
+        if whom <= words or not (rivals := (known & words) - own):
+            return ""
+        others |= rivals
+    return ", ".join(sorted(others))
+
+
+def _denies(text: str) -> bool:
+    return _NEGATION.search(text) is not None
+
+
+def _nearest(words: set[str], evidence: str) -> str:
+    """Return the evidence's sentence that shares most of these words."""
+    sentences = [span.text for span in split_sentences(evidence)]
+    return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")
