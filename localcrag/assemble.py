@@ -25,10 +25,11 @@ from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Document, Preset, Turn, WebAnswer
-from localcrag.errors import SearchError, UnreadableDocument
+from localcrag.errors import ModelError, SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
+from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import Parts, answer
 from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
 from localcrag.score_cache import ScoreCache
@@ -95,8 +96,8 @@ class Assembly:
         """Return what the flow works with, for the collection that `settings` names."""
         return Parts(
             embedder=self.embedder,
-            scorer=self.scorer,
-            llm=self.llm,
+            scorer=self._scorer_or_stand_in(),
+            llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
             web=self._web_or_refusal() if settings.web_allowed else None,
@@ -114,7 +115,8 @@ class Assembly:
     ) -> Generator[Event, None, None]:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
-        Raises UnknownCollection, ModelError and StoreError.
+        A relevance or language model that cannot be loaded is said in the run, which does without. Raises
+        UnknownCollection, ModelError when there is no embedder, and StoreError.
         """
         settings = settings or self.settings
         if settings.collection != DEFAULT_COLLECTION:
@@ -200,7 +202,8 @@ class Assembly:
         """Load all models, and let each work once, so that the first question does not wait. Raises ModelError."""
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
-        parts.scorer.logits("warm", ["up"])
+        self.scorer.logits("warm", ["up"])
+        _ = self.llm
 
     def close(self) -> None:
         """Close the database and the search client."""
@@ -214,6 +217,18 @@ class Assembly:
         index = self.index(collection)
         index.refresh()
         index.save()
+
+    def _scorer_or_stand_in(self) -> Scorer:
+        try:
+            return self.scorer
+        except ModelError as error:
+            return MissingScorer(self.settings.relevance, error)
+
+    def _llm_or_stand_in(self) -> LanguageModel:
+        try:
+            return self.llm
+        except ModelError as error:
+            return MissingLanguageModel(self.settings.llm, error)
 
     def _web_or_refusal(self) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""

@@ -6,7 +6,11 @@ import re
 from collections.abc import Sequence
 
 _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
-_PREFACE = re.compile(r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: is)?:\s*", re.IGNORECASE)
+_PREFACE = re.compile(
+    r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
+    r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*",
+    re.IGNORECASE,
+)
 """What small models put before an answer; it says nothing, and would count as words without backing."""
 
 
@@ -23,7 +27,8 @@ def without_citations(text: str) -> str:
 
 def without_preface(text: str) -> str:
     """Return the text without "The answer is:" and the like before it."""
-    return _PREFACE.sub("", text.strip())
+    rest = _PREFACE.sub("", text.strip())
+    return rest[:1].upper() + rest[1:] if rest != text.strip() else rest
 
 
 def with_citations(sentence: str, numbers: Sequence[int], note: str = "") -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from localcrag.datatypes import Grade, GradedPassage, Passage, Thresholds
 from localcrag.protocols import Scorer
 
+NOT_SCORED = "not scored"
+
 
 def evaluate(
     question: str, passages: Sequence[Passage], *, scorer: Scorer, thresholds: Thresholds
@@ -23,6 +25,17 @@ def evaluate(
     return tuple(
         graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
         for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
+    )
+
+
+def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
+    """Return the passages as they are when no model could score them: ambiguous, each at the lowest relevance that is.
+
+    In the order of retrieval, which is all that is known of them.
+    """
+    return tuple(
+        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, reason=NOT_SCORED)
+        for passage in passages
     )
 
 

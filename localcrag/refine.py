@@ -59,6 +59,24 @@ def refine(
     return Refinement(strips, evidence, sources)
 
 
+def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
+    """Return the `most` relevant passages as evidence, whole, for want of scores or time; ties in the order given."""
+    best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
+    strips = tuple(
+        Strip(
+            passage=passage.id,
+            start=0,
+            end=len(passage.text),
+            text=passage.text,
+            logit=passage.logit,
+            relevance=passage.relevance,
+            kept=passage in best,
+        )
+        for passage in passages
+    )
+    return Refinement(strips, *recompose(passages, strips))
+
+
 def recompose(
     passages: Sequence[GradedPassage], strips: Sequence[Strip]
 ) -> tuple[tuple[Evidence, ...], tuple[Source, ...]]:

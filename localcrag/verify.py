@@ -109,7 +109,7 @@ def _refuted(sentence: str, evidence: str, question: str) -> str:
     new = own - asked
     if not new:
         return "it only repeats the question"
-    if foreign := (numbers(sentence) | names(sentence)) - asked - held:
+    if foreign := (numbers(sentence) | names(sentence)) - held:
         return f"not in the evidence: {', '.join(sorted(foreign))}"
     if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):
         return "the evidence does not say it"

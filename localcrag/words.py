@@ -8,7 +8,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[^\s.!?:…\"“”] )[A-Z][^\W\d_]+")
+_NAME = re.compile(r"(?<=[^\s.!?:…\"“”] )[A-Z]\S*")
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "

@@ -45,6 +45,7 @@ def backing(sentence: str, piece: str, question: str) -> tuple[Backing, str]:
         ),
         pytest.param("- 80 euros\n- Due in June", "- 80 euros [1]\n- Due in June [2]", 0, id="a list stays a list"),
         pytest.param("The answer is: 80 euros.", "80 euros [1].", 0, id="a preface is taken off"),
+        pytest.param("The evidence shows that it is 80 euros.", "It is 80 euros [1].", 0, id="another preface"),
         pytest.param(
             "The limit is 80 euros, paid promptly.", "The limit is 80 euros, paid promptly [1] (only partly backed).",
             0, id="words of its own beside the evidence's are marked",
@@ -64,6 +65,10 @@ def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expect
         pytest.param(
             "The hotel limit in Gdynia is 195 euros.", f"Hotel limit. {TABLE}", "What is the hotel limit in Gdynia?",
             NOT, "london", id="right words of two rows",
+        ),
+        pytest.param(
+            "The hotel limit in Gdynia is 70 euros.", "A flat costs at most 70 euros, less than the hotel limit.",
+            "What is the hotel limit in Gdynia?", NOT, "gdynia", id="evidence that does not speak of it",
         ),
         pytest.param(
             "The hotel limit in Gdynia is 95 euros.", f"Hotel limit. {TABLE}", "What is the hotel limit in Gdynia?",
@@ -95,6 +100,10 @@ def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expect
         pytest.param(
             "Within 20 days.", "A claim is handed in within twenty days.", "Until when is a claim handed in?",
             SUPPORTED, "", id="a number in letters",
+        ),
+        pytest.param(
+            "The channel is broadcast using MPEG-4.", "The channel uses MPEG-4 for every broadcast.",
+            "What is the channel broadcast with?", PARTLY, "using", id="a name with a number",
         ),
         pytest.param("Yes.", "Dogs are allowed.", "Are dogs allowed?", NOT, "does not say it", id="a bare yes"),
     ],
