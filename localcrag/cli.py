@@ -27,6 +27,9 @@ NEWEST_RUNS = 20
 POLICIES = ("max", "fraction", "ratio", "count")
 PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 
+STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
+REFINERS = ("strips", "llm")
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
@@ -60,7 +63,8 @@ def _settings(parsed: argparse.Namespace) -> Settings:
     from localcrag.settings import load  # noqa: PLC0415
 
     names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
-    return load(**{name: getattr(parsed, name, None) for name in names})
+    more = ("strip_mode", "refiner")
+    return load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,6 +143,8 @@ def _add_ask(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
     )
+    command.add_argument("--strip-mode", choices=STRIP_MODES, help="how passages are cut into strips")
+    command.add_argument("--refiner", choices=REFINERS, help="what picks the strips; llm needs a good model")
     for name in ("upper", "lower", "strip"):
         command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
     command.set_defaults(run=_ask)

@@ -61,6 +61,37 @@ class ScorerKind(StrEnum):
     LLM = "llm"
 
 
+class RefinerKind(StrEnum):
+    """What picks the strips that become evidence: their relevance, or the language model's key points."""
+
+    STRIPS = "strips"
+    LLM = "llm"
+
+
+class StripMode(StrEnum):
+    """How a passage is cut into strips (strips.py)."""
+
+    SENTENCE = "sentence"
+    MULTI_SENTENCE = "multi-sentence"
+    PARAGRAPH = "paragraph"
+    WINDOW = "window"
+    ADAPTIVE = "adaptive"
+
+
+class StripReason(StrEnum):
+    """Why a strip was kept or dropped (refine.py)."""
+
+    KEPT = "kept"
+    BEST = "best of its passage"
+    RETENTION = "minimum retention"
+    KEY_POINT = "carries a key point"
+    BELOW = "below the threshold"
+    OVER_CAP = "over the cap"
+    OVER_TOKENS = "over the token cap"
+    DUPLICATE = "duplicate"
+    NO_KEY_POINT = "carries no key point"
+
+
 class NumberFormat(StrEnum):
     """What the relevance model computes in. AUTO is the fastest on this machine that keeps the ranking."""
 
@@ -178,7 +209,11 @@ class GradedPassage(Passage):
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A sentence of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage."""
+    """A sentence or so of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage.
+
+    `reason` is None in runs that were stored before there was one. `points` are the language model's key points that
+    the strip carries, in the model's words.
+    """
 
     passage: str
     start: int
@@ -187,6 +222,8 @@ class Strip:
     logit: float
     relevance: float
     kept: bool
+    reason: StripReason | None = None
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

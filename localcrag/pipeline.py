@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from localcrag import abstain, condense, generate, grade_by_llm, record, retry, search, verify
+from localcrag import abstain, condense, generate, grade_by_llm, presets, record, refine_by_llm, retry, search, verify
 from localcrag.clock import Clock
 from localcrag.datatypes import (
     Action,
@@ -21,6 +21,7 @@ from localcrag.datatypes import (
     Grade,
     GradedPassage,
     Passage,
+    RefinerKind,
     Run,
     ScorerKind,
     Support,
@@ -50,7 +51,7 @@ from localcrag.events import (
     Warned,
 )
 from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Scorer, VectorIndex, WebSearch
-from localcrag.refine import Refinement, best_strips, refine
+from localcrag.refine import Refinement, Rules, best_strips, refine
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
 from localcrag.words import shorten, valid
@@ -158,9 +159,7 @@ def _flow(
     if used:
         yield StepStarted("refine", "keeping the sentences that matter")
         clock = Clock("refine")
-        refinement = refine(
-            standalone, used, scorer=parts.scorer, threshold=thresholds.strip, most=settings.most_strips
-        )
+        refinement = yield from _refine(standalone, used, parts, settings=settings, thresholds=thresholds, clock=clock)
         yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
 
     if not refinement.evidence:
@@ -295,6 +294,41 @@ def _search(
     searched = Searched(WebUse(used=True, query=query, results=found.results), graded, clock.cost())
     yield searched
     return searched
+
+
+def _refine(
+    question: str,
+    passages: Sequence[GradedPassage],
+    parts: Parts,
+    *,
+    settings: Settings,
+    thresholds: Thresholds,
+    clock: Clock,
+) -> Generator[Event, None, Refinement]:
+    """Return strips and evidence, picked by what the settings name."""
+    rules = Rules(
+        threshold=thresholds.strip,
+        lowest=presets.lowest_strip(_own_thresholds(parts, settings)),
+        most=settings.most_strips,
+        tokens=settings.evidence_tokens,
+        retention=settings.minimum_retention,
+        mode=settings.strip_mode,
+        window_words=settings.window_words,
+    )
+    count_tokens = parts.embedder.count_tokens
+    if settings.refiner is RefinerKind.STRIPS:
+        return refine(question, passages, scorer=parts.scorer, rules=rules, count_tokens=count_tokens)
+    return (
+        yield from refine_by_llm.extract(
+            question,
+            passages,
+            llm=parts.llm,
+            scorer=parts.scorer,
+            rules=rules,
+            count_tokens=count_tokens,
+            clock=clock,
+        )
+    )
 
 
 def _generate(

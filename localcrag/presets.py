@@ -13,6 +13,8 @@ from localcrag.datatypes import Policy, Preset, Thresholds, WebMode
 
 REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 """Of the scale that the presets are written on."""
+LOWEST_STRIP = 0.1
+"""On that scale: what is less relevant is not kept to fill a share (issue 4: never below 0.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ def fit(thresholds: Thresholds, own: Thresholds) -> Thresholds:
     upper = _moved(own.upper, thresholds.upper, REFERENCE.upper)
     lower = _moved(own.lower, thresholds.lower, REFERENCE.lower)
     return Thresholds(upper, min(lower, upper), _moved(own.strip, thresholds.strip, REFERENCE.strip))
+
+
+def lowest_strip(own: Thresholds) -> float:
+    """Return the lowest that minimum retention may bring the threshold strip to, on a scorer's scale."""
+    return _moved(own.strip, LOWEST_STRIP, REFERENCE.strip)
 
 
 def _moved(own: float, wanted: float, reference: float) -> float:

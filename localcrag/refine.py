@@ -1,19 +1,47 @@
-"""Passages -> strips -> evidence: decompose into sentences, score, filter, put together again (CRAG, section 4.4)."""
+"""Passages -> strips -> evidence: decompose, score, filter, put together again (CRAG, section 4.4).
+
+A passage is cut by strips.py; what is kept is decided by relevance, then by what else is kept: the limits on number and
+tokens, and that nothing is said twice. Every strip says its fate.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from localcrag.datatypes import Evidence, GradedPassage, Source, Strip
-from localcrag.protocols import Scorer
-from localcrag.sentences import split_sentences
+from localcrag.datatypes import Evidence, GradedPassage, Source, Strip, StripMode, StripReason
+from localcrag.duplicates import say_the_same
+from localcrag.protocols import Scorer, Vectors
+from localcrag.strips import split_into_strips
 
+CountTokens = Callable[[Sequence[str]], list[int]]
+KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 BEST, BEST_SHARE = 2, 0.95
 """How many strips speak for all evidence, and the share of the best one's relevance that a second one must have."""
+SHORTEST_MEAN = 1e-6
+"""Of unit vectors; what is shorter is rounding, and points nowhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What is kept of passages.
+
+    `threshold` and `lowest` (what minimum retention may lower it to) are relevances; `most` strips and `tokens` limit
+    what is kept of all passages together, `retention` is the share of its strips that a passage keeps if it can.
+    `window_words` is for the mode window.
+    """
+
+    threshold: float
+    lowest: float
+    most: int
+    tokens: int
+    retention: float
+    mode: StripMode = StripMode.SENTENCE
+    window_words: int = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,37 +54,124 @@ class Refinement:
 
 
 def refine(
-    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, threshold: float, most: int
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules, count_tokens: CountTokens
 ) -> Refinement:
-    """Return strips and evidence of passages; decide.usable says which ones are worth it.
+    """Return strips and evidence of passages; decide.usable says which ones are worth it."""
+    strips = decompose(question, passages, scorer=scorer, rules=rules)
+    chosen = limit(strips, by_relevance(strips, rules), rules, count_tokens)
+    return Refinement(chosen, *recompose(passages, chosen))
 
-    A strip is kept when its relevance reaches `threshold` and is among the `most` best ones of all passages; the best
-    strip of a passage is always kept. All strips are scored in one batch, each in its passage.
-    """
-    sentences = [split_sentences(passage.text) for passage in passages]
-    spans = [(passage, span) for passage, own in zip(passages, sentences, strict=True) for span in own]
+
+def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules) -> tuple[Strip, ...]:
+    """Return the strips of passages with their relevance, none kept yet; all are scored in one batch."""
     texts = [passage.text for passage in passages]
-    logits = np.concatenate([np.zeros(0, dtype=np.float32), *scorer.strip_logits(question, texts, sentences)])
+    cut = [split_into_strips(text, rules.mode, window_words=rules.window_words) for text in texts]
+    spans = [(passage, span) for passage, own in zip(passages, cut, strict=True) for span in own]
+    logits = np.concatenate([np.zeros(0, dtype=np.float32), *scorer.strip_logits(question, texts, cut)])
     of_passages = np.array([passage.relevance for passage, _ in spans], dtype=np.float32)
-    relevances = [float(relevance) for relevance in scorer.calibration.strips(logits, of_passages)]
-    best: dict[str, float] = {}
-    for (passage, _), relevance in zip(spans, relevances, strict=True):
-        best[passage.id] = max(relevance, best.get(passage.id, 0.0))
-    cut = max([threshold, *sorted(relevances, reverse=True)[most - 1 : most]])
-    strips = tuple(
-        Strip(
-            passage=passage.id,
-            start=span.start,
-            end=span.end,
-            text=span.text,
-            logit=float(logit),
-            relevance=relevance,
-            kept=relevance >= min(cut, best[passage.id]),
-        )
+    relevances = scorer.calibration.strips(logits, of_passages)
+    return tuple(
+        Strip(passage.id, span.start, span.end, span.text, float(logit), float(relevance), kept=False)
         for (passage, span), logit, relevance in zip(spans, logits, relevances, strict=True)
     )
-    evidence, sources = recompose(passages, strips)
-    return Refinement(strips, evidence, sources)
+
+
+def by_relevance(strips: Sequence[Strip], rules: Rules) -> list[StripReason]:
+    """Return each strip's fate by its relevance alone: KEPT, RETENTION, BEST or BELOW.
+
+    The best strip of a passage is always kept. Where fewer than the share `retention` of a passage's strips reach the
+    threshold, it is lowered for that passage until they do, or to `lowest`.
+    """
+    of_passage: dict[str, list[float]] = {}
+    for strip in strips:
+        of_passage.setdefault(strip.passage, []).append(strip.relevance)
+    lowered = {passage: _lowered(relevances, rules) for passage, relevances in of_passage.items()}
+    fates = []
+    with_best: set[str] = set()
+    for strip in strips:
+        best = strip.passage not in with_best and strip.relevance == max(of_passage[strip.passage])
+        if best:
+            with_best.add(strip.passage)
+        if strip.relevance >= rules.threshold:
+            fates.append(StripReason.KEPT)
+        elif best:
+            fates.append(StripReason.BEST)
+        else:
+            retained = strip.relevance >= lowered[strip.passage]
+            fates.append(StripReason.RETENTION if retained else StripReason.BELOW)
+    return fates
+
+
+def _lowered(relevances: Sequence[float], rules: Rules) -> float:
+    """Return the threshold for a passage whose strips have these relevances."""
+    # What a float adds to a product (0.1 * 30 is a little more than 3) must not call for one strip more.
+    needed = math.ceil(rules.retention * len(relevances) - 1e-9)
+    if needed == 0:
+        return rules.threshold
+    return min(rules.threshold, max(rules.lowest, sorted(relevances, reverse=True)[needed - 1]))
+
+
+def limit(
+    strips: Sequence[Strip], fates: Sequence[StripReason], rules: Rules, count_tokens: CountTokens
+) -> tuple[Strip, ...]:
+    """Return the strips with their fates, after what is said twice and what is too much has been dropped.
+
+    The most relevant ones go first. Of each passage the first one stays beyond the limits, unless another passage has
+    said the same.
+    """
+    final = list(fates)
+    candidates = sorted(
+        (place for place, fate in enumerate(fates) if fate in KEPT), key=lambda place: -strips[place].relevance
+    )
+    lengths = dict(zip(candidates, count_tokens([strips[place].text for place in candidates]), strict=True))
+    kept: list[int] = []
+    heard: set[str] = set()
+    room = rules.tokens
+    for place in candidates:
+        strip = strips[place]
+        first = strip.passage not in heard
+        heard.add(strip.passage)
+        if any(
+            strips[other].passage != strip.passage and say_the_same(strips[other].text, strip.text) for other in kept
+        ):
+            final[place] = StripReason.DUPLICATE
+            continue
+        over = _over(len(kept), room - lengths[place], rules)
+        if over and not first:
+            final[place] = over
+            continue
+        if over and final[place] is not StripReason.KEY_POINT:
+            final[place] = StripReason.BEST
+        kept.append(place)
+        room -= lengths[place]
+    return tuple(
+        dataclasses.replace(strip, kept=fate in KEPT, reason=fate) for strip, fate in zip(strips, final, strict=True)
+    )
+
+
+def _over(kept: int, room_left: int, rules: Rules) -> StripReason | None:
+    """Return which limit one strip more would break."""
+    if kept >= rules.most:
+        return StripReason.OVER_CAP
+    return StripReason.OVER_TOKENS if room_left < 0 else None
+
+
+def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
+    """Return the relevance-weighted mean of kept strips' vectors, sum r·h / sum r, scaled to unit length.
+
+    It stands for a piece of evidence where sets are compared. `vectors` has a row per strip, shape (strips,
+    dimension); the result has shape (dimension,). Where the mean is no direction (no relevance, or vectors that cancel
+    out) it is the most relevant strip's vector. Raises ValueError when there is no strip.
+    """
+    if len(vectors) == 0:
+        raise ValueError("no strips: a mean needs at least one")
+    weights = np.asarray(relevances, dtype=np.float32)
+    total = float(weights.sum())
+    mean = weights @ vectors / total if total > 0 else np.zeros_like(vectors[0])
+    length = float(np.linalg.norm(mean))
+    if length < SHORTEST_MEAN:
+        mean, length = vectors[int(weights.argmax())], 1.0
+    return np.asarray(mean / length, dtype=np.float32)
 
 
 def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:

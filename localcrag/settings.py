@@ -19,7 +19,17 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from localcrag import presets
-from localcrag.datatypes import NumberFormat, Policy, Preset, ScorerKind, Strictness, Thresholds, WebMode
+from localcrag.datatypes import (
+    NumberFormat,
+    Policy,
+    Preset,
+    RefinerKind,
+    ScorerKind,
+    Strictness,
+    StripMode,
+    Thresholds,
+    WebMode,
+)
 from localcrag.errors import SettingsError
 
 FILE_NAME = "settings.json"
@@ -64,7 +74,18 @@ class Settings(BaseSettings):
     lower: float | None = Field(None, ge=0, le=1)
     strip: float | None = Field(None, ge=0, le=1)
 
+    refiner: RefinerKind = Field(
+        RefinerKind.STRIPS, description="what picks the evidence; llm: the language model, which only a good one can"
+    )
+    strip_mode: StripMode = StripMode.SENTENCE
+    window_words: int = Field(40, ge=5, le=500, description="words of a strip in the mode window")
     most_strips: int = Field(6, ge=1, le=200, description="strips kept, beside the best one of each passage")
+    evidence_tokens: int = Field(
+        800, ge=50, le=100_000, description="of the kept strips together, beside the best one of each passage"
+    )
+    minimum_retention: float = Field(
+        0.3, ge=0, le=1, description="share of a passage's strips for which the threshold strip is lowered"
+    )
 
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
     answer_tokens: int = Field(160, ge=16, le=4096)

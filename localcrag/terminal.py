@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -73,6 +74,8 @@ def show_details(run: Run) -> None:
             grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
             table.add_row(f"{passage.relevance:.2f}", grade, escape(where), text)
         screen.print(table)
+    if run.strips:
+        screen.print(f"strips: {escape(_fates(run))}")
     for support in run.support:
         fate = "" if support.shown else ", taken out"
         why = f": {support.why}" if support.why else ""
@@ -81,6 +84,13 @@ def show_details(run: Run) -> None:
     if run.web.query:
         screen.print(f"web query: {escape(run.web.query)} ({len(run.web.results)} results)")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _fates(run: Run) -> str:
+    """Return how many strips were kept, and how many met which fate, most frequent first."""
+    fates = Counter(strip.reason for strip in run.strips if strip.reason)
+    counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
+    return f"{sum(strip.kept for strip in run.strips)} of {len(run.strips)} kept ({counted})"
 
 
 def _cost(step: StepCost) -> str:

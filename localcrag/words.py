@@ -43,6 +43,11 @@ def shorten(text: str, characters: int = 160) -> str:
     return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0] + " …"
 
 
+def words_in(text: str) -> list[str]:
+    """Return the words of the text as they are written, in order."""
+    return [word.replace("’", "'") for word in _WORD.findall(text)]
+
+
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))

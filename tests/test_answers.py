@@ -9,7 +9,7 @@ import pytest
 
 from localcrag.assemble import Assembly, uploads_from
 from localcrag.cite import citations
-from localcrag.datatypes import Action, Origin, Run, Turn
+from localcrag.datatypes import Action, Origin, Run, StripMode, StripReason, Turn
 from localcrag.events import AnswerPiece, GradePiece, RunFinished
 from localcrag.settings import load
 
@@ -169,3 +169,33 @@ def test_stopping_while_the_language_model_grades_leaves_it_free_for_the_next_qu
     events.close()
     assert library.runs.get(library.runs.newest(1)[0].run_id).stopped
     assert not ask(library, "Who keeps the handbook?").abstained
+
+
+@pytest.mark.parametrize("mode", StripMode)
+def test_the_answer_is_in_the_evidence_in_every_strip_mode(library: Assembly, mode: StripMode) -> None:
+    run = ask(library, "What is the hotel limit in Gdynia?", strip_mode=mode)
+    assert any("95 euros" in " ".join(piece.text.split()) for piece in run.evidence)
+    assert all(strip.reason for strip in run.strips)
+    texts = {passage.id: passage.text for passage in run.passages}
+    assert all(texts[strip.passage][strip.start : strip.end] == strip.text for strip in run.strips)
+
+
+def test_minimum_retention_keeps_its_share_of_every_passage_within_the_cap(library: Assembly) -> None:
+    run = ask(library, "How are rental cars booked?", minimum_retention=0.5, most_strips=200, strip=0.5)
+    used = {strip.passage for strip in run.strips}
+    for name in used:
+        own = [strip for strip in run.strips if strip.passage == name]
+        dropped = [strip for strip in own if not strip.kept]
+        stayed = sum(strip.kept or strip.reason is StripReason.DUPLICATE for strip in own)
+        assert stayed >= 0.5 * len(own) or all(strip.relevance < 0.01 for strip in dropped)
+    assert any(strip.reason is StripReason.RETENTION for strip in run.strips)
+
+
+def test_the_language_model_as_refiner_keeps_only_what_the_passages_say(library: Assembly) -> None:
+    question = "How long before departure is a flight booked?"
+    run, again = (ask(library, question, refiner="llm") for _ in range(2))
+    used = {strip.passage for strip in run.strips}
+    assert {step.name: step.llm_calls for step in run.steps}["refine"] == len(used)
+    texts = {passage.id: passage.text for passage in run.passages}
+    assert all(piece.text in texts[piece.passage] for piece in run.evidence)
+    assert [strip.reason for strip in run.strips] == [strip.reason for strip in again.strips]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -294,3 +295,54 @@ def test_undecodable_bytes_in_a_question_do_no_harm(tmp_path: Path) -> None:
     _, run = desk.ask("What is the hotel limit in London, caf\udce9?")
     assert run.question.endswith("caf�?")
     assert record.read(record.dump(run)) == run
+
+
+def key_points(*points: str, relevant: str = "yes") -> str:
+    filled = [*points, "", "", ""][:3]
+    return json.dumps({"relevant": relevant, **{f"point_{n}": point for n, point in enumerate(filled, start=1)}})
+
+
+def test_the_language_model_as_refiner_picks_the_evidence(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "Breakfast is free. The hotel limit in London is 195 euros.", refiner="llm")
+    desk.llm = FakeLanguageModel(key_points("Breakfast is free."), "Breakfast is free [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert [piece.text for piece in run.evidence] == ["Breakfast is free."]
+    assert [(strip.kept, strip.points) for strip in run.strips] == [(True, ("Breakfast is free.",)), (False, ())]
+    assert {step.name: step.llm_calls for step in run.steps}["refine"] == 1
+
+
+def test_a_refiner_that_finds_nothing_relevant_makes_the_run_abstain(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, DOCUMENT[0], refiner="llm")
+    desk.llm = FakeLanguageModel(key_points(relevant="no"))
+    _, run = desk.ask(ANSWERABLE)
+    assert run.action is Action.CORRECT
+    assert run.abstained
+    assert run.evidence == ()
+    assert len(desk.llm.prompts) == 1
+
+
+def test_a_refiner_that_fails_is_said_and_relevance_picks_instead(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, DOCUMENT[0], refiner="llm")
+    desk.llm = FakeLanguageModel("Sorry", "The limit is 195 euros [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.answer == "The limit is 195 euros [1]."
+    assert any("picked by their relevance" in warning for warning in run.warnings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "strips", "kept"),
+    [
+        pytest.param({}, 2, 1, id="sentences"),
+        pytest.param({"strip_mode": "paragraph"}, 1, 1, id="a paragraph"),
+        pytest.param({"strip_mode": "window", "window_words": 5}, 3, 1, id="windows of five words"),
+        pytest.param({"minimum_retention": 1.0, "strip": 0.9}, 2, 1, id="retention ends at the lowest"),
+        pytest.param({"strip": 0.0}, 2, 2, id="no threshold"),
+        pytest.param({"strip": 0.0, "most_strips": 1}, 2, 1, id="the cap"),
+    ],
+)
+def test_settings_say_how_passages_are_refined(
+    tmp_path: Path, settings: dict[str, object], strips: int, kept: int
+) -> None:
+    _, run = Desk(tmp_path, DOCUMENT[0], **settings).ask(ANSWERABLE)
+    assert (len(run.strips), sum(strip.kept for strip in run.strips)) == (strips, kept)
+    assert all(strip.reason for strip in run.strips)

@@ -9,7 +9,7 @@ import pytest
 from localcrag import cli
 from localcrag.backends.collection_settings import preset_of, set_preset
 from localcrag.backends.database import Database
-from localcrag.datatypes import Policy, Preset, Thresholds, WebMode
+from localcrag.datatypes import Policy, Preset, RefinerKind, StripMode, Thresholds, WebMode
 from localcrag.presets import PRESETS, REFERENCE, fit
 from localcrag.settings import load, save
 
@@ -89,3 +89,5 @@ def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
 def test_the_command_lines_names_are_the_enumerations() -> None:
     assert list(Policy) == list(cli.POLICIES)
     assert list(Preset) == list(cli.PRESETS)
+    assert list(StripMode) == list(cli.STRIP_MODES)
+    assert list(RefinerKind) == list(cli.REFINERS)

@@ -10,11 +10,9 @@ from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message,
 from localcrag.decide import decide, usable
 from localcrag.errors import GenerationError
 from localcrag.evaluate import grade
-from localcrag.refine import refine
 from localcrag.retrieve import fuse
-from localcrag.sentences import split_sentences
 from localcrag.words import content_words
-from tests.fakes import FakeEmbedder, FakeScorer
+from tests.fakes import FakeEmbedder
 
 THRESHOLDS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 
@@ -70,31 +68,6 @@ def test_the_best_of_two_attempts_keep_their_order() -> None:
     passages = [graded(relevance, id=name) for name, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.1), ("d", 0.5))]
     assert [passage.id for passage in retry.best(passages, 2)] == ["b", "d"]
     assert [passage.id for passage in retry.new_passages(passages, passages[1:3])] == ["a", "d"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("One here. Two there.", ["One here.", "Two there."], id="plain"),
-        pytest.param(
-            "Dr. Smith paid $3.5 million. Fine.", ["Dr. Smith paid $3.5 million.", "Fine."], id="abbreviation"
-        ),
-        pytest.param("It wraps\nhere. Next.", ["It wraps\nhere.", "Next."], id="hard-wrapped line"),
-        pytest.param("# Title\nText.", ["# Title", "Text."], id="heading"),
-        pytest.param("- one\n- two", ["- one", "- two"], id="bullets"),
-        pytest.param("1. First. More.\n2. Second", ["1. First.", "More.", "2. Second"], id="numbered list"),
-        pytest.param("| a | b |\n| 1 | 2 |\nAfter.", ["| a | b |", "| 1 | 2 |", "After."], id="table rows"),
-        pytest.param("Above.\n-----\nBelow.", ["Above.\n-----", "Below."], id="ruler joins the sentence before"),
-        pytest.param("这是第一句。这是第二句！", ["这是第一句。", "这是第二句！"], id="chinese"),
-        pytest.param("مرحبا. كيف حالك؟", ["مرحبا.", "كيف حالك؟"], id="arabic"),
-        pytest.param("no end", ["no end"], id="no full stop"),
-        pytest.param(" \n\t ", [], id="white space"),
-    ],
-)
-def test_text_is_split_into_sentences_with_their_places(text: str, expected: list[str]) -> None:
-    spans = split_sentences(text)
-    assert [span.text for span in spans] == expected
-    assert all(text[span.start : span.end] == span.text for span in spans)
 
 
 @pytest.mark.parametrize(
@@ -213,55 +186,6 @@ def test_grades_follow_the_thresholds() -> None:
     assert grades == [Grade.CORRECT, Grade.AMBIGUOUS, Grade.INCORRECT]
 
 
-def test_refinement_keeps_the_strips_that_matter_and_joins_neighbours() -> None:
-    text = "Cats purr loudly. Cats purr when happy. The sky is blue. Cats purr at night."
-    result = refine("Do cats purr?", [graded(0.9, text, id="p")], scorer=FakeScorer(), threshold=0.5, most=9)
-    assert [strip.kept for strip in result.strips] == [True, True, False, True]
-    assert [(piece.n, piece.text) for piece in result.evidence] == [
-        (1, "Cats purr loudly. Cats purr when happy."),
-        (2, "Cats purr at night."),
-    ]
-
-
-def test_refinement_keeps_the_best_strip_of_a_passage_in_which_none_is_good() -> None:
-    result = refine(
-        "Do cats purr?", [graded(0.4, "Cats sleep. Dogs bark.", id="p")], scorer=FakeScorer(), threshold=0.9, most=9
-    )
-    assert [piece.text for piece in result.evidence] == ["Cats sleep."]
-
-
-def test_refinement_scores_the_strips_of_all_passages_in_one_batch() -> None:
-    scorer = FakeScorer()
-    passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.5, "Cats eat.", id="c")]
-    result = refine("Do cats purr?", passages, scorer=scorer, threshold=0.5, most=9)
-    assert scorer.calls[-1][1] == ("Cats purr.", "Yes.", "Cats eat.")
-    assert [strip.passage for strip in result.strips] == ["a", "a", "c"]
-
-
-def test_a_strip_owes_its_relevance_to_its_passage_too() -> None:
-    passages = [graded(0.9, "Cats purr.", id="good"), graded(0.4, "Cats purr.", id="doubtful")]
-    good, doubtful = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5, most=9).strips
-    assert good.logit == doubtful.logit
-    assert good.relevance / doubtful.relevance == pytest.approx(0.9 / 0.4)
-    assert good.relevance <= 0.9
-
-
-def test_no_passages_make_no_evidence() -> None:
-    result = refine("Do cats purr?", [], scorer=FakeScorer(), threshold=0.5, most=9)
-    assert (result.strips, result.evidence, result.sources) == ((), (), ())
-
-
-def test_evidence_is_in_reading_order_and_sources_are_named_once() -> None:
-    passages = [
-        graded(0.8, "Cats purr late.", id="late", start=500, page=2),
-        graded(0.9, "Cats purr abroad.", id="other", document="b.txt", start=0),
-        graded(0.7, "Cats purr early.", id="early", start=10, page=2),
-    ]
-    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.5, most=9)
-    assert [piece.passage for piece in result.evidence] == ["other", "early", "late"]
-    assert [(source.document, source.page) for source in result.sources] == [("b.txt", None), ("a.txt", 2)]
-
-
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -314,13 +238,6 @@ def test_a_rewritten_follow_up_is_used_only_when_it_can_be_trusted(written: str,
 def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected: str | None) -> None:
     question = "What is the height of the Eiffel Tower?"
     assert search.accept(written, question) == (expected or question)
-
-
-def test_refinement_keeps_no_more_strips_than_asked_but_the_best_of_each_passage() -> None:
-    passages = [graded(0.9, "Cats purr. Cats purr on. Cats purr too.", id="a"), graded(0.5, "Cats eat. No.", id="b")]
-    result = refine("Do cats purr?", passages, scorer=FakeScorer(), threshold=0.1, most=2)
-    assert {strip.passage for strip in result.strips if strip.kept} == {"a", "b"}
-    assert not result.strips[-1].kept
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from localcrag.datatypes import Document, Evidence, GradedPassage, Origin, Run, Strip
+from localcrag.datatypes import Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
 from localcrag.ingest import IngestProgress, IngestResult
 
 _TEMPLATES = Environment(
@@ -25,6 +25,7 @@ _CITATION = re.compile(r"\[(\d{1,3})\]")
 # Also what makes links of bare addresses (://, www., @), and the & of character references.
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$&:@]|\bwww(?=\.))")
 _LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
+_EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,19 @@ class MarkedStrip:
 
     strip: Strip
     evidence: Evidence | None
+
+    @property
+    def title(self) -> str:
+        """What hovering over it says."""
+        fate = "kept" if self.strip.kept else "dropped"
+        why = f" ({self.strip.reason})" if self.strip.reason and self.strip.reason != fate else ""
+        points = "".join(f"; key point: {point}" for point in self.strip.points)
+        return f"{fate}{why}, relevance {self.strip.relevance:.2f}{points}"
+
+    @property
+    def note(self) -> str | None:
+        """A word about a fate that the relevance alone does not explain."""
+        return None if self.strip.reason in _EXPLAINED else self.strip.reason
 
 
 def panel(run: Run | None, busy: str | None = None) -> str:
@@ -46,6 +60,7 @@ def panel(run: Run | None, busy: str | None = None) -> str:
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
         strips={passage.id: _marked(passage, run) for passage in passages},
+        lowered={passage.id: _lowered(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         seconds=sum(step.seconds for step in run.steps),
         longest=max((step.seconds for step in run.steps), default=0.0),
@@ -63,6 +78,12 @@ def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
                 waiting.pop(0)
             marked.append(MarkedStrip(strip, first))
     return marked
+
+
+def _lowered(passage: GradedPassage, run: Run) -> float | None:
+    """Return what minimum retention lowered the threshold to for a passage; None where it did not."""
+    own = (strip for strip in run.strips if strip.passage == passage.id)
+    return min((strip.relevance for strip in own if strip.reason is StripReason.RETENTION), default=None)
 
 
 def documents(items: Sequence[Document]) -> str:
