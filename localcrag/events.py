@@ -98,6 +98,13 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class PointPiece:
+    """The next piece of a passage's key points, as the language model writes them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refined:
     """Every strip with its relevance, and the evidence that the kept ones make."""
 
@@ -161,6 +168,7 @@ Event = (
     | Decided
     | Retried
     | Searched
+    | PointPiece
     | Refined
     | AnswerPiece
     | Generated

@@ -17,6 +17,7 @@ from localcrag.events import (
     Event,
     Generated,
     GradePiece,
+    PointPiece,
     Refined,
     Retried,
     Retrieved,
@@ -38,7 +39,7 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             return started
         case StepStarted(name="generate"):
             return dataclasses.replace(run, answer="")  # What was written before was not backed.
-        case StepStarted() | GradePiece():
+        case StepStarted() | GradePiece() | PointPiece():
             return run
         case Retrieved(cost=cost) | Retried(cost=cost) | Generated(cost=cost):
             changed = run

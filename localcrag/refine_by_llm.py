@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from localcrag.clock import Clock
 from localcrag.datatypes import GradedPassage, Message, Strip, StripReason
 from localcrag.errors import GenerationError
-from localcrag.events import Event, StepStarted, Warned
+from localcrag.events import Event, PointPiece, StepStarted, Warned
 from localcrag.protocols import LanguageModel, Scorer
 from localcrag.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
 from localcrag.verify import HELD
@@ -80,7 +80,7 @@ def extract(
     count_tokens: CountTokens,
     clock: Clock,
 ) -> Generator[Event, None, Refinement]:
-    """Yield what is being done, and return strips and evidence of passages.
+    """Yield what is being written, and return strips and evidence of passages.
 
     Kept are the strips that carry a key point, within the limits of `rules`. A passage without one keeps nothing; one
     that the model fails on, or of which all points are invented, keeps what refine.py would keep of it.
@@ -93,8 +93,11 @@ def extract(
     for number, passage in enumerate(passages, start=1):
         yield StepStarted("refine", f"extracting key points of passage {number} of {len(passages)}")
         own = [strip for strip in left if strip.passage == passage.id]
+        written = ""
         try:
-            written = "".join(clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA))
+            for piece in clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA):
+                written += piece
+                yield PointPiece(piece)
             carried = {point: carriers(point, own) for point in read(written)}
             if carried and not any(carried.values()):
                 raise GenerationError(f"The passage does not say: “{shorten(next(iter(carried)))}”.")

@@ -10,7 +10,7 @@ import pytest
 from localcrag.assemble import Assembly, uploads_from
 from localcrag.cite import citations
 from localcrag.datatypes import Action, Origin, Run, StripMode, StripReason, Turn
-from localcrag.events import AnswerPiece, GradePiece, RunFinished
+from localcrag.events import AnswerPiece, GradePiece, PointPiece, RunFinished
 from localcrag.settings import load
 
 
@@ -199,3 +199,12 @@ def test_the_language_model_as_refiner_keeps_only_what_the_passages_say(library:
     texts = {passage.id: passage.text for passage in run.passages}
     assert all(piece.text in texts[piece.passage] for piece in run.evidence)
     assert [strip.reason for strip in run.strips] == [strip.reason for strip in again.strips]
+
+
+def test_stopping_while_key_points_are_extracted_leaves_the_model_free(library: Assembly) -> None:
+    changed = load(**{**library.settings.model_dump(), "refiner": "llm"})
+    events = library.ask("How long before departure is a flight booked?", settings=changed)
+    assert next(event for event in events if isinstance(event, PointPiece))
+    events.close()
+    assert library.runs.get(library.runs.newest(1)[0].run_id).stopped
+    assert not ask(library, "Who keeps the handbook?").abstained

@@ -10,7 +10,7 @@ import pytest
 from localcrag.clock import Clock
 from localcrag.datatypes import Grade, GradedPassage, Origin, Strip, StripReason
 from localcrag.errors import GenerationError
-from localcrag.events import Event, StepStarted, Warned
+from localcrag.events import Event, PointPiece, StepStarted, Warned
 from localcrag.refine import Refinement, Rules
 from localcrag.refine_by_llm import MAX_TOKENS, SCHEMA, carriers, extract, prompt, read
 from localcrag.sentences import split_sentences
@@ -148,6 +148,18 @@ def test_the_limits_hold_for_key_points_too_and_what_is_said_twice_is_kept_once(
     result, _, _ = refined(llm, passage(), passage("Cats purr on warm sofas!", "q"), most=1)
     reasons = [strip.reason for strip in result.strips]
     assert reasons == [POINT, StripReason.OVER_CAP, NO_POINT, NO_POINT, StripReason.DUPLICATE]
+
+
+def test_stopping_stops_the_model() -> None:
+    llm = FakeLanguageModel(written("Cats purr on warm sofas."))
+    rules = Rules(threshold=0.5, lowest=0.1, most=9, tokens=1000, retention=0.0)
+    steps = extract(
+        QUESTION, [passage()], llm=llm, scorer=FakeScorer(), rules=rules, count_tokens=FakeEmbedder().count_tokens,
+        clock=Clock("refine"),
+    )  # fmt: skip
+    assert next(event for event in steps if isinstance(event, PointPiece))
+    steps.close()
+    assert llm.streams[0].closed
 
 
 def test_no_passages_ask_nothing() -> None:

@@ -23,6 +23,7 @@ from localcrag.events import (
     Event,
     Generated,
     GradePiece,
+    PointPiece,
     Refined,
     Retried,
     Retrieved,
@@ -194,7 +195,7 @@ def _turn(turn: ChatTurn, event: Event, run: Run) -> ChatTurn:
 def _panel(event: Event, run: Run) -> str | None:
     """Return the side panel after an event, None where it stays as it is."""
     match event:
-        case AnswerPiece() | GradePiece() | RunStarted():
+        case AnswerPiece() | GradePiece() | PointPiece() | RunStarted():
             return None
         case StepStarted(detail=detail):
             return render.panel(run, detail)
