@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localcrag.datatypes import Evidence, GradedPassage, WebUse
+from localcrag.datatypes import Evidence, GradedPassage, NotAsked, WebUse
 from localcrag.settings import Settings
 from localcrag.words import one_line, shorten
 
 NEAREST = 3
+NOT_ASKED = {
+    NotAsked.DECLINED: "you did not allow it",
+    NotAsked.UNANSWERED: "nobody answered whether it may be",
+    NotAsked.NOBODY_TO_ASK: "it needs your consent, and there was nobody to ask",
+    NotAsked.FORBIDDEN_TERM: "the query holds a term that you said may never be sent",
+}
+"""Why the web was not asked, after "because"."""
 
 
 def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings) -> str:
@@ -31,6 +38,8 @@ def _about_web(web: WebUse, settings: Settings) -> str:
         return f"The web could not be asked either. {web.error}"
     if web.used:
         return "The web results do not answer it either."
+    if web.not_asked:
+        return f"The web was not asked, because {NOT_ASKED[web.not_asked]}."
     if settings.searxng_url is None:
         return ""
     return "The web was not asked: it is switched off in the settings."
@@ -59,7 +68,9 @@ def quoted(evidence: Sequence[Evidence]) -> str:
 
 
 def web_note(web: WebUse) -> str:
-    """Return what an answer adds about a web search that failed; nothing when none did."""
+    """Return what an answer adds about a web search that failed or was not allowed; nothing when neither."""
+    if web.not_asked:
+        return f"\n\nThe web was not asked, because {NOT_ASKED[web.not_asked]}: this rests on your documents alone."
     return f"\n\nThe web could not be asked, so this rests on your documents alone. {web.error}" if web.error else ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from localcrag import settings as settings_module
-from localcrag.backends.collection_settings import preset_of, set_preset
+from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
     DocumentStore,
@@ -23,15 +23,17 @@ from localcrag.backends.document_store import (
 )
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
+from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Document, Preset, Turn, WebAnswer
+from localcrag.backends.web_cache import StoredAnswers
+from localcrag.datatypes import Document, Preset, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import ModelError, SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import Parts, answer
-from localcrag.protocols import Embedder, LanguageModel, Scorer, WebSearch
+from localcrag.protocols import Consent, Embedder, LanguageModel, Scorer, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
 
@@ -55,6 +57,7 @@ class Assembly:
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         self._judgements: Judgements = {}
+        self._rate_limit = SlidingMinute()
 
     @property
     def embedder(self) -> Embedder:
@@ -100,9 +103,11 @@ class Assembly:
             llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
-            web=self._web_or_refusal() if settings.web_allowed else None,
+            web=self._web_or_refusal(settings) if settings.web_allowed else None,
             runs=self.runs,
             judgements=self._judgements,
+            web_cache=self._web_cache(settings) if settings.web_allowed else None,
+            rate_limit=self._rate_limit,
         )
 
     def ask(
@@ -112,6 +117,7 @@ class Assembly:
         history: Sequence[Turn] = (),
         settings: Settings | None = None,
         preset: Preset | None = None,
+        consent: Consent | None = None,
     ) -> Generator[Event, None, None]:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
@@ -121,8 +127,9 @@ class Assembly:
         settings = settings or self.settings
         if settings.collection != DEFAULT_COLLECTION:
             require_collection(self.database, settings.collection)
+        settings = settings.of_collection(web_mode_of(self.database, settings.collection))
         settings = settings.under(preset or self.preset(settings.collection))
-        return answer(question, parts=self.parts(settings), settings=settings, history=history)
+        return answer(question, parts=self.parts(settings), settings=settings, history=history, consent=consent)
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
@@ -147,6 +154,17 @@ class Assembly:
         if name != DEFAULT_COLLECTION:
             require_collection(self.database, name)
         set_preset(self.database, name, preset)
+
+    def web_mode(self, collection: str | None = None) -> WebMode:
+        """Return the web mode of a collection's questions: its own, unless one holds for all collections."""
+        return self.settings.of_collection(web_mode_of(self.database, collection or self.settings.collection)).web
+
+    def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
+        """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        name = collection or self.settings.collection
+        if name != DEFAULT_COLLECTION:
+            require_collection(self.database, name)
+        set_web_mode(self.database, name, mode)
 
     def delete(self, document: str, collection: str | None = None) -> None:
         """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""
@@ -230,12 +248,29 @@ class Assembly:
         except ModelError as error:
             return MissingLanguageModel(self.settings.llm, error)
 
-    def _web_or_refusal(self) -> WebSearch | None:
+    def _web_or_refusal(self, settings: Settings) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""
         try:
-            return self.web
+            return self._once("web", self._make_web).configured(
+                results=settings.web_results,
+                parameters=_search_parameters(settings),
+                forbidden=settings.web_never_terms,
+            )
         except SearchError as error:
             return _RefusedSearch(error)
+
+    def _web_cache(self, settings: Settings) -> WebCache | None:
+        """Return the answers kept from this SearXNG, None when its address is not allowed."""
+        try:
+            address = self.web_address
+        except SearchError:
+            return None
+        return StoredAnswers(
+            self.database,
+            endpoint=address,
+            parameters={**_search_parameters(settings), "results": settings.web_results},
+            hours=settings.web_cache_hours,
+        )
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
         with self._lock:
@@ -285,8 +320,21 @@ class Assembly:
             self.settings.searxng_url or "",
             timeout=self.settings.search_timeout,
             results=self.settings.web_results,
+            parameters=_search_parameters(self.settings),
+            forbidden=self.settings.web_never_terms,
             allow_public=self.settings.searxng_allow_public,
         )
+
+
+def _search_parameters(settings: Settings) -> dict[str, str]:
+    """Return what a search adds to its query, under the names of SearXNG's search API."""
+    chosen = {
+        "time_range": "" if settings.web_time_range is TimeRange.NONE else settings.web_time_range.value,
+        "language": settings.web_language,
+        "categories": ",".join(settings.web_categories),
+        "safesearch": "" if settings.web_safesearch is None else str(settings.web_safesearch),
+    }
+    return {name: value for name, value in chosen.items() if value}
 
 
 class _RefusedSearch:

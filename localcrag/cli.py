@@ -1,4 +1,4 @@
-"""The command line: `localcrag ingest|ask|ui|documents|models|runs|doctor`.
+"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|doctor`.
 
 Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
 thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
@@ -25,6 +25,7 @@ DONE, FAILED, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
 NEWEST_RUNS = 20
 POLICIES = ("max", "fraction", "ratio", "count")
+WEB_MODES = ("never", "ask", "always")
 PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 
 STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
@@ -114,6 +115,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("name", choices=PRESETS, metavar="NAME", help="one of the list")
     command.set_defaults(run=_use_preset)
 
+    command = commands.add_parser("web", parents=[common, within], help="show or choose a collection's web mode")
+    command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
+    command.set_defaults(run=_web_mode)
+
     runs = commands.add_parser("runs", parents=[common], help="look at questions asked before")
     runs.set_defaults(run=_list_runs, number=NEWEST_RUNS)
     named = runs.add_subparsers(metavar="list | show RUN")
@@ -136,7 +141,7 @@ def _add_ask(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
     )
-    command.add_argument("--web", choices=["never", "always"], help="whether your SearXNG may be asked")
+    command.add_argument("--web", choices=WEB_MODES, help="whether your SearXNG may be asked; ask: you see the query")
     command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
     command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
     command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
@@ -184,7 +189,10 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
     from localcrag.datatypes import Preset  # noqa: PLC0415
 
-    run = terminal.show_run(Assembly(settings).ask(parsed.question, preset=parsed.preset and Preset(parsed.preset)))
+    # Only where somebody sits: a script must not wait for an answer that never comes.
+    consent = terminal.ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
+    preset = parsed.preset and Preset(parsed.preset)
+    run = terminal.show_run(Assembly(settings).ask(parsed.question, preset=preset, consent=consent))
     _print(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 
@@ -237,6 +245,21 @@ def _use_preset(parsed: argparse.Namespace, settings: Settings) -> int:
     Assembly(settings).set_preset(preset)
     text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
     _print({"collection": settings.collection, "preset": preset}, parsed, text)
+    return DONE
+
+
+def _web_mode(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.datatypes import WebMode  # noqa: PLC0415
+
+    assembly = Assembly(settings)
+    if parsed.mode:
+        assembly.set_web_mode(WebMode(parsed.mode))
+    mode = assembly.web_mode()
+    fixed = parsed.mode and mode != parsed.mode
+    note = " It is set for all collections (setting web), which wins." if fixed else ""
+    text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
+    _print({"collection": settings.collection, "web": mode}, parsed, text)
     return DONE
 
 

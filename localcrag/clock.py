@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from localcrag.datatypes import Message, StepCost
 from localcrag.protocols import JsonSchema, LanguageModel
@@ -41,6 +42,15 @@ class Clock:
     ) -> str:
         """Return all that the model writes."""
         return "".join(self.stream(llm, messages, max_tokens, stop=stop))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock for what happens inside: a person is thinking."""
+        paused_at = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._start += time.perf_counter() - paused_at
 
     def cost(self) -> StepCost:
         """Return what the step cost so far."""

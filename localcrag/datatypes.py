@@ -102,9 +102,10 @@ class NumberFormat(StrEnum):
 
 
 class WebMode(StrEnum):
-    """Whether a question may be put to the configured SearXNG."""
+    """Whether a question may be put to the configured SearXNG. ASK: a person sees the exact query first."""
 
     NEVER = "never"
+    ASK = "ask"
     ALWAYS = "always"
 
 
@@ -122,6 +123,25 @@ class Strictness(StrEnum):
     STRICT = "strict"
     BALANCED = "balanced"
     LENIENT = "lenient"
+
+
+class TimeRange(StrEnum):
+    """How old a web result may be; NONE: as old as it likes."""
+
+    NONE = "none"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+
+class NotAsked(StrEnum):
+    """Why a query did not leave although the documents were not enough."""
+
+    DECLINED = "declined"
+    UNANSWERED = "unanswered"
+    NOBODY_TO_ASK = "nobody to ask"
+    FORBIDDEN_TERM = "forbidden term"
 
 
 class IngestStatus(StrEnum):
@@ -261,20 +281,31 @@ class WebResult:
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a search gave, and which engines failed meanwhile (name and reason)."""
+    """What a search gave, and which engines failed meanwhile (name and reason).
+
+    `cached_at` is the time of the search when the answer was kept from an earlier one, else None.
+    """
 
     results: tuple[WebResult, ...]
     failed_engines: tuple[tuple[str, str], ...] = ()
+    cached_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WebUse:
-    """The web's part in a run: the exact query that left, its results, or why there are none."""
+    """The web's part in a run: the exact query, its results, or why there are none.
+
+    `query` left, unless `cached_at` (the results are those of that time) or `not_asked` (why it stayed) is set.
+    `discarded`: it left before the decision, and what came back was not used.
+    """
 
     used: bool = False
     query: str | None = None
     results: tuple[WebResult, ...] = ()
     error: str | None = None
+    cached_at: str | None = None
+    not_asked: NotAsked | None = None
+    discarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

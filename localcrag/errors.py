@@ -25,7 +25,9 @@ LocalcragError
 │   ├── RateLimited          429: SearXNG's limiter
 │   ├── BadSearchAnswer      not the JSON that SearXNG writes
 │   ├── AllEnginesFailed     no results, because the engines behind SearXNG failed
-│   └── NoResults            the engines answered and found nothing
+│   ├── NoResults            the engines answered and found nothing
+│   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
+│   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
 └── GenerationError          the language model failed, or the prompt cannot fit its window
 """
 
@@ -134,6 +136,14 @@ class AllEnginesFailed(SearchError):
 
 class NoResults(SearchError):
     """The engines answered and found nothing."""
+
+
+class ForbiddenTerm(SearchError):
+    """The query holds a term that may never be sent: it did not leave."""
+
+
+class ConsentMissing(SearchError):
+    """Nobody answered whether the query may be sent: it did not leave."""
 
 
 class GenerationError(LocalcragError):

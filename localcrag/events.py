@@ -89,6 +89,20 @@ class Retried:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchBegun:
+    """A query left before the decision; unless Searched follows, what comes back is thrown away."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProposed:
+    """The exact query that leaves if the person allows it, who is asked now."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class Searched:
     """What was asked of the web and what came back; `passages` are the results, evaluated like local ones."""
 
@@ -167,6 +181,8 @@ Event = (
     | Evaluated
     | Decided
     | Retried
+    | SearchBegun
+    | QueryProposed
     | Searched
     | PointPiece
     | Refined

@@ -13,7 +13,19 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from localcrag import abstain, condense, generate, grade_by_llm, presets, record, refine_by_llm, retry, search, verify
+from localcrag import (
+    abstain,
+    ask_web,
+    condense,
+    generate,
+    grade_by_llm,
+    presets,
+    record,
+    refine_by_llm,
+    retry,
+    search,
+    verify,
+)
 from localcrag.clock import Clock
 from localcrag.datatypes import (
     Action,
@@ -30,7 +42,7 @@ from localcrag.datatypes import (
     WebUse,
 )
 from localcrag.decide import decide, usable
-from localcrag.errors import GenerationError, QuestionError, SearchError
+from localcrag.errors import GenerationError, QuestionError
 from localcrag.evaluate import evaluate
 from localcrag.events import (
     Answered,
@@ -50,7 +62,18 @@ from localcrag.events import (
     Verified,
     Warned,
 )
-from localcrag.protocols import ChunkStore, Embedder, LanguageModel, RunLog, Scorer, VectorIndex, WebSearch
+from localcrag.protocols import (
+    ChunkStore,
+    Consent,
+    Embedder,
+    LanguageModel,
+    RateLimit,
+    RunLog,
+    Scorer,
+    VectorIndex,
+    WebCache,
+    WebSearch,
+)
 from localcrag.refine import Refinement, Rules, best_strips, refine
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
@@ -72,13 +95,27 @@ class Parts:
     web: WebSearch | None
     runs: RunLog
     judgements: grade_by_llm.Judgements = field(default_factory=dict)
+    web_cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+
+    def for_web(self, consent: Consent | None, settings: Settings) -> ask_web.WebParts | None:
+        """Return what a web search works with; None when the web may not be asked."""
+        if self.web is None or not settings.web_allowed:
+            return None
+        return ask_web.WebParts(self.web, consent, self.web_cache, self.rate_limit)
 
 
 def answer(
-    question: str, *, parts: Parts, settings: Settings, history: Sequence[Turn] = ()
+    question: str,
+    *,
+    parts: Parts,
+    settings: Settings,
+    history: Sequence[Turn] = (),
+    consent: Consent | None = None,
 ) -> Generator[Event, None, None]:
     """Answer `question` and yield what happens; the last event is RunFinished, with the run as it was stored.
 
+    Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
     Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
     Raises QuestionError before the first event, StoreError when the database fails.
     """
@@ -93,7 +130,8 @@ def answer(
     thresholds = settings.thresholds(_own_thresholds(parts, settings))
     run = _new_run(question, parts, settings, thresholds)
     try:
-        with closing(_flow(run, history, parts=parts, settings=settings, thresholds=thresholds)) as events:
+        flow = _flow(run, history, parts=parts, settings=settings, thresholds=thresholds, consent=consent)
+        with closing(flow) as events:
             for event in events:
                 run = record.apply(run, event)
                 yield event
@@ -105,7 +143,13 @@ def answer(
 
 
 def _flow(
-    run: Run, history: Sequence[Turn], *, parts: Parts, settings: Settings, thresholds: Thresholds
+    run: Run,
+    history: Sequence[Turn],
+    *,
+    parts: Parts,
+    settings: Settings,
+    thresholds: Thresholds,
+    consent: Consent | None,
 ) -> Generator[Event, None, None]:
     question = run.question
     yield RunStarted(run)
@@ -134,6 +178,10 @@ def _flow(
     found = _retrieve(standalone, standalone, parts, settings)
     yield Retrieved(found, clock.cost())
 
+    ahead = None
+    if for_web := parts.for_web(consent, settings):
+        ahead = yield from ask_web.begin(standalone, for_web, settings)
+
     yield StepStarted("evaluate", f"scoring {len(found)} passages")
     clock = Clock("evaluate")
     local = yield from _evaluate(standalone, found, parts, settings=settings, thresholds=thresholds, clock=clock)
@@ -149,9 +197,8 @@ def _flow(
 
     used: tuple[GradedPassage, ...] = () if action is Action.INCORRECT else local
     web = WebUse()
-    if action is not Action.CORRECT and parts.web is not None and settings.web_allowed:
-        yield StepStarted("search", "asking your SearXNG")
-        searched = yield from _search(standalone, parts, parts.web, settings, thresholds)
+    if action is not Action.CORRECT and for_web:
+        searched = yield from _search(standalone, parts, for_web, ahead, settings=settings, thresholds=thresholds)
         used, web = used + searched.passages, searched.web
 
     used = usable(used, policy=settings.policy, thresholds=thresholds)
@@ -270,28 +317,24 @@ def _evaluate(
 
 
 def _search(
-    standalone: str, parts: Parts, web: WebSearch, settings: Settings, thresholds: Thresholds
+    standalone: str,
+    parts: Parts,
+    for_web: ask_web.WebParts,
+    ahead: ask_web.Ahead | None,
+    *,
+    settings: Settings,
+    thresholds: Thresholds,
 ) -> Generator[Event, None, Searched]:
     """Yield Searched, and return it."""
     clock = Clock("search")
-    written = ""
-    try:
-        written = clock.complete(parts.llm, search.prompt(standalone), search.MAX_TOKENS, stop=("\n",))
-    except GenerationError as error:
-        yield Warned(f"The question was not rewritten for the web search: {error}")
-    query = web.wording(search.accept(written, standalone))
-    try:
-        found = web.search(query)
-    except SearchError as error:
-        searched = Searched(WebUse(used=True, query=query, error=str(error)), (), clock.cost())
-        yield Warned(f"The web search failed. {error}")
-        yield searched
-        return searched
-    for engine, reason in found.failed_engines:
-        yield Warned(f"The search engine {engine} behind SearXNG did not answer ({reason}); the others did.")
-    passages = search.to_passages(standalone, found.results, embedder=parts.embedder)
+    if ahead:
+        web = yield from ask_web.collect(ahead)
+    else:
+        query = yield from _query(standalone, parts.llm, clock)
+        web = yield from ask_web.ask(query, for_web, settings, clock)
+    passages = search.to_passages(standalone, web.results, embedder=parts.embedder)
     graded = yield from _evaluate(standalone, passages, parts, settings=settings, thresholds=thresholds, clock=clock)
-    searched = Searched(WebUse(used=True, query=query, results=found.results), graded, clock.cost())
+    searched = Searched(web, graded, clock.cost())
     yield searched
     return searched
 
@@ -329,6 +372,17 @@ def _refine(
             clock=clock,
         )
     )
+
+
+def _query(standalone: str, llm: LanguageModel, clock: Clock) -> Generator[Event, None, str]:
+    """Return the question as a query for a search engine."""
+    yield StepStarted("search", "writing a web query")
+    written = ""
+    try:
+        written = clock.complete(llm, search.prompt(standalone), search.MAX_TOKENS, stop=("\n",))
+    except GenerationError as error:
+        yield Warned(f"The question was not rewritten for the web search: {error}")
+    return search.accept(written, standalone)
 
 
 def _generate(

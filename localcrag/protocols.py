@@ -116,7 +116,31 @@ class WebSearch(Protocol):
         """Return `query` exactly as `search` would send it."""
 
     def search(self, query: str) -> WebAnswer:
-        """Put `query` to the search server. Raises SearchError."""
+        """Put `query` to the search server. May be used by several threads. Raises SearchError."""
+
+
+class Consent(Protocol):
+    def __call__(self, query: str) -> str | None:
+        """Show the exact query to a person; return the one to send, edited or not, or None to send nothing.
+
+        Raises ConsentMissing when the person does not answer.
+        """
+
+
+class WebCache(Protocol):
+    def get(self, query: str) -> WebAnswer | None:
+        """Return the answer that `query` got before, with its time, or None. Raises StoreError."""
+
+    def put(self, query: str, answer: WebAnswer) -> None:
+        """Keep an answer. May be used by several threads. Raises StoreError."""
+
+
+class RateLimit(Protocol):
+    def claim(self, per_minute: int) -> float:
+        """Return 0.0 when a query may leave now, which then counts; else the seconds until one may."""
+
+    def pause(self, seconds: float) -> None:
+        """Return after so many seconds."""
 
 
 class VectorIndex(Protocol):

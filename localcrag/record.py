@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
-from localcrag.datatypes import Attempt, GradedPassage, Run
+from localcrag.datatypes import Attempt, GradedPassage, Run, WebUse
 from localcrag.events import (
     Answered,
     AnswerPiece,
@@ -18,11 +18,13 @@ from localcrag.events import (
     Generated,
     GradePiece,
     PointPiece,
+    QueryProposed,
     Refined,
     Retried,
     Retrieved,
     RunFinished,
     RunStarted,
+    SearchBegun,
     Searched,
     StepStarted,
     Verified,
@@ -39,8 +41,10 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             return started
         case StepStarted(name="generate"):
             return dataclasses.replace(run, answer="")  # What was written before was not backed.
-        case StepStarted() | GradePiece() | PointPiece():
+        case StepStarted() | GradePiece() | PointPiece() | QueryProposed():
             return run
+        case SearchBegun(query):
+            return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
         case Retrieved(cost=cost) | Retried(cost=cost) | Generated(cost=cost):
             changed = run
         case Condensed(standalone_question, cost):

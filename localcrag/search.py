@@ -41,6 +41,12 @@ def accept(written: str, question: str) -> str:
     return query if sensible else one_line(question)
 
 
+def keeps_enough(kept: str, query: str) -> bool:
+    """Return whether `kept`, which is `query` without some words, still asks for the same."""
+    words, of = content_words(kept), content_words(query)
+    return bool(words) and len(words) >= KEPT_SHARE * len(of)
+
+
 def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedder) -> tuple[Passage, ...]:
     """Return the results as passages, with the cosine that a local passage would have."""
     if not results:

@@ -12,13 +12,13 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from localcrag import presets
+from localcrag import never_terms, presets
 from localcrag.datatypes import (
     NumberFormat,
     Policy,
@@ -28,6 +28,7 @@ from localcrag.datatypes import (
     Strictness,
     StripMode,
     Thresholds,
+    TimeRange,
     WebMode,
 )
 from localcrag.errors import SettingsError
@@ -36,6 +37,16 @@ FILE_NAME = "settings.json"
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by putting documents into it."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
+
+
+def _findable(term: str) -> str:
+    if not never_terms.is_term(term):
+        raise ValueError("a term needs at least two letters or digits to be found by")
+    return term
+
+
+NeverTerm = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_findable)]
+Category = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^,\x00-\x1f]{1,50}$")]
 
 
 class Settings(BaseSettings):
@@ -96,11 +107,25 @@ class Settings(BaseSettings):
     )
     history_turns: int = Field(3, ge=0, le=20, description="earlier turns that a follow-up is read with")
 
-    web: WebMode = WebMode.ALWAYS
+    web: WebMode = Field(
+        WebMode.ASK, description="of collections that have no mode of their own; set by itself, it holds for all"
+    )
     searxng_url: str | None = None
     searxng_allow_public: bool = Field(False, description="allow an endpoint that is neither loopback nor private")
     search_timeout: float = Field(5.0, gt=0, le=120, description="seconds")
     web_results: int = Field(5, ge=1, le=20)
+    web_time_range: TimeRange = Field(TimeRange.NONE, description="how old a result may be, for engines that know")
+    web_language: str = Field("", pattern=r"^(|auto|[a-z]{2,3}(-[a-zA-Z]{2})?)$", description="en, de-CH, all, auto")
+    web_categories: tuple[Category, ...] = Field((), description="as SearXNG names them; it ignores unknown ones")
+    web_safesearch: int | None = Field(None, ge=0, le=2, description="0 off, 1 moderate, 2 strict; None: SearXNG's own")
+    web_never_terms: tuple[NeverTerm, ...] = Field((), description="never sent, in any writing, within any word")
+    web_per_minute: int = Field(60, ge=1, le=600, description="queries that may leave within any 60 seconds")
+    web_cache_hours: int = Field(24, ge=0, le=8760, description="how long an answer is used again; 0: none is kept")
+    web_speculative: bool = Field(
+        False,
+        description="search beside evaluation, where the mode is always: faster when the web is needed, but queries "
+        "leave, with the question's own words, that turn out not to have been needed",
+    )
 
     @model_validator(mode="after")
     def _thresholds_in_order(self) -> Settings:
@@ -117,6 +142,10 @@ class Settings(BaseSettings):
     def web_allowed(self) -> bool:
         """True when a question may be put to a search server: one is configured, and the mode is not `never`."""
         return self.searxng_url is not None and self.web is not WebMode.NEVER
+
+    def of_collection(self, web: WebMode | None) -> Settings:
+        """Return the settings with the web mode of a collection; a mode that was set by itself stays."""
+        return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 
     def thresholds(self, defaults: Thresholds) -> Thresholds:
         """Return the chosen thresholds; those that were left open are the preset's, on the scale of the scorer's own.

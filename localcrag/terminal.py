@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,8 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag import record
-from localcrag.datatypes import Action, Backing, Grade, IngestStatus, Run, StepCost
-from localcrag.events import AnswerPiece, Event, RunStarted, StepStarted, Warned
+from localcrag.abstain import NOT_ASKED
+from localcrag.datatypes import Action, Backing, Grade, IngestStatus, Run, StepCost, WebUse
+from localcrag.events import AnswerPiece, Event, QueryProposed, RunStarted, StepStarted, Warned
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.words import one_line, shorten
 
@@ -42,7 +44,10 @@ def show_run(events: Iterator[Event]) -> Run:
             assert run is not None, "the first event is RunStarted"  # noqa: S101
             run = record.apply(run, event)
             match event:
+                case QueryProposed():
+                    status.stop()  # The next thing to happen is `ask_consent`.
                 case StepStarted(detail=detail):
+                    status.start()
                     status.update(f"{detail} …")
                 case AnswerPiece():
                     status.update(escape(run.answer[-300:]))
@@ -51,6 +56,39 @@ def show_run(events: Iterator[Event]) -> Run:
     assert run is not None, "a pipeline yields at least RunStarted"  # noqa: S101
     show_details(run)
     return run
+
+
+def ask_consent(query: str) -> str | None:
+    """Show the query on stderr and read what to send: it, other words, or nothing (None). For terminals."""
+    screen = console()
+    screen.print("Your documents are not enough. May this be sent to your SearXNG?")
+    screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
+    prompt = "> "
+    if sys.stdout.isatty():
+        arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
+    else:
+        # `input` would write its prompt into the result.
+        prompt, arrow = "", ""
+    screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
+    if not prompt:
+        screen.print("> ", end="")
+    try:
+        said = input(prompt).strip()
+    except EOFError:
+        return None
+    if said.lower() in {"n", "no"}:
+        return None
+    return query if said.lower() in {"", "y", "yes"} else said
+
+
+def _can_be_edited(query: str) -> bool:
+    """Put the query where the up arrow finds it, where there is a line editor."""
+    try:
+        import readline  # noqa: PLC0415 - not there on Windows
+    except ImportError:
+        return False
+    readline.add_history(query)
+    return True
 
 
 def show_details(run: Run) -> None:
@@ -81,8 +119,8 @@ def show_details(run: Run) -> None:
         why = f": {support.why}" if support.why else ""
         colour = BACKING_COLOURS[support.backing]
         screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
-    if run.web.query:
-        screen.print(f"web query: {escape(run.web.query)} ({len(run.web.results)} results)")
+    if run.web.query or run.web.not_asked:
+        screen.print(escape(_web(run.web)))
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 
@@ -91,6 +129,16 @@ def _fates(run: Run) -> str:
     fates = Counter(strip.reason for strip in run.strips if strip.reason)
     counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
     return f"{sum(strip.kept for strip in run.strips)} of {len(run.strips)} kept ({counted})"
+
+
+def _web(web: WebUse) -> str:
+    if web.not_asked:
+        proposed = f"; proposed was: {web.query}" if web.query else ""
+        return f"web not asked, because {NOT_ASKED[web.not_asked]}{proposed}"
+    if web.discarded:
+        return f"web query: {web.query} (it left before the decision; what came back was not used)"
+    kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
+    return f"web query: {web.query} ({len(web.results)} results{kept})"
 
 
 def _cost(step: StepCost) -> str:

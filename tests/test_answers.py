@@ -81,7 +81,7 @@ def test_refinement_shortens_the_prompt(library: Assembly) -> None:
 
 @pytest.mark.search
 def test_the_web_answers_what_the_documents_do_not(library: Assembly, searx: str) -> None:
-    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx}))
+    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx, "web": "always"}))
     run = ask(web, "How high is Mount Everest above the sea?")
     assert run.action is Action.INCORRECT
     assert run.web.used
@@ -94,7 +94,7 @@ def test_the_web_answers_what_the_documents_do_not(library: Assembly, searx: str
 
 @pytest.mark.search
 def test_engines_that_fail_are_said_and_nothing_is_invented(library: Assembly, searx: str) -> None:
-    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx}))
+    web = Assembly(load(**{**library.settings.model_dump(), "searxng_url": searx, "web": "always"}))
     run = ask(web, "!brokenpages Xyzzyq Plughq?")
     assert run.web.error is not None
     assert run.abstained
@@ -122,7 +122,7 @@ def test_a_stopped_answer_leaves_the_model_free_for_the_next_question(library: A
 
 
 def test_a_search_address_that_is_not_allowed_only_matters_when_the_web_is_needed(library: Assembly) -> None:
-    public = Assembly(load(**{**library.settings.model_dump(), "searxng_url": "http://8.8.8.8"}))
+    public = Assembly(load(**{**library.settings.model_dump(), "searxng_url": "http://8.8.8.8", "web": "always"}))
     assert ask(public, "Who keeps the handbook?").answer
     run = ask(public, "Who painted the Mona Lisa?")
     assert run.abstained

@@ -28,7 +28,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, searx: str) -> Iterator[str]:
-    with running_app(tmp_path_factory.mktemp("page"), LOCALCRAG_SEARXNG_URL=searx) as url:
+    with running_app(tmp_path_factory.mktemp("page"), LOCALCRAG_SEARXNG_URL=searx, LOCALCRAG_WEB="always") as url:
         yield url
 
 

@@ -65,7 +65,7 @@ class Desk:
 
 def with_web(desk: Desk, web: FakeWeb) -> Desk:
     desk.web = web
-    desk.settings = load(data_dir=desk.settings.data_dir, searxng_url="http://127.0.0.1:1")
+    desk.settings = load(data_dir=desk.settings.data_dir, searxng_url="http://127.0.0.1:1", web="always")
     return desk
 
 

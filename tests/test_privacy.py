@@ -54,7 +54,9 @@ def test_a_whole_session_talks_to_nobody_but_this_computer(tmp_path: Path, handb
     assert strace, "strace is missing: apt-get install strace, or leave this out with --without-browser"
     trace = tmp_path / "trace"
     wrapper = (strace, "-ff", "-qq", "--seccomp-bpf", "-e", "trace=%network", "-o", str(trace))
-    with running_app(tmp_path / "data", wrapper=wrapper, LOCALCRAG_SEARXNG_URL=searx) as address:
+    with running_app(
+        tmp_path / "data", wrapper=wrapper, LOCALCRAG_SEARXNG_URL=searx, LOCALCRAG_WEB="always"
+    ) as address:
         netlog = tmp_path / "net.json"
         with sync_playwright() as playwright:
             # The browser's own chatter (updates, autofill) is not the page's: it gets no names resolved.

@@ -80,7 +80,20 @@ CREATE TABLE collection_settings (
     preset TEXT
 ) STRICT;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2)
+SCHEMA_3 = """
+ALTER TABLE collection_settings ADD COLUMN web TEXT;
+-- What SearXNG answered; `endpoint` without credentials, `parameters` and `answer` as JSON.
+CREATE TABLE web_cache (
+    endpoint TEXT NOT NULL,
+    query TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    asked_at TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    PRIMARY KEY (endpoint, query, parameters)
+) STRICT;
+CREATE INDEX web_cache_by_time ON web_cache (asked_at);
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

@@ -7,14 +7,16 @@ answer without an end.
 
 from __future__ import annotations
 
+import copy
 import ssl
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx
 
-from localcrag import errors
+from localcrag import errors, never_terms
 from localcrag.backends import searxng_answer as answers
 from localcrag.backends import searxng_failures as failures
 from localcrag.backends.searxng_endpoint import parse_endpoint, refuse_public
@@ -47,6 +49,9 @@ class SearchHealth:
 class SearXNG:
     """A WebSearch over SearXNG's `/search?format=json`. `timeout` is in seconds and holds for one whole search.
 
+    `parameters` are added to each search: time_range, language, categories, safesearch as SearXNG's search API has
+    them. A query that holds one of `forbidden` does not leave, whoever asks for it.
+
     Raises EndpointRefused for an address that is not http(s), names no host, or leads anywhere but to this computer
     or a private network (unless `allow_public`). A name that cannot be resolved now is judged when it is searched.
     """
@@ -57,6 +62,8 @@ class SearXNG:
         *,
         timeout: float,
         results: int,
+        parameters: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] = (),
         allow_public: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
@@ -64,6 +71,8 @@ class SearXNG:
         self._allow_public = allow_public
         self._timeout = timeout
         self._results = results
+        self._parameters = dict(parameters or {})
+        self._forbidden = tuple(forbidden)
         # Without a network the app must still start; every search resolves and judges the name again.
         with suppress(errors.SearchNotRunning):
             self._refuse_public()
@@ -84,6 +93,12 @@ class SearXNG:
     def address(self) -> str:
         """The endpoint without credentials, fit to be shown."""
         return str(self._endpoint)
+
+    def configured(self, *, results: int, parameters: Mapping[str, str], forbidden: Sequence[str]) -> SearXNG:
+        """Return the same client, over the same connections, for other searches."""
+        other = copy.copy(self)
+        other._results, other._parameters, other._forbidden = results, dict(parameters), tuple(forbidden)
+        return other
 
     def wording(self, query: str) -> str:
         """Return `query` exactly as `search` sends it."""
@@ -118,10 +133,15 @@ class SearXNG:
         cleaned = clean_query(query)
         if not cleaned:
             raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
+        if never_terms.holds(cleaned, self._forbidden):
+            raise errors.ForbiddenTerm(
+                "The web was not asked: the query holds a term that may never be sent. Ask in other words, or take "
+                "the term off the list (web_never_terms)."
+            )
         # Names are resolved anew each time: what was private at the start may lead elsewhere by now.
         self._refuse_public()
         try:
-            body = self._fetch(self._endpoint.search_url(cleaned))
+            body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
         # UnicodeError: from a redirect to a host that cannot be written as a name.
         except (httpx.HTTPError, UnicodeError) as error:
             raise failures.broken_exchange(error, self._endpoint, self._timeout) from error

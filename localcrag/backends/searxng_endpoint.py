@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import httpx
@@ -43,9 +44,10 @@ class Endpoint:
     def __str__(self) -> str:
         return str(self.url).rstrip("/")
 
-    def search_url(self, query: str) -> httpx.URL:
+    def search_url(self, query: str, parameters: Mapping[str, str] | None = None) -> httpx.URL:
         path = self.url.raw_path.rstrip(b"/") + b"/search"
-        return self.url.copy_with(raw_path=path).copy_merge_params({"q": query, "format": "json"})
+        asked = {"q": query, "format": "json", **(parameters or {})}
+        return self.url.copy_with(raw_path=path).copy_merge_params(asked)
 
 
 def parse_endpoint(text: str) -> Endpoint:

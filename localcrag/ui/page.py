@@ -24,17 +24,20 @@ from localcrag.events import (
     Generated,
     GradePiece,
     PointPiece,
+    QueryProposed,
     Refined,
     Retried,
     Retrieved,
     RunFinished,
     RunStarted,
+    SearchBegun,
     Searched,
     StepStarted,
     Verified,
     Warned,
 )
 from localcrag.ui import render
+from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
 from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.web_settings import web_settings
@@ -62,6 +65,7 @@ class StopFlag:
 
     stopped: bool = False
     forgotten: bool = False
+    consent: WaitingConsent = dataclasses.field(default_factory=WaitingConsent)
 
 
 Turns = tuple[ChatTurn, ...]
@@ -91,6 +95,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                     allow_tags=False,
                     group_consecutive_messages=False,
                 )
+                waiting = consent_card()
                 with gr.Row(elem_id="lc-ask"):
                     question = gr.Textbox(
                         elem_id="lc-question",
@@ -112,7 +117,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
                 )
-                web_settings(assembly)
+                web_settings(assembly, page)
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
@@ -125,24 +130,40 @@ def build(assembly: Assembly) -> gr.Blocks:
         def stop_answer(request: gr.Request) -> None:
             if flag := stops.get(request.session_hash or ""):
                 flag.stopped = True
+                flag.consent.end()
 
         def forget_answer(request: gr.Request) -> None:
             if flag := stops.get(request.session_hash or ""):
                 flag.stopped = flag.forgotten = True
+                flag.consent.end()
 
-        outputs = [chat, panel, turns, question, send, stop]
+        def allow(query: str, request: gr.Request) -> tuple[Any, ...]:
+            if flag := stops.get(request.session_hash or ""):
+                flag.consent.say(query)
+            return hidden()
+
+        def refuse(request: gr.Request) -> tuple[Any, ...]:
+            if flag := stops.get(request.session_hash or ""):
+                flag.consent.say(None)
+            return hidden()
+
+        outputs = [chat, panel, turns, question, send, stop, *waiting.outputs]
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
         gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
         stop.click(stop_answer, None, None, **private)
         new.click(forget_answer, None, None, **private).then(_new_chat, None, outputs, **private)
+        gr.on([waiting.send.click, waiting.query.submit], allow, [waiting.query], waiting.outputs, **private)
+        waiting.refuse.click(refuse, None, waiting.outputs, **private)
         page.load(lambda: listed(assembly), None, [documents], **private)
+        # A tab that is closed while its question waits for consent must not keep the others waiting.
+        page.unload(forget_answer)
         panel.select(_open_run(assembly), None, [panel], **private)
     return page
 
 
 def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterator[tuple[Any, ...]]:
-    """Yield what the six outputs show while a question is answered."""
+    """Yield what the outputs show while a question is answered."""
     text = text.strip()
     if not text:
         yield _shown(before, gr.skip())
@@ -153,7 +174,7 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
     run: Run | None = None
     try:
         history = [Turn(turn.question, turn.answer) for turn in before if turn.run_id]
-        with closing(assembly.ask(text, history=history)) as events:
+        with closing(assembly.ask(text, history=history, consent=flag.consent)) as events:
             for event in events:
                 run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
                 turn = _turn(turn, event, run)
@@ -161,7 +182,8 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
                 if flag.stopped and not isinstance(event, RunFinished):
                     run = dataclasses.replace(run, stopped=True)
                     break
-                yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True)
+                proposed = event.query if isinstance(event, QueryProposed) else None
+                yield _shown((*before, turn), gr.skip() if panel is None else panel, busy=True, proposed=proposed)
     except LocalcragError as error:
         gr.Warning(str(error), duration=None, title="This did not work")
         turn = dataclasses.replace(turn, answer=f"This question could not be answered. {error}")
@@ -173,7 +195,7 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
         yield _shown((*before, turn), render.panel(run))
         raise
     if flag.forgotten:
-        yield (*(gr.skip() for _ in range(4)), gr.Button(visible=True), gr.Button(visible=False))
+        yield (*(gr.skip() for _ in range(4)), gr.Button(visible=True), gr.Button(visible=False), *hidden())
         return
     if run and run.stopped:
         note = "Stopped before it was checked." if turn.unchecked else "Stopped."
@@ -199,9 +221,11 @@ def _panel(event: Event, run: Run) -> str | None:
             return None
         case StepStarted(detail=detail):
             return render.panel(run, detail)
+        case QueryProposed():
+            return render.panel(run, "waiting for your consent")
         case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined():
             return render.panel(run, "working")
-        case Warned() | Generated() | Verified() | Answered():
+        case Warned() | SearchBegun() | Generated() | Verified() | Answered():
             return render.panel(run, "working")
         case RunFinished():
             return render.panel(run)
@@ -209,8 +233,10 @@ def _panel(event: Event, run: Run) -> str | None:
             assert_never(event)
 
 
-def _shown(turns: Turns, panel: Any, *, busy: bool = False, typing: Any = None) -> tuple[Any, ...]:
-    """Return the values of chat, panel, turns, question, send and stop."""
+def _shown(
+    turns: Turns, panel: Any, *, busy: bool = False, typing: Any = None, proposed: str | None = None
+) -> tuple[Any, ...]:
+    """Return the values of chat, panel, turns, question, send, stop, and of the card for a proposed query."""
     return (
         _messages(turns),
         panel,
@@ -218,6 +244,7 @@ def _shown(turns: Turns, panel: Any, *, busy: bool = False, typing: Any = None) 
         gr.skip() if typing is None else typing,
         gr.Button(visible=not busy),
         gr.Button(visible=busy),
+        *(hidden() if proposed is None else shown(proposed)),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from localcrag.abstain import NOT_ASKED
 from localcrag.datatypes import Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
 from localcrag.ingest import IngestProgress, IngestResult
 
@@ -63,6 +64,7 @@ def panel(run: Run | None, busy: str | None = None) -> str:
         lowered={passage.id: _lowered(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         seconds=sum(step.seconds for step in run.steps),
+        not_asked=NOT_ASKED,
         longest=max((step.seconds for step in run.steps), default=0.0),
     )
 

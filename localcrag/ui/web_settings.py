@@ -1,6 +1,8 @@
-"""Where the search server is set: its address, whether it may be asked, and a test that explains what is wrong."""
+"""Where the web search is set: the server, whether it may be asked, what may never be sent; and a test."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import gradio as gr
 
@@ -10,10 +12,18 @@ from localcrag.errors import LocalcragError
 from localcrag.health import State, search_server
 from localcrag.ui import render
 
+MODES = [
+    ("Ask me: every query is shown to me before it leaves.", WebMode.ASK.value),
+    ("Always: queries leave without being shown first.", WebMode.ALWAYS.value),
+    ("Never: nothing leaves, whatever the documents lack.", WebMode.NEVER.value),
+]
+FIXED = "Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here."
 
-def web_settings(assembly: Assembly) -> None:
+
+def web_settings(assembly: Assembly, page: gr.Blocks) -> None:
     """Make the part where the SearXNG is set and tested."""
     settings = assembly.settings
+    fixed = "web" in settings.model_fields_set
     with gr.Accordion("Web search", open=False, elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",
@@ -21,18 +31,42 @@ def web_settings(assembly: Assembly) -> None:
             placeholder="http://127.0.0.1:8080",
             info="Asked only when the documents are not enough. Empty: the web is never asked.",
         )
-        allowed = gr.Checkbox(settings.web is not WebMode.NEVER, label="Ask it when the documents are not enough")
+        mode = gr.Radio(
+            MODES,
+            value=assembly.web_mode().value,
+            label="May it be asked about this collection?",
+            info=FIXED if fixed else None,
+            interactive=not fixed,
+            elem_id="lc-web-mode",
+        )
+        terms = gr.Textbox(
+            "\n".join(settings.web_never_terms),
+            label="Never send",
+            info="One name or term a line: words that hold one are taken out of every query.",
+            lines=2,
+            max_lines=8,
+            elem_id="lc-web-terms",
+        )
         test = gr.Button("Save and test", size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
-    def save(address: str, may: bool) -> str:
+    def save(address: str, chosen: str, never: str) -> str:
         try:
-            mode = WebMode.ALWAYS if may else WebMode.NEVER
-            assembly.change(searxng_url=address.strip() or None, web=mode.value)
+            assembly.change(
+                searxng_url=address.strip() or None,
+                web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
+            )
+            if not fixed:
+                assembly.set_web_mode(WebMode(chosen))
         except LocalcragError as error:
             return render.uploads(None, [], str(error))
         finding = search_server(assembly)
         sign = {State.OK: "Works: ", State.OFF: "Off: ", State.FAILED: "Does not work. "}[finding.state]
         return render.uploads(None, [], sign + finding.detail)
 
-    test.click(save, [url, allowed], [report], api_visibility="private")
+    def stored() -> Any:
+        return assembly.web_mode().value, "\n".join(assembly.settings.web_never_terms)
+
+    test.click(save, [url, mode, terms], [report], api_visibility="private")
+    # Another page, or `localcrag web`, may have chosen meanwhile.
+    page.load(stored, None, [mode, terms], api_visibility="private", show_progress="hidden")

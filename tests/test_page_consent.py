@@ -1,0 +1,160 @@
+"""The card that shows a query before it leaves, and the web settings, in a real browser over a server that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.app_process import running_app, start_chromium, watch
+from tests.search_servers import ScriptedSearch, answer_reply, scripted_search
+from tests.test_page import PATIENCE, question_box
+
+pytestmark = pytest.mark.browser
+EVEREST = {"title": "Everest", "url": "http://example.org/e", "content": "Mount Everest is 8,849 metres high."}
+QUESTION = "How high is Mount Everest?"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = start_chromium(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedSearch]:
+    with scripted_search(*[answer_reply(results=[EVEREST])] * 20) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, server: ScriptedSearch) -> Iterator[str]:
+    """The app, which asks before every query and keeps no answers."""
+    settings = {"LOCALCRAG_SEARXNG_URL": server.url, "LOCALCRAG_WEB_CACHE_HOURS": "0"}
+    with running_app(tmp_path_factory.mktemp("page"), **settings) as url:
+        yield url
+
+
+@contextmanager
+def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
+    with browser.new_context(
+        viewport={"width": width, "height": 860}, color_scheme="dark" if scheme == "dark" else "light"
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        watched = watch(page)
+        page.goto(address)
+        yield page
+        assert watched.problems == []
+        assert watched.foreign == []
+
+
+def ask_and_wait_for_the_card(page: Page) -> None:
+    question_box(page).fill(QUESTION)
+    page.locator("#lc-send").click()
+    expect(proposed(page)).to_have_value(QUESTION, timeout=PATIENCE)
+    expect(page.locator("#lc-panel .lc-busy")).to_contain_text("waiting for your consent", timeout=PATIENCE)
+
+
+def proposed(page: Page):  # type: ignore[no-untyped-def]
+    return page.locator("#lc-consent-query textarea")
+
+
+def expect_done(page: Page) -> None:
+    expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("#lc-consent")).to_be_hidden()
+    expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light")], ids=["wide", "dark", "narrow"]
+)
+def test_a_query_is_shown_edited_and_sent(
+    chromium: Browser, address: str, server: ScriptedSearch, screens: Path, width: int, scheme: str
+) -> None:
+    with opened(chromium, address, width=width, scheme=scheme) as page:
+        ask_and_wait_for_the_card(page)
+        before = len(server.requests)
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        expect(page.locator("#lc-consent-send")).to_be_in_viewport()
+        page.screenshot(path=screens / f"consent-{scheme}-{width}.png")
+        proposed(page).fill(f"everest height {width} {scheme}")
+        page.locator("#lc-consent-send").click()
+        expect_done(page)
+        expect(page.locator("#lc-panel code")).to_have_text(f"everest height {width} {scheme}")
+        expect(page.locator("#lc-chat")).to_contain_text("8,849")
+    assert [request.query["q"] for request in server.requests[before:]] == [f"everest height {width} {scheme}"]
+
+
+def test_enter_sends_and_a_refusal_sends_nothing_and_says_so(
+    chromium: Browser, address: str, server: ScriptedSearch
+) -> None:
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+        before = len(server.requests)
+        page.locator("#lc-consent-refuse").click()
+        expect_done(page)
+        expect(page.locator("#lc-chat")).to_contain_text("The web was not asked, because you did not allow it.")
+        expect(page.locator("#lc-panel")).to_contain_text("Proposed was:")
+        assert len(server.requests) == before
+        ask_and_wait_for_the_card(page)
+        proposed(page).press("Enter")
+        expect_done(page)
+        assert server.requests[-1].query["q"] == QUESTION
+
+
+@pytest.mark.parametrize("button", ["#lc-stop", "#lc-new"])
+def test_stop_and_new_chat_end_the_wait_and_nothing_leaves(
+    chromium: Browser, address: str, server: ScriptedSearch, button: str
+) -> None:
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+        before = len(server.requests)
+        page.locator(button).click()
+        expect_done(page)
+        expect(page.locator("#lc-chat")).to_contain_text("Stopped." if button == "#lc-stop" else "Ask your documents.")
+        assert len(server.requests) == before
+
+
+def test_a_tab_that_is_closed_while_it_waits_does_not_keep_another_waiting(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+        page.locator("#lc-consent-refuse").click()
+        expect_done(page)
+
+
+def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
+    chromium: Browser, address: str, server: ScriptedSearch, screens: Path
+) -> None:
+    with opened(chromium, address) as page:
+        page.get_by_role("button", name="Web search").click()
+        terms = page.locator("#lc-web-terms textarea")
+        terms.wait_for()
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        terms.fill("Mount\n\nBlue Heron")
+        page.get_by_label("Always: queries leave").check()
+        page.get_by_role("button", name="Save and test").click()
+        expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
+        page.locator("#lc-web-report").scroll_into_view_if_needed()
+        page.screenshot(path=screens / "web-settings.png")
+        question_box(page).fill(QUESTION)
+        page.locator("#lc-send").click()
+        expect(page.locator("#lc-panel .lc-question")).to_have_text(QUESTION, timeout=PATIENCE)
+        expect_done(page)
+        assert server.requests[-1].query["q"] == "How high is Everest?"
+        expect(page.locator("#lc-panel .lc-warning")).to_contain_text("taken out")
+        page.reload()
+        page.get_by_role("button", name="Web search").click()
+        expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
+        expect(page.get_by_label("Always: queries leave")).to_be_checked()
+        page.locator("#lc-web-terms textarea").fill("")
+        page.get_by_label("Ask me: every query").check()
+        page.get_by_role("button", name="Save and test").click()
+        expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
