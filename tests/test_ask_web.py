@@ -57,7 +57,8 @@ class WebDesk:
         self.database = stack.enter_context(closing(Database(folder / "web.sqlite3")))
 
     def parts(self, **settings: Any) -> Parts:
-        chosen = load(data_dir=self.desk.settings.data_dir, searxng_url=self.server.url, **settings)
+        # No second look at the documents: the language model's first words are then the web query.
+        chosen = load(data_dir=self.desk.settings.data_dir, searxng_url=self.server.url, retry=False, **settings)
         self.desk.settings = chosen
         client = self.stack.enter_context(
             closing(SearXNG(self.server.url, timeout=30, results=5, forbidden=chosen.web_never_terms))
@@ -317,7 +318,7 @@ def test_a_run_that_is_stopped_while_it_waits_sends_nothing(opened: Callable[...
     assert desk.desk.runs.runs[0].stopped
 
 
-SPECULATIVE = {"web": "always", "web_speculative": True}
+SPECULATIVE: dict[str, Any] = {"web": "always", "web_speculative": True}
 
 
 def test_a_search_ahead_uses_the_question_itself_and_no_model_call(opened: Callable[..., WebDesk]) -> None:

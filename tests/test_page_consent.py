@@ -71,12 +71,11 @@ def expect_done(page: Page) -> None:
     expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light")], ids=["wide", "dark", "narrow"]
-)
+@pytest.mark.parametrize("screen", [(1280, "light"), (1280, "dark"), (400, "light")], ids=["wide", "dark", "narrow"])
 def test_a_query_is_shown_edited_and_sent(
-    chromium: Browser, address: str, server: ScriptedSearch, screens: Path, width: int, scheme: str
+    chromium: Browser, address: str, server: ScriptedSearch, screens: Path, screen: tuple[int, str]
 ) -> None:
+    width, scheme = screen
     with opened(chromium, address, width=width, scheme=scheme) as page:
         ask_and_wait_for_the_card(page)
         before = len(server.requests)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcrag import cli
-from localcrag.backends.collection_settings import preset_of, set_preset
+from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.datatypes import Policy, Preset, RefinerKind, StripMode, Thresholds, WebMode
 from localcrag.presets import PRESETS, REFERENCE, fit
@@ -86,7 +86,40 @@ def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.parametrize(
+    ("collections", "settings", "preset", "mode"),
+    [
+        pytest.param(None, {}, Preset.GENERAL, WebMode.ASK, id="nothing chosen: ask"),
+        pytest.param(WebMode.ALWAYS, {}, Preset.GENERAL, WebMode.ALWAYS, id="the collection's"),
+        pytest.param(WebMode.ALWAYS, {"web": "never"}, Preset.GENERAL, WebMode.NEVER, id="the setting wins"),
+        pytest.param(WebMode.NEVER, {"web": "ask"}, Preset.GENERAL, WebMode.ASK, id="in both directions"),
+        pytest.param(WebMode.ALWAYS, {}, Preset.DOCUMENTS_ONLY, WebMode.NEVER, id="a preset without web wins"),
+        pytest.param(WebMode.ALWAYS, {"web": "always"}, Preset.DOCUMENTS_ONLY, WebMode.NEVER, id="over everything"),
+    ],
+)
+def test_whose_web_mode_holds(
+    tmp_path: Path, collections: WebMode | None, settings: dict[str, str], preset: Preset, mode: WebMode
+) -> None:
+    assert load(data_dir=tmp_path, **settings).of_collection(collections).under(preset).web is mode
+
+
+def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.sqlite3")
+    assert web_mode_of(database, "mine") is None
+    set_preset(database, "mine", Preset.LEGAL)
+    assert web_mode_of(database, "mine") is None
+    set_web_mode(database, "mine", WebMode.ALWAYS)
+    assert (preset_of(database, "mine"), web_mode_of(database, "mine")) == (Preset.LEGAL, WebMode.ALWAYS)
+    set_web_mode(database, "mine", None)
+    assert (preset_of(database, "mine"), web_mode_of(database, "mine")) == (Preset.LEGAL, None)
+    with database.transaction() as connection:
+        connection.execute("UPDATE collection_settings SET web = 'of a later version'")
+    assert web_mode_of(database, "mine") is WebMode.NEVER, "what is not understood allows nothing"
+    database.close()
+
+
 def test_the_command_lines_names_are_the_enumerations() -> None:
+    assert list(WebMode) == list(cli.WEB_MODES)
     assert list(Policy) == list(cli.POLICIES)
     assert list(Preset) == list(cli.PRESETS)
     assert list(StripMode) == list(cli.STRIP_MODES)

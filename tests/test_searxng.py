@@ -70,6 +70,19 @@ def test_the_request_holds_the_query_the_format_and_the_credentials() -> None:
     assert search.address == f"{server.url}/searxng"
 
 
+def test_a_client_configured_otherwise_sends_other_parameters_and_the_first_stays_as_it_was() -> None:
+    reply = answer_reply(results=[PAGE, {**PAGE, "url": "https://pages.example/2"}])
+    with scripted_search(reply, reply) as server, searxng(server.url) as search:
+        other = search.configured(results=1, parameters={"time_range": "day"}, forbidden=["heron"])
+        assert len(other.search("greenland").results) == 1
+        assert len(search.search("greenland").results) == 2
+        with pytest.raises(errors.ForbiddenTerm, match="web_never_terms"):
+            other.search("the heron of greenland")
+        assert search.wording("the heron") == "the heron"
+
+    assert [request.query.get("time_range") for request in server.requests] == ["day", None]
+
+
 def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted_search() as proxy, scripted_search(GOOD) as server:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):

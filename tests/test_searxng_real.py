@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.searxng import SearXNG
-from localcrag.errors import AllEnginesFailed, NoResults
+from localcrag.errors import AllEnginesFailed, BadSearchAnswer, NoResults
 from tests.search_servers import real_searx
 from tests.web_pages import PAGES
 
@@ -51,6 +51,37 @@ def test_no_more_results_come_than_were_asked_for(search: SearXNG) -> None:
 def test_words_that_no_page_has_give_no_results(search: SearXNG) -> None:
     with pytest.raises(NoResults, match="found nothing"):
         search.search("zzyzx qwrtpl")
+
+
+PARAMETERS = [
+    *[{"time_range": value} for value in ("day", "week", "month", "year")],
+    *[{"language": value} for value in ("en", "de-CH", "all")],
+    *[{"safesearch": value} for value in ("0", "1", "2")],
+    {"categories": "general"},
+    {"categories": "general,nonsense", "time_range": "year", "language": "fr", "safesearch": "1"},
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=lambda parameters: ",".join(parameters.values()))
+def test_the_server_takes_every_parameter(search: SearXNG, parameters: dict[str, str]) -> None:
+    chosen = search.configured(results=2, parameters=parameters, forbidden=())
+    # The tests' engine knows no times: asked for a time range, searx leaves it out and finds nothing, without fault.
+    if "time_range" in parameters:
+        with pytest.raises(NoResults):
+            chosen.search("greenland")
+    else:
+        assert chosen.search("greenland").results[0].title == "Greenland"
+
+
+@pytest.mark.parametrize("parameters", [{"time_range": "hour"}, {"language": "English"}, {"safesearch": "3"}], ids=str)
+def test_the_server_refuses_what_the_settings_refuse(search: SearXNG, parameters: dict[str, str]) -> None:
+    with pytest.raises(BadSearchAnswer, match=r"status [45]00"):
+        search.configured(results=2, parameters=parameters, forbidden=()).search("greenland")
+
+
+def test_only_the_engines_of_the_category_are_asked(search: SearXNG) -> None:
+    with pytest.raises(AllEnginesFailed, match="brokenpages"):
+        search.configured(results=2, parameters={"categories": "broken"}, forbidden=()).search("greenland")
 
 
 def test_a_failing_engine_is_named_with_its_reason(search: SearXNG) -> None:

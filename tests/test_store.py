@@ -190,6 +190,7 @@ def test_a_database_of_an_older_version_is_brought_up_and_keeps_what_it_holds(tm
     database = Database(path)
     assert database.rows("SELECT question FROM runs")[0]["question"] == "Why?"
     assert database.rows("SELECT * FROM collection_settings") == []
+    assert database.rows("SELECT * FROM web_cache") == []
     assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
     database.close()
 
