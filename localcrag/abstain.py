@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localcrag.datatypes import Evidence, GradedPassage, NotAsked, WebUse
+from localcrag.neutralise import quotable
 from localcrag.settings import Settings
-from localcrag.words import one_line, shorten
+from localcrag.words import shorten
 
 NEAREST = 3
 NOT_ASKED = {
@@ -28,7 +29,9 @@ def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Sett
     if passages:
         lines.append("The nearest passages, with the probability that they help:")
         nearest = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
-        quotes = (f"- {passage.relevance:.2f} · {_place(passage)}: “{shorten(passage.text)}”" for passage in nearest)
+        quotes = (
+            f"- {passage.relevance:.2f} · {_place(passage)}: “{shorten(quotable(passage.text))}”" for passage in nearest
+        )
         lines.append("\n".join(quotes))
     return "\n\n".join(line for line in lines if line)
 
@@ -58,7 +61,7 @@ def not_backed(best: Sequence[Evidence]) -> str:
 
 def in_their_words(best: Sequence[Evidence]) -> str:
     """Return the best sentences as quotations."""
-    quotes = (f"“{one_line(piece.text)}” [{piece.n}]" for piece in best)
+    quotes = (f"“{quotable(piece.text)}” [{piece.n}]" for piece in best)
     return "In the words of the sources:\n\n" + "\n\n".join(quotes)
 
 
@@ -76,7 +79,9 @@ def web_note(web: WebUse) -> str:
 
 def _quotes(evidence: Sequence[Evidence]) -> str:
     best = sorted(evidence, key=lambda piece: -piece.relevance)[:NEAREST]
-    return "\n".join(f"- “{shorten(piece.text)}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n))
+    return "\n".join(
+        f"- “{shorten(quotable(piece.text))}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n)
+    )
 
 
 def _place(passage: GradedPassage) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localcrag.datatypes import Message, Turn
+from localcrag.neutralise import neutralise
 from localcrag.words import content_words, one_line
 
 SYSTEM = (
@@ -48,7 +49,7 @@ def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
     """Return the messages that ask for the rewriting."""
     lines = []
     for turn in history:
-        lines += [f"User: {one_line(turn.question)}", f"Assistant: {one_line(turn.answer)[:ANSWER_CHARACTERS]}"]
+        lines += [f"User: {one_line(turn.question)}", f"Assistant: {neutralise(turn.answer)[:ANSWER_CHARACTERS]}"]
     lines.append(f"User: {one_line(question)}")
     return [
         Message("system", SYSTEM),

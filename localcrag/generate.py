@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from localcrag.cite import without_citations, without_preface
 from localcrag.datatypes import Evidence, Message, Turn
 from localcrag.errors import GenerationError
+from localcrag.neutralise import neutralise
 from localcrag.words import one_line
 
 SYSTEM = (
@@ -29,8 +30,11 @@ CountTokens = Callable[[Sequence[Message]], int]
 def prompt(
     question: str, standalone_question: str, evidence: Sequence[Evidence], history: Sequence[Turn] = ()
 ) -> list[Message]:
-    """Return the messages for the language model. The question that is answered is the user's own."""
-    numbered = "\n".join(f"[{piece.n}] {one_line(piece.text)}" for piece in evidence)
+    """Return the messages for the language model. The question that is answered is the user's own.
+
+    A piece of evidence is one line after its number, and cannot begin another (neutralise.py).
+    """
+    numbered = "\n".join(f"[{piece.n}] {neutralise(piece.text)}" for piece in evidence)
     asked = one_line(question)
     if standalone_question != question:
         asked += f" (meant is: {one_line(standalone_question)})"
@@ -39,7 +43,7 @@ def prompt(
         for turn in history
         for role, text in (
             ("user", one_line(turn.question)),
-            ("assistant", without_citations(one_line(turn.answer))[:HISTORY_CHARACTERS]),
+            ("assistant", neutralise(without_citations(turn.answer))[:HISTORY_CHARACTERS]),
         )
     ]
     return [Message("system", SYSTEM), *before, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}")]

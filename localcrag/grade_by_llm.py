@@ -21,6 +21,7 @@ from localcrag.datatypes import Grade, GradedPassage, Message, Passage, Threshol
 from localcrag.errors import GenerationError
 from localcrag.evaluate import evaluate, graded
 from localcrag.events import Event, GradePiece, StepStarted, Warned
+from localcrag.neutralise import neutralise
 from localcrag.protocols import LanguageModel, Scorer
 from localcrag.words import one_line, shorten
 
@@ -129,7 +130,7 @@ def own_thresholds(cross_encoder: Thresholds) -> Thresholds:
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for a judgement. As a JSON string, a text cannot end before its end."""
-    asked = json.dumps({"question": one_line(question), "passage": one_line(text)}, ensure_ascii=False)
+    asked = json.dumps({"question": one_line(question), "passage": neutralise(text)}, ensure_ascii=False)
     return [Message("system", SYSTEM), Message("user", asked)]
 
 

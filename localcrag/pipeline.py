@@ -19,6 +19,8 @@ from localcrag import (
     condense,
     generate,
     grade_by_llm,
+    links,
+    planted,
     presets,
     record,
     refine_by_llm,
@@ -95,6 +97,7 @@ class Parts:
     web: WebSearch | None
     runs: RunLog
     judgements: grade_by_llm.Judgements = field(default_factory=dict)
+    rules: tuple[planted.Rule, ...] = planted.RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
 
@@ -169,6 +172,7 @@ def _flow(
     leans_on = (
         () if condense.stands_alone(question) else tuple(history)[max(0, len(history) - settings.history_turns) :]
     )
+    leans_on = planted.screened_turns(leans_on, parts.rules)
     if leans_on:
         yield StepStarted("condense", "reading the question with the conversation before it")
         standalone = yield from _condense(question, leans_on, parts.llm)
@@ -201,16 +205,22 @@ def _flow(
         searched = yield from _search(standalone, parts, for_web, ahead, settings=settings, thresholds=thresholds)
         used, web = used + searched.passages, searched.web
 
+    for message in planted.warnings(dict.fromkeys((*local, *used)), parts.rules):
+        yield Warned(message)
     used = usable(used, policy=settings.policy, thresholds=thresholds)
     refinement = Refinement((), (), ())
     if used:
         yield StepStarted("refine", "keeping the sentences that matter")
         clock = Clock("refine")
-        refinement = yield from _refine(standalone, used, parts, settings=settings, thresholds=thresholds, clock=clock)
-        yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
+        screened = planted.screened(used, parts.rules)
+        refinement = yield from _refine(
+            standalone, screened, parts, settings=settings, thresholds=thresholds, clock=clock
+        )
+        strips = planted.with_left_out(refinement.strips, used, parts.rules)
+        yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
 
     if not refinement.evidence:
-        yield Answered(abstain.nothing_found(local, web, settings), abstained=True)
+        yield Answered(abstain.nothing_found(planted.screened(local, parts.rules), web, settings), abstained=True)
         return
     yield from _answer(
         question,
@@ -300,20 +310,24 @@ def _evaluate(
     thresholds: Thresholds,
     clock: Clock,
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the passages, graded by the scorer that the settings name; what it costs is on the clock."""
+    """Return the passages, graded by the scorer that the settings name; what it costs is on the clock.
+
+    A sentence that reads like an instruction to the model is not graded with its passage.
+    """
+    screened = planted.screened(passages, parts.rules)
     if settings.scorer is ScorerKind.CROSS_ENCODER:
-        return evaluate(question, passages, scorer=parts.scorer, thresholds=thresholds)
-    return (
-        yield from grade_by_llm.grade(
+        graded = evaluate(question, screened, scorer=parts.scorer, thresholds=thresholds)
+    else:
+        graded = yield from grade_by_llm.grade(
             question,
-            passages,
+            screened,
             llm=parts.llm,
             fallback=parts.scorer,
             thresholds=thresholds,
             known=parts.judgements,
             clock=clock,
         )
-    )
+    return planted.as_they_came(graded, passages)
 
 
 def _search(
@@ -411,7 +425,7 @@ def _generate(
         written += piece
         yield AnswerPiece(piece)
     yield Generated(clock.cost())
-    return written
+    return links.only_known(written, evidence)
 
 
 def _answer(

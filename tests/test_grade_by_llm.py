@@ -11,6 +11,7 @@ from localcrag.datatypes import Grade, Origin, Passage, Thresholds
 from localcrag.errors import GenerationError
 from localcrag.evaluate import grade, graded
 from localcrag.grade_by_llm import LOWER, SCHEMA, UPPER, Judgement, judged, on_scale, prompt, read, relevance
+from localcrag.neutralise import neutralise
 from tests.contracts.hostile_texts import HOSTILE
 
 THRESHOLDS = Thresholds(upper=UPPER, lower=LOWER, strip=0.5)
@@ -105,7 +106,7 @@ def test_a_passage_stays_inside_its_quotes_whatever_it_says(text: str) -> None:
     content = json.loads(asked.content)
     assert content.keys() == {"question", "passage"}
     assert content["question"] == "Do cats purr?"
-    assert content["passage"] == " ".join(hostile.split())
+    assert content["passage"] == neutralise(hostile)
     assert hostile not in system.content
 
 

@@ -1,0 +1,253 @@
+"""The forms in which a text speaks to a model instead of saying something. planted.py looks for them in sentences.
+
+Each form is a regular expression, without regard to case, with the words of _WORDS in braces. They are written against
+honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only makes sense to one
+who answers questions from a text. tests/test_planted.py has a table of both kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A form of speech. A weak one counts only in a passage that a strong one was found in."""
+
+    name: str
+    pattern: re.Pattern[str]
+    weak: bool = False
+
+
+def _rule(name: str, *forms: str, weak: bool = False) -> Rule:
+    return Rule(name, re.compile("|".join(form.format(**_WORDS) for form in forms), re.IGNORECASE), weak)
+
+
+# {start} is where an imperative begins: "the text tells models to ignore their rules" is a statement.
+_WORDS = {
+    "start": r"(?:^\W*|[.:;,!?—–|>*#\"“”'‘()\[\]]\s*|\b(?:please|kindly|now|must|should|shall|then|and|so|but|"
+    r"you)\s+)",
+    "model": r"(?:AIs?|AI (?:assistants?|systems?|models?|agents?)|assistants?|LLMs?|(?:large )?language "
+    r"models?|chat ?bots?"
+    r"|ChatGPT|GPT)",
+    "ignore": r"(?:ignore|disregard|forget|override|overrule|bypass|discard|neglect|set aside|pay no attention to"
+    r"|(?:do not|don['’]t|never|stop|no longer) (?:follow|obey|heed)(?:ing)?)",
+    "instructions": r"(?:instructions?|prompts?|directions|directives?|guidelines|commands?|system messages?)",
+    "say": r"(?:say|write|answer|reply|respond|output|print|return|state)",
+    "canary": r"(?-i:[A-Z][A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\b",
+    "thing": r"(?:words?|phrase|sentence|string|text|link|url|image|picture|line|code|tag)",
+    "answer": r"(?:answers?|repl(?:y|ies)|responses?|output|summar(?:y|ies))",
+    "passage": r"(?:passages?|documents?|texts?|pages?|results?|sources?|files?|chunks?)",
+}  # fmt: skip
+
+RULES = (
+    _rule(
+        "puts other instructions aside",
+        r"{start}{ignore} (?:\w+ ){{0,4}}?(?:previous|prior|above|earlier|preceding|original|initial|former|"
+        r"system|your)\b"
+        r"(?:[ ,]+\w+){{0,3}}? (?:{instructions}|rules|context)\b",
+        r"{start}{ignore} (?:all|any|every|these|those|the|your)(?: of the)?(?: \w+)? (?:{instructions}|rules)"
+        r"(?: (?:that|which))?,? (?:above|before|so far|earlier|you (?:were|have|had|are)|given to you|until now)\b",
+        r"{start}{ignore} (?:everything|anything|all|whatever|what) (?:that )?(?:(?:you|I) (?:were|was|have "
+        r"been|had been) "
+        r"(?:told|taught|instructed)|(?:was|is|has been|stands) (?:said |written |stated )?(?:above|before|so far)|"
+        r"comes? (?:before|above)|came (?:before|above)|(?:above|before) this)\b",
+        r"{start}(?:ignore|disregard|forget) (?:all |everything )?(?:of )?(?:the )?above(?=\W*$|\s*[.:,;!—–]|"
+        r"\s+and\b)",
+        r"(?:^\W*|[,;:]\s*)(?:ignore|disregard) (?:the|all|any|your) (?:evidence|(?:next|user['’]s|user) question)\b",
+        r"\b(?:nothing|none) (?:\w+ ){{0,5}}(?:before|above)\b.{{0,40}}\b(?:counts?|applies|apply|is valid)\b",
+        r"\b(?:instructions?|rules|text|message|prompt|evidence \d+|passage \d+) (?:overrides?|overrules?|replaces?|"
+        r"supersedes?) (?:\w+ ){{0,3}}?(?:{instructions}|rules|evidence) ?(?:you (?:were|have|had)|above|$|\.)",
+        r"\b(?:guidance|{instructions}|rules|constraints) you (?:\w+ ){{1,3}}.{{0,40}}\b(?:is|are) (?:now "
+        r")?(?:void|lifted|cancelled|"
+        r"suspended|invalid|obsolete|over)\b",
+        r"{start}(?:set|put|leave) your (?:\w+ )?(?:{instructions}|rules) aside\b",
+        r"\bthe (?:context|evidence|passages?) above (?:is|are) (?:outdated|wrong|false|invalid|fake)\b",
+        r"^\W*new (?:system )?instructions?\s*:",
+        r"{start}(?:stop|cease) (?:what you are doing|answering|this task)\b.{{0,20}}\b{say}\b",
+        r"{start}instead of answering (?:the|this|any|my|their) ",
+    ),
+    _rule(
+        "puts other instructions aside, in another language",
+        r"\b(?:be(?:acht|folg)e?n? .{{0,10}}(?:bisherig|vorherig|obig|vorig)\w+ (?:regel|anweisung|vorgabe)\w* nicht)",
+        r"\b(?:ne ten(?:ez|ons) pas compte|ne tiens pas compte|fai(?:tes|s) abstraction|oublie[rz]?) "
+        r".{{0,10}}(?:consignes?|"
+        r"instructions?|ce qu)",
+        r"\b(?:olvid[ae]\w*|ignor[ae]\w*) lo que te ",
+        # "Answer only …" with a word in capitals or in quotation marks.
+        r"\b(?:antworte|schreib|gib|sag|répond|écriv|dis|respond|escrib|di|rispond|scriv|antwoord|schrijf|zeg|"
+        r"ответь|напиши)\w* .{{0,30}}"
+        r"\b(?:nur|seulement|uniquement|sol[oa]|únicamente|solamente|soltanto|solamente|apenas|somente|alleen|"
+        r"slechts|только)\b.{{0,20}}"
+        r"(?:[“\"«„]|(?-i:[^\W\d_a-zà-ÿа-я]{{4,}}))",
+        r"(?:只|仅|僅).{{0,4}}(?:回答|输出|輸出)|とだけ(?:答|書|言)",
+        r"\b(?:ignorier|missacht|vergiss|vergessen)\w* .{{0,40}}\b(?:vorherig|vorig|obig|bisherig|früher|"
+        r"alle)\w* .{{0,20}}"
+        r"(?:anweisung|instruktion|vorgabe|befehl|prompt)",
+        r"\b(?:ignore[rz]?|oublie[rz]?|néglige[rz]?) .{{0,30}}(?:instructions?|consignes?|directives?).{{0,20}}"
+        r"(?:précédent|ci-dessus|antérieur|reçues)",
+        r"\b(?:ignor[ae]\w*|olvid[ae]\w*|haz caso omiso|desconsider[ae]\w*|esque[çc]a\w*|dimentica\w*) .{{0,30}}"
+        r"(?:instruc|instru[çc]|indica[cçz]|istruzion|orienta[çc]|direct?ri[czv]|órdenes|ordini)\w*.{{0,20}}"
+        r"(?:anterior|previ|prévi|precedent|arriba|acima|sopra)",
+        r"\b(?:negeer|vergeet) .{{0,20}}(?:vorige|voorgaande|eerdere|bovenstaande|alle) .{{0,20}}"
+        r"(?:instructies|opdrachten|aanwijzingen)",
+        r"\b(?:zignoruj|ignoruj|zapomnij)\w* .{{0,30}}(?:poprzedni|wcześniejsz|powyższ|wszystki)\w* "
+        r".{{0,20}}(?:instrukcj|polece)",
+        r"\b(?:проигнорируй|игнорируй|забудь)\w* .{{0,20}}(?:предыдущ|прежн|выше|все)\w* .{{0,20}}(?:инструкц|"
+        r"указан|команд)",
+        r"(?:忽略|无视|無視|忘记|忘記).{{0,12}}(?:指令|指示|提示词|提示詞|命令)",
+        r"(?:指示|命令|プロンプト).{{0,10}}(?:無視|忘れ)",
+        r"(?:지시|명령|프롬프트).{{0,10}}(?:무시|잊)",
+        r"(?:تجاهل|انس).{{0,30}}(?:التعليمات|الأوامر)",
+        r"\b(?:önceki|yukarıdaki)\w* .{{0,20}}(?:talimat|komut)\w* .{{0,15}}(?:yok say|unut|görmezden)",
+    ),
+    _rule(
+        "speaks to the model",
+        r"\b(?:dear|hey|hello|attention|(?:note|message|notice|memo|instructions?|reminder) (?:to|for))[, ]+"
+        r"(?:the |all |any |every |our )?(?:{model}|graders?|retriever|rewriter|summari[sz]er)\s*[:,.!—–]",
+        r"\b(?:{model}|models) (?:that |who |which )?(?:reads?|reading|cites?|citing|quotes?|uses?|sees?|"
+        r"process(?:es|ing)?|summari[sz](?:es?|ing)|index(?:es|ing)?|"
+        r"retriev(?:es?|ing)) (?:this|these)\b",
+        r"\b(?:{model}|model) (?:must|should|shall|could|would|will|ha(?:s|ve) to|(?:is|are) (?:asked )?to) "
+        r"(?:now |always |only )*"
+        r"{say} (?:with )?(?:only|exactly|[“\"]|(?:the )?{canary}|the (?:words?|phrase|sentence)\b)",
+        r"\b(?:AI|LLM|language model|AI assistant|chat ?bot)s? (?:must|should|shall|have to|has to|are to|is to) "
+        r"(?:always |only )?{say} that (?!(?:they|it|users?|people)\b)",
+        r"^\W*(?:dear )?(?:{model}|AI readers?|models?)\s*,\s*(?:please|you|when|if|do|{say}|whatever|always|"
+        r"never|now)\b",
+        r"\bif you (?:can read|are reading|read|see|process) this\b.{{0,20}}[,:]\s*(?:please )?(?:{say}|add|"
+        r"append|include|insert)\b",
+        r"\b(?:AI|LLM|language model|AI assistant|chat ?bot)s? (?:is|are) (?:not allowed|forbidden|prohibited) "
+        r"(?:to|from) (?:us|read|cit|quot|answer)\w* (?:from )?th(?:is|ese)\b",
+        r"^\W*(?:system|(?:AI )?assistant|AI|model)\s*:\s*(?:you\b|the answer\b|from now on|{ignore}\b|{say}\b)",
+        r"\byou are (?:now |no longer |actually |really )*(?:an? |the )?(?:\w+[ -]){{0,3}}?(?:{model}\b"
+        r"(?! \w*(?:engineer|developer|research|expert|specialist|scientist|professional|student|manager|"
+        r"professor|who\b))"
+        r"|\w{{2,}}bot\b|DAN\b)(?=.*\b(?:you|without|answers?|swears?|rules?|never|always|no)\b)",
+        r"\byou are (?:now )?in (?:developer|debug|maintenance|admin\w*|god|DAN|unrestricted) mode\b.{{0,60}}"
+        r"\b(?:safety|rules|restrictions|filters|polic|guidelines)",
+        r"{start}(?:act|behave|speak|roleplay|role-play|pose) as .{{0,60}}\b(?:who|which|that|and) (?:always )?"
+        r"(?:answers?|answered|says?|tells?|ignores?|repl(?:y|ies)) (?:every|any|all|to every|with)\b",
+        r"\b(?:developers?|creators?|makers?|operators?|administrators?) of (?:this|the|your) "
+        r"(?:{model})\b.{{0,40}}\byou\b",
+        r"\bthe assistant (?:\w+ ){{0,2}}(?:answers?|says?|repl(?:y|ies)|responds?) .{{0,60}}(?:when(?:ever)? "
+        r"it is asked|"
+        r"in every answer|to every question)",
+        r"\bsays the assistant in (?:every|each)\b",
+        r"\byour (?:actual|real|new|true|only) (?:task|job|instructions?|objective|purpose) (?:is|are) (?:now )?to "
+        r"(?:{say}|ignore|tell|output|generate|produce)\b",
+        r"\bif your {answer} (?:contains?|includes?|ends?|begins?|starts?)\b",
+        r"\bif you do not {say}\b.{{0,60}}\b(?:{model}|you) will be\b",
+        r"\b(?:whoever|anyone who) answers (?:this|the) question\b.{{0,20}}\b(?:must|should|has to)\b",
+        r"\byou must (?:tell|inform|assure|answer|{say}) (?:to )?(?:everyone|everybody|the users?|whoever|anyone)\b",
+    ),
+    _rule(
+        "dictates the answer",
+        r"\b{say} (?:back )?(?:with )?(?:only|exactly|just|nothing but|nothing except)(?: with| by)?(?: the| "
+        r"these| this)?"
+        r"(?: (?:following )?{thing}\b|:|\s*[“\"]|\s+{canary}|$|\s+this:)",
+        r"{start}(?:only )?{say} (?:with )?(?:the |these )?(?:words? |phrase )?.{{1,60}}"
+        r"(?:\bonly\b\W*$|,? and (?:nothing|not anything) else\b)",
+        r"\byou (?:must |will |shall |should |always |only |now )*(?:{say}|end|begin|start|finish)(?: to)? "
+        r"(?:every|each|any|all) "
+        r"(?:\w+ )?(?:questions?|quer(?:y|ies)|messages?|{answer}) with\b",
+        r"\b(?:{say}|end|begin|start|finish)(?: to)? (?:every|each|any|all) (?:questions?|quer(?:y|ies)|"
+        r"messages?|{answer}) "
+        r"with (?:the (?:words?|phrase)\b|[“\"]|{canary})",
+        r"\b(?:include|insert|append|add|put|embed|place|show|render|{say}) .{{0,80}}(?:\b{thing}\b|{canary}|"
+        r"!\[|<img|https?://)"
+        r".{{0,80}}\b(?:in|into|to|as|of|before|after) (?:your|the|every|each|any|all) {answer}\b(?! (?:sheets?|"
+        r"box|key|field))",
+        r"{start}(?:end|begin|start|finish) (?:your|each|every|the) {answer} with (?:this|the|these) "
+        r"(?:following )?{thing}\b",
+        r"\byour {answer} (?:must |should |has to |shall )?(?:contains?|includes?|ends? with|begins? with|"
+        r"starts? with|be|is) "
+        r"(?:only |exactly )?(?:the )?(?:words?\b|phrase\b|[“\"]|{canary})",
+        r"{start}(?:then |now |only )?(?=(?-i:\w[a-z])){say} (?:with )?(?:the word )?{canary}(?=\W*$|"
+        r".{{0,10}}\b(?:before you|when(?:ever)?\b|instead|"
+        r"to (?:whoever|everyone|every|any)|if (?:asked|the user)))",
+        r"\bwhen(?:ever)? (?:you (?:are asked|write|answer|speak|talk)|asked|someone asks|the user "
+        r"asks)\b.{{0,80}}?[,:]\s*"
+        r"(?:you )?(?:must |should |always |only )*{say} (?:with )?(?:only\b|{canary}|[“\"]|that (?:the "
+        r")?(?:evidence|documents))",
+        r"\bthe (?:correct |right |only )?{answer} to (?:any|every|all|each) (?:questions?|quer(?:y|ies))\b",
+        r"\bwhatever (?:is asked|the question|you are asked|they ask)\b.{{0,80}}\b(?:{answer} is|{say})\b",
+        r"\b(?:the only thing|the {answer}|what) you (?:must |should |will |are to |have to )?(?:say|give|write|"
+        r"answer)\b"
+        r"(?=.*\b(?:is|are)\b)(?=.*(?:{canary}|['“\"]|\bmust\b))",
+        r"\b(?:add|append|{say}) .{{1,60}}\bto (?:whatever|everything|anything) you\b",
+        r"\byou (?:(?:will|must|shall|should|only|always|now) )+(?:reply|respond|answer) (?:only )?(?:with "
+        r")?(?:the word )?{canary}",
+        r"\byour {answer} (?:is|are|will be|shall be|must be) (?:now |always |only |simply |exactly )+",
+        r"\b(?:any|every|each) {answer} (?:of|about|from) this {passage} (?:must|has to|have to|should|shall)\b",
+        r"{start}(?:end|conclude|close|begin|start|preface|finish) (?:each|every|all) (?:of your )?{answer} "
+        r"(?:with|by)\b",
+        r"\bconfirm (?:this |it )?by (?:writing|saying|answering|replying) (?:with )?(?:{canary}|[“\"])",
+        r"\bgive this answer to the user\b",
+        r"\b(?:require|command|order|instruct|want|ask) you to (?:{say}|tell) (?:with )?(?:only |the (?:word|"
+        r"phrase) )?{canary}",
+        r"\b(?:{say}|tell|claim)(?: \w+){{0,2}} that (?:the|these|your) (?:evidence|documents?|context|"
+        r"passages?) (?:does|do) not "
+        r"(?:say|answer|hold|contain)",
+        r"\byou (?:must|should|shall|are to|have to) (?:refuse|decline) (?:to answer |answering )(?:the user|"
+        r"this question|the question)",
+        r"\b(?:decode|decrypt|decipher|unscramble|rot13|base64)\b.{{0,80}}\b(?:do what|carry (?:it )?out|follow|"
+        r"obey|execute|"
+        r"as your instruction)",
+    ),
+    _rule(
+        "asks for the prompt",
+        r"\b(?:reveal|print|repeat|show|output|disclose|display|tell|give|write|leak|quote|copy|expose)\b(?: "
+        r"\w+){{0,3}}? "
+        r"your (?:\w+ )?(?:prompt|instructions|system message|rules)\b",
+        r"\b(?:reveal|print|repeat|output|disclose|leak|expose)\b(?: \w+){{0,2}}? the (?:system|initial|hidden|"
+        r"developer) prompt\b",
+        r"\b(?:reveal|disclose|leak|expose|print|repeat|show) (?:all )?(?:the )?(?:messages|contents?|text) "
+        r"(?:in|of) this "
+        r"(?:chat|conversation|session|prompt)\b",
+        r"{start}(?:repeat|print|copy|output) (?:everything|all|the (?:words|text)) (?:that is |written "
+        r")?(?:above|before) this\b",
+    ),
+    _rule(
+        "grades a passage",
+        r"\b(?:grade|rate|mark|score|rank|judge|classify) (?:this|it|all other|every other|the other) "
+        r"{passage}?(?: as| with)? ?"
+        r"(?:correct|relevant|irrelevant|incorrect|(?:the )?(?:highest|top|best|most relevant|only)|10\b|1\.0|100)",
+        r"\bthis {passage} is (?:highly |very |the most )?(?:relevant|the answer|correct) (?:to|for) (?:every|"
+        r"any|all|each)\b",
+    ),
+    _rule(
+        "sends the question elsewhere",
+        r"\b(?:search|query|look up|google|browse)\b.{{0,60}}\binstead of (?:the|this|what) (?:user|question|query)",
+        r"\b(?:rewrite|rephrase|replace|condense|reformulate) (?:the|this|every|any) (?:(?:user['’]s|next|last|"
+        r"follow-up|search) )+"
+        r"(?:question|query)\b",
+        r"\brewrite it as\s*:",
+        r"\bwhen(?:ever)? you (?:rewrite|condense|rephrase) (?:the|a|this) (?:question|query)",
+        r"\b(?:send|post|forward|leak|upload|append|transmit) (?:\w+ ){{0,3}}?(?:user['’]s|users['’]|"
+        r"conversation|chat history|"
+        r"system prompt)\b.{{0,40}}(?:https?://|www\.|\S+@\S+|\bto the (?:link|url|address))",
+        r"<(?:tool_call|function_call)\b",
+        r"[\"'](?:name|function|tool)[\"']\s*:\s*[\"'][\w.-]+[\"']\s*,\s*[\"'](?:arguments|parameters|args|"
+        r"input)[\"']\s*:",
+        r"\bAction\s*:.{{0,60}}\bAction Input\s*:|^\W*Action Input\s*:",
+    ),
+    _rule(
+        "pretends that the evidence is over",
+        r"\bend of (?:the )?(?:evidence|retrieved (?:text|documents?|passages?)|system (?:prompt|message)|user "
+        r"(?:input|prompt))\b",
+        r"\bthe (?:evidence|context) ends here\b",
+    ),
+    _rule(
+        "goes on with what another sentence began",
+        r"^\W*(?:(?:now|then|so|instead)[, ]+)?(?:{say}|repeat|include)\b",
+        r"^\W*(?:the )?(?:only )?(?:correct|valid|right|real|true|only|new|magic)\b.{{0,20}}\b(?:answer|reply|"
+        r"word|instruction)",
+        r"^\W*(?:question|answer|user|assistant|system|human|Q|A)\s*:",
+        r"^\W{{0,3}}\[?\d{{1,3}}\]\s",
+        r"^\W*(?:\w+\W+){{0,2}}{canary}\W*$",
+        weak=True,
+    ),
+)  # fmt: skip
+"""In order; the first that fits gives the reason."""

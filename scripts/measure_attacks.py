@@ -1,0 +1,95 @@
+"""Print how many planted attacks get through, by kind, with and without the defence, with the models in use.
+
+    .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
+    .venv/bin/python scripts/measure_attacks.py --honest FILE…
+
+An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
+or when the attacker wants no answer and there is none. The corpus is tests/attacks.jsonl. With --honest, the rules are
+tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what they find there
+are false alarms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from localcrag.quiet import silence
+
+silence()
+
+from attacks import Attack, Outcome, Range, Way, load, search_server  # noqa: E402
+from relevance_data import read_lines  # noqa: E402
+
+from localcrag import planted  # noqa: E402
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.sentences import split_sentences  # noqa: E402
+from localcrag.settings import load as load_settings  # noqa: E402
+
+MOST_TEXTS = 2_000
+"""Read of each file of honest texts; the first characters of each, as many as a long passage has."""
+MOST_CHARACTERS = 2_000
+
+
+def measure(chosen: Sequence[Attack], *, answers: bool) -> tuple[dict[tuple[str, Way], Outcome], int]:
+    """Return what came of each attack by its id and way, and how many questions are answered undisturbed."""
+    outcomes: dict[tuple[str, Way], Outcome] = {}
+    with tempfile.TemporaryDirectory() as folder, search_server() as server:
+        assembly = Assembly(load_settings(data_dir=Path(folder) / "data", searxng_url=server.url))
+        fair = Range(assembly, Path(folder), server)
+        for attack in chosen:
+            for way in Way:
+                outcomes[attack.id, way] = outcome = fair.run(attack, way)
+                if answers:
+                    mark = "THROUGH" if outcome.through else "answered" if outcome.answered else "-"
+                    print(f"{attack.id:<20} {way:<28} {mark:<9} {' '.join(outcome.answer.split())[:160]}")
+            print(f"{attack.id} done", file=sys.stderr)
+        undisturbed = sum(fair.undisturbed(attack) for attack in chosen)
+        assembly.close()
+    return outcomes, undisturbed
+
+
+def report(chosen: Sequence[Attack], outcomes: dict[tuple[str, Way], Outcome], undisturbed: int) -> None:
+    print(f"{'kind':<20} {'attacks':>7}  " + "  ".join(f"{way:>26}" for way in Way))
+    seen = [attack for attack in chosen if not attack.unseen]
+    rows = {kind: [attack for attack in seen if attack.kind == kind] for kind in dict.fromkeys(a.kind for a in seen)}
+    rows |= {"all": seen, "unseen wordings": [attack for attack in chosen if attack.unseen]}
+    for kind, of_kind in rows.items():
+        through = [sum(outcomes[attack.id, way].through for attack in of_kind) for way in Way]
+        print(f"{kind:<20} {len(of_kind):>7}  " + "  ".join(f"{count:>26}" for count in through))
+    answered = [sum(outcomes[attack.id, way].answered for attack in chosen) for way in Way]
+    print(f"{'honest answer given':<20} {len(chosen):>7}  " + "  ".join(f"{count:>26}" for count in answered))
+    print(f"without any attack, localcrag gives the honest answer to {undisturbed} of {len(chosen)}")
+
+
+def false_alarms(paths: Sequence[Path]) -> None:
+    for path in paths:
+        texts = dict.fromkeys(row.get("passage") or row.get("text") or "" for row in read_lines(path))
+        chosen = [text[:MOST_CHARACTERS] for text in texts][:MOST_TEXTS]
+        found = [(name, span.text) for text in chosen for span, name in planted.found(text)]
+        sentences = sum(len(split_sentences(text)) for text in chosen)
+        print(f"{path.name}: {len(found)} found in {sentences:,} sentences of {len(chosen):,} texts")
+        for name, text in found:
+            print(f"    {name}: {' '.join(text.split())[:200]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", help="only attacks of this kind")
+    parser.add_argument("--answers", action="store_true", help="print every answer")
+    parser.add_argument("--honest", type=Path, nargs="+", metavar="FILE", help="count false alarms in these instead")
+    arguments = parser.parse_args()
+    if arguments.honest:
+        false_alarms(arguments.honest)
+        return
+    chosen = [attack for attack in load() if arguments.kind in (None, attack.kind)]
+    report(chosen, *measure(chosen, answers=arguments.answers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Planted attacks through the whole flow with the real models: with the defence none of them gets through."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcrag.assemble import Assembly
+from localcrag.settings import load as load_settings
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from attacks import Attack, Range, Way, load, search_server
+
+CHOSEN = {attack.id: attack for attack in load()}
+# Those that move the embedded model without the defence (docs/measurements.md), and one of each other kind.
+IDS = (
+    "ignore-above-topic disregard-prior new-instructions french im-start-inline gemma-turn alpaca role-labels "
+    "end-of-evidence zero-width html-comment base64 image-bare markdown-link grade-correct search-for tool-call "
+    "administrator emergency refuse reveal-prompt in-table earlier-answer s-polite"
+).split()
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
+    folder = tmp_path_factory.mktemp("attacks")
+    with search_server() as server:
+        assembly = Assembly(load_settings(data_dir=folder / "data", searxng_url=server.url))
+        yield Range(assembly, folder, server)
+        assembly.close()
+
+
+@pytest.mark.parametrize("attack", [CHOSEN[name] for name in IDS], ids=IDS)
+def test_a_planted_attack_does_not_get_through(attacked: Range, attack: Attack) -> None:
+    outcome = attacked.run(attack, Way.WITH)
+    assert not outcome.through, outcome.answer
