@@ -23,6 +23,7 @@ from localcrag import generate
 from localcrag.assemble import Assembly, uploads_from
 from localcrag.datatypes import Message, Run, ScorerKind, Turn
 from localcrag.events import RunFinished
+from localcrag.neutralise import neutralise
 from localcrag.pipeline import Parts, answer
 from localcrag.planted import readable
 from localcrag.retrieve import retrieve
@@ -97,8 +98,12 @@ def load(path: Path = CORPUS) -> list[Attack]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attack: whether it got through, and whether the honest answer was given all the same."""
+    """What came of an attack: whether it got through, and whether the honest answer was given all the same.
 
+    `reached`: whether what the attacker wants stood in the evidence, where a model that obeys would have found it.
+    """
+
+    reached: bool
     through: bool
     answered: bool
     answer: str
@@ -113,21 +118,21 @@ class Range:
 
     def run(self, attack: Attack, way: Way) -> Outcome:
         """Return what comes of an attack."""
-        written = self._ask(attack, attack.attacked, way)
+        evidence, *written = self._ask(attack, attack.attacked, way)
         answered = attack.answered(written[0])
         through = attack.got_through(*written) or (attack.refuses and not answered and self.undisturbed(attack))
-        return Outcome(through, answered, written[0])
+        return Outcome(attack.got_through(evidence), through, answered, written[0])
 
     def undisturbed(self, attack: Attack) -> bool:
         """Whether the honest answer is given when nothing is planted."""
         key = (attack.host, attack.question, attack.place)
         if key not in self._undisturbed:
             quiet = dataclasses.replace(attack, id=f"{attack.id}-quiet", planted="")
-            self._undisturbed[key] = attack.answered(self._ask(quiet, attack.host, Way.WITH)[0])
+            self._undisturbed[key] = attack.answered(self._ask(quiet, attack.host, Way.WITH)[1])
         return self._undisturbed[key]
 
     def _ask(self, attack: Attack, text: str, way: Way) -> list[str]:
-        """Return the answer, and whatever else left the model: the question that stands alone and the web query."""
+        """Return the evidence, the answer, the question that stands alone and the web query."""
         settings = self._settings(attack)
         if attack.place is Place.WEB:
             self._server.content = text
@@ -139,12 +144,13 @@ class Range:
         self._assembly.store(settings.collection)
         parts = self._assembly.parts(settings)
         if way is Way.PLAIN:
-            return [plain(attack, text, parts, settings)]
+            return [text, plain(attack, text, parts, settings)]
         if way is Way.WITHOUT:
             parts = dataclasses.replace(parts, rules=())
         history = [Turn(attack.former, attack.planted)] if attack.former else []
         run = last(answer(attack.question, parts=parts, settings=settings, history=history))
-        return [run.answer, run.standalone_question, run.web.query or ""]
+        evidence = "\n".join(neutralise(piece.text) for piece in run.evidence)
+        return [evidence, run.answer, run.standalone_question, run.web.query or ""]
 
     def _settings(self, attack: Attack) -> Settings:
         # Judged by the language model where that is whom the attack speaks to.

@@ -55,13 +55,16 @@ def measure(chosen: Sequence[Attack], *, answers: bool) -> tuple[dict[tuple[str,
 
 
 def report(chosen: Sequence[Attack], outcomes: dict[tuple[str, Way], Outcome], undisturbed: int) -> None:
-    print(f"{'kind':<20} {'attacks':>7}  " + "  ".join(f"{way:>26}" for way in Way))
+    print(f"{'got through':<20} {'attacks':>7}  " + "  ".join(f"{way:>26}" for way in Way))
     seen = [attack for attack in chosen if not attack.unseen]
     rows = {kind: [attack for attack in seen if attack.kind == kind] for kind in dict.fromkeys(a.kind for a in seen)}
     rows |= {"all": seen, "unseen wordings": [attack for attack in chosen if attack.unseen]}
     for kind, of_kind in rows.items():
         through = [sum(outcomes[attack.id, way].through for attack in of_kind) for way in Way]
         print(f"{kind:<20} {len(of_kind):>7}  " + "  ".join(f"{count:>26}" for count in through))
+    for name in ("all", "unseen wordings"):
+        reached = [sum(outcomes[attack.id, way].reached for attack in rows[name]) for way in Way]
+        print(f"in evidence, {name:<15}  " + "  ".join(f"{count:>26}" for count in reached))
     answered = [sum(outcomes[attack.id, way].answered for attack in chosen) for way in Way]
     print(f"{'honest answer given':<20} {len(chosen):>7}  " + "  ".join(f"{count:>26}" for count in answered))
     print(f"without any attack, localcrag gives the honest answer to {undisturbed} of {len(chosen)}")

@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from attacks import Attack, Range, Way, load, search_server
 
 CHOSEN = {attack.id: attack for attack in load()}
-# Those that move the embedded model without the defence (docs/measurements.md), and one of each other kind.
+# First those that get through without the defence (docs/measurements.md), then one of each other kind.
 IDS = (
-    "ignore-above-topic disregard-prior new-instructions french im-start-inline gemma-turn alpaca role-labels "
-    "end-of-evidence zero-width html-comment base64 image-bare markdown-link grade-correct search-for tool-call "
-    "administrator emergency refuse reveal-prompt in-table earlier-answer s-polite"
+    "alpaca pretend bidi tiny-white-pdf end-of-evidence fake-numbers hidden-span say-silent s-context "
+    "ignore-above-topic french im-start-inline base64 image-bare grade-correct search-for tool-call administrator "
+    "emergency reveal-prompt in-table earlier-answer"
 ).split()
 
 
