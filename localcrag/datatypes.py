@@ -79,7 +79,7 @@ class StripMode(StrEnum):
 
 
 class StripReason(StrEnum):
-    """Why a strip was kept or dropped (refine.py)."""
+    """Why a strip was kept or dropped (refine.py, planted.py)."""
 
     KEPT = "kept"
     BEST = "best of its passage"
@@ -90,6 +90,7 @@ class StripReason(StrEnum):
     OVER_TOKENS = "over the token cap"
     DUPLICATE = "duplicate"
     NO_KEY_POINT = "carries no key point"
+    INSTRUCTION = "reads like an instruction to the model"
 
 
 class NumberFormat(StrEnum):

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from localcrag.datatypes import GradedPassage, Passage, Span, Strip, Turn
+from localcrag.datatypes import GradedPassage, Passage, Span, Strip, StripReason, Turn
 from localcrag.neutralise import HIDDEN_MARKUP, neutralise, without_unseen
 from localcrag.planted_rules import RULES, Rule
 from localcrag.sentences import split_sentences
@@ -118,7 +118,14 @@ def with_left_out(
         own = [strip for strip in strips if strip.passage == passage.id]
         own += [
             Strip(
-                passage=passage.id, start=span.start, end=span.end, text=span.text, logit=0.0, relevance=0.0, kept=False
+                passage=passage.id,
+                start=span.start,
+                end=span.end,
+                text=span.text,
+                logit=0.0,
+                relevance=0.0,
+                kept=False,
+                reason=StripReason.INSTRUCTION,
             )
             for span, _ in found(passage.text, rules)
         ]  # fmt: skip

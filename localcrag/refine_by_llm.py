@@ -19,6 +19,7 @@ from localcrag.clock import Clock
 from localcrag.datatypes import GradedPassage, Message, Strip, StripReason
 from localcrag.errors import GenerationError
 from localcrag.events import Event, PointPiece, StepStarted, Warned
+from localcrag.neutralise import neutralise
 from localcrag.protocols import LanguageModel, Scorer
 from localcrag.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
 from localcrag.verify import HELD
@@ -123,7 +124,7 @@ def extract(
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for key points. As a JSON string, a text cannot end before its end."""
-    asked = json.dumps({"question": one_line(question), "passage": one_line(text)}, ensure_ascii=False)
+    asked = json.dumps({"question": one_line(question), "passage": neutralise(text)}, ensure_ascii=False)
     return [Message("system", SYSTEM), Message("user", asked)]
 
 
