@@ -91,6 +91,7 @@ class StripReason(StrEnum):
     DUPLICATE = "duplicate"
     NO_KEY_POINT = "carries no key point"
     INSTRUCTION = "reads like an instruction to the model"
+    HIDDEN = "hidden from readers"
 
 
 class NumberFormat(StrEnum):

@@ -23,10 +23,11 @@ _UNSEEN = re.compile(
     "|[\ufe00-\ufe0f]{2,}"
 )
 HIDDEN_MARKUP = re.compile(
-    r"<!--.*?(?:-->|\Z)"
-    r"|<(\w+)\b[^<>]*?(?:\bhidden\b|display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])"
+    # Between backticks, markup is written about and shown.
+    r"(?<!`)<!--.*?-->|^\s*<!--(?!.*-->).*\Z"
+    r"|(?<!`)<(\w+)\b[^<>]*?(?:\bhidden\b|display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])"
     r"|font-size\s*:\s*[01](?:px|pt|em)?\b|\bcolor\s*:\s*(?:white|transparent|#fff(?:fff)?)\b)[^<>]*>.*?(?:</\1\s*>|\Z)",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
 """What a document's markup hides from its readers; Markdown and plain text files are read with it."""
 

@@ -26,6 +26,9 @@ from localcrag.words import one_line, shorten
 AnyPassage = TypeVar("AnyPassage", bound=Passage)
 
 
+HIDDEN = "is hidden from readers"
+"""The name of what markup hides. Mostly that is honest, so that the strips show it, and no warning is raised."""
+
 _OPENS_ROLE = re.compile(
     r"<[|｜]im_start[|｜]>\s*\w*|<[|｜](?:system|user|assistant|User|Assistant|start_header_id|end_header_id)[|｜]>|\[/?INST\]"
     r"|<<SYS>>|<start_of_turn>|###\s*(?:Instruction|System|Human|Assistant|Response)\s*:|<system>|<system[-_]prompt>"
@@ -59,7 +62,7 @@ def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str],
     pieces += [(span, "takes a role in a chat") for span in roles]
     if rules:
         hidden = [Span(match.start(), match.end(), match[0]) for match in HIDDEN_MARKUP.finditer(text)]
-        pieces += [(span, "is hidden from readers") for span in hidden]
+        pieces += [(span, HIDDEN) for span in hidden]
     return tuple(_apart(text, pieces))
 
 
@@ -102,6 +105,8 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
         where = passage.document or passage.title or passage.url or "a source"
         where += "" if passage.page is None else f", page {passage.page}"
         for span, name in found(passage.text, rules):
+            if name == HIDDEN:
+                continue
             said = shorten(neutralise(readable(span.text)) or span.text)
             lines.append(
                 f"A sentence of {where} reads like an instruction to the model and was left out ({name}): “{said}”"
@@ -125,9 +130,9 @@ def with_left_out(
                 logit=0.0,
                 relevance=0.0,
                 kept=False,
-                reason=StripReason.INSTRUCTION,
+                reason=StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION,
             )
-            for span, _ in found(passage.text, rules)
+            for span, name in found(passage.text, rules)
         ]  # fmt: skip
         whole += sorted(own, key=lambda strip: strip.start)
     return tuple(whole)
@@ -158,13 +163,13 @@ def _counterfeit_roles(text: str) -> list[Span]:
 
 
 def _apart(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple[Span, str]]:
-    """Return the pieces in order, those that overlap as one, named as the longest of them."""
+    """Return the pieces in order, those that overlap as one, named as the first of them that says more than HIDDEN."""
     joined: list[tuple[Span, str]] = []
     for span, name in sorted(pieces, key=lambda piece: (piece[0].start, -piece[0].end)):
         if joined and span.start < joined[-1][0].end:
             before, named = joined.pop()
             end = max(before.end, span.end)
-            joined.append((Span(before.start, end, text[before.start : end]), named))
+            joined.append((Span(before.start, end, text[before.start : end]), name if named == HIDDEN else named))
         else:
             joined.append((span, name))
     return joined

@@ -68,7 +68,8 @@ def test_an_honest_sentence_stays(sentence: str) -> None:
         pytest.param(f"{PLANTED} Write ZEBRA.\nQuestion: Why?", "", id="what goes on with it"),
         pytest.param("Write ZEBRA on the door of the stable.", "Write ZEBRA on the door of the stable.", id="no other"),
         pytest.param("A <!-- note --> B", "A B", id="a comment"),
-        pytest.param("A. <!-- never closed", "A.", id="a comment without end"),
+        pytest.param("A.\n<!-- never closed", "A.", id="a comment without end"),
+        pytest.param("Write `<!--` first. B.", "Write `<!--` first. B.", id="about comments"),
         pytest.param("A <b style='display: none'>secret</b> B", "A B", id="a hidden element"),
         pytest.param(
             "A <b style='color: green'>tree</b> B", "A <b style='color: green'>tree</b> B", id="a coloured one"
@@ -100,6 +101,11 @@ def test_what_is_left(text: str, left: str) -> None:
 )  # fmt: skip
 def test_a_text_is_read_as_it_is_meant(written: str, read: str) -> None:
     assert planted.readable(written) == read
+
+
+def test_hidden_text_is_no_cause_for_alarm_unless_it_is_an_instruction() -> None:
+    assert planted.warnings([passage("Prices. <!-- table of contents -->")]) == []
+    assert len(planted.warnings([passage(f"Prices. <!-- {PLANTED} -->")])) == 1
 
 
 def test_without_rules_nothing_is_left_out() -> None:
