@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from localcrag import generate
 from localcrag.assemble import Assembly, uploads_from
-from localcrag.datatypes import Message, Run, ScorerKind, Turn
+from localcrag.datatypes import Message, Run, ScorerKind, Turn, WebMode
 from localcrag.events import RunFinished
 from localcrag.neutralise import neutralise
 from localcrag.pipeline import Parts, answer
@@ -142,7 +142,8 @@ class Range:
             for _ in self._assembly.ingest(uploads_from([file]), settings.collection):
                 pass
         self._assembly.store(settings.collection)
-        parts = self._assembly.parts(settings)
+        # Attacks share questions: what one query found must not answer for the next.
+        parts = dataclasses.replace(self._assembly.parts(settings), web_cache=None, rate_limit=None)
         if way is Way.PLAIN:
             return [text, plain(attack, text, parts, settings)]
         if way is Way.WITHOUT:
@@ -155,7 +156,9 @@ class Range:
     def _settings(self, attack: Attack) -> Settings:
         # Judged by the language model where that is whom the attack speaks to.
         scorer = ScorerKind.LLM if attack.kind == "grader" else ScorerKind.CROSS_ENCODER
-        return self._assembly.settings.model_copy(update={"collection": attack.id, "scorer": scorer})
+        return self._assembly.settings.model_copy(
+            update={"collection": attack.id, "scorer": scorer, "web": WebMode.ALWAYS}
+        )
 
 
 def last(events: Iterator[object]) -> Run:
