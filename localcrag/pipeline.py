@@ -64,6 +64,7 @@ from localcrag.events import (
     Verified,
     Warned,
 )
+from localcrag.planted_rules import RULES, Rule
 from localcrag.protocols import (
     ChunkStore,
     Consent,
@@ -97,7 +98,7 @@ class Parts:
     web: WebSearch | None
     runs: RunLog
     judgements: grade_by_llm.Judgements = field(default_factory=dict)
-    rules: tuple[planted.Rule, ...] = planted.RULES
+    rules: tuple[Rule, ...] = RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
 
