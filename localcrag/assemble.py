@@ -361,9 +361,9 @@ def uploads_from(paths: Sequence[Path]) -> list[Upload]:
             files = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
             if not files:
                 raise UnreadableDocument(f"The folder {path} holds no files.")
-            uploads += [Upload(file, file.relative_to(path).as_posix()) for file in files]
+            uploads += [Upload(file, file.relative_to(path).as_posix(), original=True) for file in files]
         else:
-            uploads.append(Upload(path, path.name))
+            uploads.append(Upload(path, path.name, original=True))
     return uploads
 
 

@@ -192,6 +192,7 @@ class Document:
     characters: int
     chunks: int
     added_at: str
+    dated: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,10 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A chunk or a web result retrieved for a question. `id` is unique within its run."""
+    """A chunk or a web result retrieved for a question. `id` is unique within its run.
+
+    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known.
+    """
 
     id: str
     origin: Origin
@@ -216,6 +220,7 @@ class Passage:
     end: int | None = None
     url: str | None = None
     title: str | None = None
+    dated: str | None = None
     cosine: float
 
 
@@ -250,7 +255,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where evidence comes from: a page of a document, or a web page."""
+    """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known."""
 
     id: str
     origin: Origin
@@ -258,6 +263,7 @@ class Source:
     page: int | None
     url: str | None
     title: str | None
+    dated: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

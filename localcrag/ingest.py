@@ -19,6 +19,7 @@ import numpy as np
 
 from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.datatypes import Chunk, Document, IngestStatus, Page
+from localcrag.dates import date_of
 from localcrag.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.protocols import Embedder, Vectors
 from localcrag.words import valid
@@ -31,11 +32,13 @@ AT_ONCE = 64
 class Upload:
     """A file to take in: where it lies, and the name it shall have in the collection.
 
-    Bytes of a file's name that are no UTF-8 become "�" in the document's name.
+    Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
+    a browser sent, the file's own time says when it was changed last.
     """
 
     path: Path
     name: str
+    original: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", valid(self.name))
@@ -85,6 +88,9 @@ class OpenDocument(Protocol):
     @property
     def pages(self) -> Generator[Page, None, None]: ...
 
+    @property
+    def dated(self) -> str | None: ...
+
 
 class DocumentShelf(Protocol):
     """Where documents are kept."""
@@ -103,6 +109,7 @@ class DocumentShelf(Protocol):
         text: str,
         chunks: Sequence[Chunk],
         vectors: Vectors,
+        dated: str | None = None,
     ) -> None: ...
 
 
@@ -199,6 +206,7 @@ def _ingest_one(
         text=join_pages(pages),
         chunks=chunks,
         vectors=vectors,
+        dated=document.dated or _changed(upload),
     )
     yield IngestResult(
         upload.name,
@@ -218,6 +226,14 @@ def _checksum(upload: Upload) -> str:
         raise UnreadableDocument(
             f"{upload.name} cannot be read: {error.strerror or error}. Check that the file is there and readable."
         ) from error
+
+
+def _changed(upload: Upload) -> str | None:
+    """Return the day on which an original was changed last."""
+    try:
+        return date_of(upload.path.stat().st_mtime) if upload.original else None
+    except OSError:
+        return None
 
 
 class _Pace:

@@ -155,6 +155,9 @@ class ChunkStore(Protocol):
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
 
+    def dates(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the ISO date of each chunk's document, for those that have one."""
+
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
 

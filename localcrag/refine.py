@@ -213,6 +213,7 @@ def recompose(
                     page=passage.page,
                     url=passage.url,
                     title=passage.title,
+                    dated=passage.dated,
                 ),
             )
             evidence.append(

@@ -26,6 +26,7 @@ def retrieve(
     best = fuse([dense, sparse])[:k]
     chunks = store.chunks(best)
     vectors = store.vectors(best)
+    dates = store.dates(best)
     passages = []
     for chunk_id in best:
         # A document deleted meanwhile is no error: its chunks are simply gone.
@@ -40,6 +41,7 @@ def retrieve(
                     page=chunk.page,
                     start=chunk.start,
                     end=chunk.end,
+                    dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
                 )
             )

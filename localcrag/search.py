@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from localcrag.datatypes import Message, Origin, Passage, WebResult
+from localcrag.dates import iso_date
 from localcrag.protocols import Embedder
 from localcrag.words import content_words, one_line
 
@@ -60,6 +61,7 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
             text=result.content,
             url=result.url,
             title=result.title,
+            dated=iso_date(result.published),
             cosine=float(cosine),
         )
         for number, (result, cosine) in enumerate(zip(results, cosines, strict=True), start=1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Sequence
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,17 @@ def make_lines_pdf(
     return path
 
 
+def make_dated_pdf(path: Path, text: str, *, created: str, modified: str) -> Path:
+    """Write a PDF whose two dates are given as YYYYMMDDHHmmSS, as PDF writes them."""
+    make_pdf(path, [text])
+    data = path.read_bytes()
+    for key, moment in ((b"CreationDate", created), (b"ModDate", modified)):
+        # As long as what reportlab wrote, so that every offset in the file stays right.
+        data = re.sub(rb"(/" + key + rb" \(D:)\d{14}", rb"\g<1>" + moment.encode(), data)
+    path.write_bytes(data)
+    return path
+
+
 def make_form_pdf(path: Path, label: str, value: str) -> Path:
     """Write a PDF with a form field that has been filled in."""
     canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)
@@ -148,6 +161,15 @@ def make_docx(path: Path, paragraphs: Sequence[str], table: Sequence[Sequence[st
         for row in table:
             for cell, text in zip(grid.add_row().cells, row, strict=True):
                 cell.text = text
+    document.save(str(path))
+    return path
+
+
+def make_dated_docx(path: Path, text: str, *, created: datetime, modified: datetime) -> Path:
+    """Write a Word document with the dates among its core properties."""
+    document = docx.Document()
+    document.add_paragraph(text)
+    document.core_properties.created, document.core_properties.modified = created, modified
     document.save(str(path))
     return path
 

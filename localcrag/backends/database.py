@@ -93,7 +93,11 @@ CREATE TABLE web_cache (
 ) STRICT;
 CREATE INDEX web_cache_by_time ON web_cache (asked_at);
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3)
+SCHEMA_4 = """
+-- The day that a document bears, or that its file was changed on: YYYY-MM-DD, NULL when nobody knows.
+ALTER TABLE documents ADD COLUMN dated TEXT;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

@@ -19,7 +19,7 @@ _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
 
 _DOCUMENT = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at,
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
@@ -77,6 +77,7 @@ class DocumentStore:
         text: str,
         chunks: Sequence[Chunk],
         vectors: Vectors,
+        dated: str | None = None,
     ) -> None:
         """Store a document in place of the one of that name, in one transaction.
 
@@ -87,9 +88,9 @@ class DocumentStore:
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             self._delete(connection, name)
             document_id = connection.execute(
-                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (self.id, name, sha256, media_type, pages, text, _now()),
+                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (self.id, name, sha256, media_type, pages, text, _now(), dated),
             ).lastrowid
             for chunk, vector in zip(chunks, vectors, strict=True):
                 chunk_id = connection.execute(
@@ -143,6 +144,14 @@ class DocumentStore:
             row["id"]: (row["name"], Chunk(row["page"], row["start"], row["end"], row["text"]))
             for row in self._by_id(sql, ids)
         }
+
+    def dates(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the date of each chunk's document, for those that have one."""
+        sql = (
+            "SELECT c.id, d.dated FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "WHERE d.dated IS NOT NULL AND c.id IN ({})"
+        )
+        return {row["id"]: row["dated"] for row in self._by_id(sql, ids)}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from localcrag.backends.readers import _kinds, docx, html, pdf, text
+from localcrag.backends.readers.dated import dated
 from localcrag.datatypes import Page
 from localcrag.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
@@ -37,12 +38,13 @@ TABLES = frozenset((".xls", ".xlsx", ".ods", ".csv", ".tsv"))
 class OpenDocument:
     """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
 
-    Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
+    `dated` is the ISO date that the document itself bears, where it bears one. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
     """
 
     media_type: str
     page_count: int | None
     pages: Generator[Page, None, None]
+    dated: str | None = None
 
 
 def open_document(path: Path, name: str) -> OpenDocument:
@@ -59,7 +61,7 @@ def open_document(path: Path, name: str) -> OpenDocument:
         page_count, pages = _open_pages(media_type, path, name, head)
     except OSError as error:
         raise _unopened(name, error) from error
-    return OpenDocument(media_type, page_count, _checked(pages, name))
+    return OpenDocument(media_type, page_count, _checked(pages, name), dated(path, media_type))
 
 
 def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:

@@ -1,0 +1,97 @@
+"""The date that a document bears: what it says of its own last change, else of its making.
+
+A date is a help and never a reason to refuse a document: whatever cannot be read has none.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import lxml.etree
+import lxml.html
+import pypdfium2
+
+from localcrag.backends.readers import _kinds, html, pdf, text
+from localcrag.dates import iso_date
+from localcrag.errors import DocumentError
+
+lxml_html: Any = lxml.html  # has no type hints
+etree: Any = lxml.etree
+CORE_PROPERTIES = "docProps/core.xml"
+MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
+DCTERMS = "{http://purl.org/dc/terms/}"
+PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
+"""What every document says that python-docx made and nobody gave a date: it is the template's."""
+# The last change before the first publication; of equal standing, the more specific name first.
+META_NAMES = (
+    *("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"),
+    *("article:published_time", "datepublished", "dcterms.created", "dcterms.issued", "dcterms.date", "dc.date"),
+    *("dc.date.issued", "date"),
+)
+FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def dated(path: Path, media_type: str) -> str | None:
+    """Return the ISO date of the document at `path`, None when it bears none that can be true."""
+    readers = {
+        "application/pdf": _of_pdf,
+        "text/html": _of_html,
+        "application/xhtml+xml": _of_html,
+        "text/markdown": _of_markdown,
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document": _of_docx,
+    }
+    read = readers.get(media_type)
+    try:
+        return read(path) if read else None
+    except (DocumentError, OSError, pypdfium2.PdfiumError, etree.LxmlError, KeyError, *_kinds.ZIP_ERRORS):
+        return None
+
+
+def _of_pdf(path: Path) -> str | None:
+    with pdf.LOCK, closing(pypdfium2.PdfDocument(path.absolute())) as document:
+        return _first(document.get_metadata_value(key) for key in ("ModDate", "CreationDate"))
+
+
+def _of_docx(path: Path) -> str | None:
+    with zipfile.ZipFile(path) as archive:
+        if archive.getinfo(CORE_PROPERTIES).file_size > MAX_PROPERTIES_BYTES:
+            return None
+        properties = etree.fromstring(archive.read(CORE_PROPERTIES), etree.XMLParser(resolve_entities=False))
+    found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
+    return _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+
+
+def _of_html(path: Path) -> str | None:
+    data = path.read_bytes()
+    markup = text.decode(data, path.name, declared=html.declared_encoding(data))
+    # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
+    markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
+    if not markup.strip():
+        return None
+    root = lxml_html.document_fromstring(markup)
+    said = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
+        said.setdefault(name.strip().lower(), meta.get("content"))
+    return _first(said.get(name) for name in META_NAMES) or _only_time(root)
+
+
+def _only_time(root: Any) -> str | None:
+    """Return the date of a page's `time` elements when all of them name the same day: others may be of anything."""
+    days = {iso_date(time.get("datetime") or time.text_content()) for time in root.iter("time")}
+    return days.pop() if len(days) == 1 else None
+
+
+def _of_markdown(path: Path) -> str | None:
+    matter = FRONT_MATTER.match(text.normalise(text.decode(path.read_bytes(), path.name)))
+    written = FRONT_MATTER_DATE.search(matter[1]) if matter else None
+    return iso_date(written[1]) if written else None
+
+
+def _first(found: Any) -> str | None:
+    return next((day for written in found if (day := iso_date(written))), None)
