@@ -26,6 +26,7 @@ INTERRUPTED = 130
 NEWEST_RUNS = 20
 POLICIES = ("max", "fraction", "ratio", "count")
 WEB_MODES = ("never", "ask", "always")
+CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
 PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 
 STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
@@ -64,7 +65,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
     from localcrag.settings import load  # noqa: PLC0415
 
     names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
-    more = ("strip_mode", "refiner")
+    more = ("strip_mode", "refiner", "conflict_rule")
     return load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
 
 
@@ -143,6 +144,12 @@ def _add_ask(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--web", choices=WEB_MODES, help="whether your SearXNG may be asked; ask: you see the query")
     command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument(
+        "--conflicts",
+        choices=CONFLICT_RULES,
+        dest="conflict_rule",
+        help="which side counts where documents and web differ",
+    )
     command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
     command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
     command.add_argument(

@@ -146,6 +146,24 @@ class NotAsked(StrEnum):
     FORBIDDEN_TERM = "forbidden term"
 
 
+class ConflictRule(StrEnum):
+    """Which side counts where documents and web contradict each other."""
+
+    DOCUMENTS = "documents"
+    WEB = "web"
+    NEWER = "newer"
+    MORE_RELEVANT = "more-relevant"
+    SHOW_BOTH = "show-both"
+
+
+class ConflictJudge(StrEnum):
+    """What finds such contradictions. BOTH: the facts first, then the language model on what they leave open."""
+
+    FACTS = "facts"
+    LLM = "llm"
+    BOTH = "both"
+
+
 class IngestStatus(StrEnum):
     ADDED = "added"
     UPDATED = "updated"
@@ -355,6 +373,40 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """One side of a conflict: a statement of the evidence numbered `n`, and the part of it that `differs`.
+
+    `differs` is empty where the language model found the conflict. `source` is a Source's id, `dated` its day.
+    """
+
+    text: str
+    differs: str
+    n: int
+    source: str
+    dated: str | None
+    relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two statements that cannot both be true; `resolution` says in words what was done about it.
+
+    Without a `winner` both sides are in the evidence and in the answer; with one, the other side's piece is in neither.
+    """
+
+    local: Claim
+    web: Claim
+    found_by: ConflictJudge
+    resolution: str = ""
+    winner: Origin | None = None
+
+    @property
+    def loser(self) -> Claim | None:
+        """The side that was left out."""
+        return {Origin.LOCAL: self.web, Origin.WEB: self.local}[self.winner] if self.winner else None
+
+
+@dataclass(frozen=True, slots=True)
 class Support:
     """How far a sentence of the answer is backed by the evidence it cites; `why` says what it lacks.
 
@@ -375,7 +427,7 @@ class Support:
 class Run:
     """One question with everything that happened to it: what `ask --json` prints and the store keeps.
 
-    `conflicts` and `support` belong to the reconcile and verify steps and are empty as long as the flow has neither.
+    `support` belongs to the verify step and is empty as long as the flow has none.
     """
 
     run_id: str
@@ -400,7 +452,7 @@ class Run:
     strips: tuple[Strip, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     web: WebUse = field(default_factory=WebUse)
-    conflicts: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
     support: tuple[Support, ...] = ()
     steps: tuple[StepCost, ...] = ()
     warnings: tuple[str, ...] = ()

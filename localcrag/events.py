@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from localcrag.datatypes import (
     Action,
+    Conflict,
     Evidence,
     GradedPassage,
     Passage,
@@ -129,6 +130,15 @@ class Refined:
 
 
 @dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What contradicts between documents and web, and the evidence that is left of it; its numbers stay."""
+
+    conflicts: tuple[Conflict, ...]
+    evidence: tuple[Evidence, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerPiece:
     """The next piece of the answer as the model writes it."""
 
@@ -186,6 +196,7 @@ Event = (
     | Searched
     | PointPiece
     | Refined
+    | Reconciled
     | AnswerPiece
     | Generated
     | Verified

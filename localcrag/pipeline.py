@@ -22,6 +22,7 @@ from localcrag import (
     links,
     planted,
     presets,
+    reconcile,
     record,
     refine_by_llm,
     retry,
@@ -31,6 +32,7 @@ from localcrag import (
 from localcrag.clock import Clock
 from localcrag.datatypes import (
     Action,
+    Conflict,
     Evidence,
     Grade,
     GradedPassage,
@@ -54,6 +56,7 @@ from localcrag.events import (
     Evaluated,
     Event,
     Generated,
+    Reconciled,
     Refined,
     Retried,
     Retrieved,
@@ -220,10 +223,15 @@ def _flow(
         strips = planted.with_left_out(refinement.strips, used, parts.rules)
         yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
 
+    conflicts: tuple[Conflict, ...] = ()
+    if reconcile.has_both_sides(refinement.evidence, refinement.sources):
+        yield StepStarted("reconcile", "comparing your documents with the web")
+        refinement, conflicts = yield from _reconcile(refinement, parts, settings)
+
     if not refinement.evidence:
         yield Answered(abstain.nothing_found(planted.screened(local, parts.rules), web, settings), abstained=True)
         return
-    yield from _answer(
+    written = _answer(
         question,
         standalone,
         refinement,
@@ -233,6 +241,7 @@ def _flow(
         llm=parts.llm,
         settings=settings,
     )
+    yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)
 
 
 def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
@@ -398,6 +407,40 @@ def _query(standalone: str, llm: LanguageModel, clock: Clock) -> Generator[Event
     except GenerationError as error:
         yield Warned(f"The question was not rewritten for the web search: {error}")
     return search.accept(written, standalone)
+
+
+def _reconcile(
+    refinement: Refinement, parts: Parts, settings: Settings
+) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
+    """Yield Reconciled, and return the refinement with the strips and evidence that are left, and the conflicts."""
+    clock = Clock("reconcile")
+    result = yield from reconcile.reconcile(
+        refinement.evidence,
+        refinement.sources,
+        embedder=parts.embedder,
+        llm=parts.llm,
+        judge=settings.conflict_judge,
+        rule=settings.conflict_rule,
+        clock=clock,
+    )
+    yield Reconciled(result.conflicts, result.evidence, clock.cost())
+    left = dataclasses.replace(
+        refinement, strips=reconcile.strips_of(result.evidence, refinement), evidence=result.evidence
+    )
+    return left, result.conflicts
+
+
+def _with_what_sources_call_for(
+    events: Generator[Event, None, None], question: str, refinement: Refinement, conflicts: Sequence[Conflict]
+) -> Generator[Event, None, None]:
+    """Pass on the events; the answer gets what must be said of its sources: that they disagree, or how old they are."""
+    with closing(events):
+        for event in events:
+            if isinstance(event, Answered):
+                text = reconcile.told(event.answer, question, conflicts, refinement.evidence, refinement.sources)
+                yield dataclasses.replace(event, answer=text)
+            else:
+                yield event
 
 
 def _generate(

@@ -19,6 +19,7 @@ from localcrag.events import (
     GradePiece,
     PointPiece,
     QueryProposed,
+    Reconciled,
     Refined,
     Retried,
     Retrieved,
@@ -60,6 +61,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
         case Refined(strips, evidence, sources, cost):
             changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
+        case Reconciled(conflicts, evidence, cost):
+            changed = dataclasses.replace(run, conflicts=conflicts, evidence=evidence)
         case AnswerPiece(text):
             return dataclasses.replace(run, answer=run.answer + text)
         case Verified(support, cost):

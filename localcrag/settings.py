@@ -20,6 +20,8 @@ from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBa
 
 from localcrag import never_terms, presets
 from localcrag.datatypes import (
+    ConflictJudge,
+    ConflictRule,
     NumberFormat,
     Policy,
     Preset,
@@ -96,6 +98,14 @@ class Settings(BaseSettings):
     )
     minimum_retention: float = Field(
         0.3, ge=0, le=1, description="share of a passage's strips for which the threshold strip is lowered"
+    )
+
+    conflict_rule: ConflictRule = Field(
+        ConflictRule.SHOW_BOTH, description="which side counts where documents and web contradict each other"
+    )
+    conflict_judge: ConflictJudge = Field(
+        ConflictJudge.FACTS,
+        description="what finds that: facts (numbers, dates, names), llm, which takes a good one, both",
     )
 
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")

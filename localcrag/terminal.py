@@ -106,6 +106,7 @@ def show_details(run: Run) -> None:
             table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
         for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
             where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
+            where += f" ({passage.dated})" if passage.dated else ""
             text = escape(one_line(passage.text)[:120])
             if passage.reason:
                 text += f"\n[dim]because: {escape(passage.reason)}[/]"
@@ -121,6 +122,11 @@ def show_details(run: Run) -> None:
         screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
     if run.web.query or run.web.not_asked:
         screen.print(escape(_web(run.web)))
+    for conflict in run.conflicts:
+        screen.print(f"[yellow]contradiction[/] ({escape(conflict.resolution)})")
+        for side, claim in (("documents", conflict.local), ("web", conflict.web)):
+            day = claim.dated or "no date"
+            screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 
@@ -155,6 +161,7 @@ def answer_text(run: Run) -> str:
     for piece in run.evidence:
         source = named[piece.source]
         place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
+        place += f" ({source.dated})" if source.dated else ""
         if f"[{piece.n}]" in run.answer:
             lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])

@@ -60,7 +60,7 @@ def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None
     assert {"id", "origin", "document", "page", "text", "relevance", "grade"} <= best.keys()
     assert run["evidence"][0].keys() >= {"n", "text", "source"}
     assert "7:45" in run["evidence"][0]["text"]
-    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title"}
+    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title", "dated"}
     assert run["web"].keys() >= {"used", "query", "results", "error"}
     assert all(step.keys() == {"name", "seconds", "llm_calls", "prompt_tokens", "completion_tokens"}
                for step in run["steps"])  # fmt: skip

@@ -381,3 +381,79 @@ def test_settings_say_how_passages_are_refined(
     _, run = Desk(tmp_path, DOCUMENT[0], **settings).ask(ANSWERABLE)
     assert (len(run.strips), sum(strip.kept for strip in run.strips)) == (strips, kept)
     assert all(strip.reason for strip in run.strips)
+
+
+DEARER = "The hotel limit in London is 210 euros."
+CLASH = WebAnswer((WebResult("Limits", "http://example.org/limits", DEARER, "2026-03-01T10:00:00"),))
+
+
+def ask_both_sides(
+    folder: Path,
+    question: str = "Which London hotel limit suits?",
+    written: str = "The hotel limit is 210 euros [2].",
+    **settings: object,
+) -> Run:
+    """Ask a question for which a document of 2019 and a web page of 2026 are used; they disagree."""
+    desk = Desk(folder)
+    embedder = FakeEmbedder()
+    desk.store.put(
+        "rules.txt", sha256="x", media_type="text/plain", pages=None, text=DOCUMENT[0], dated="2019-05-02",
+        chunks=[Chunk(None, 0, len(DOCUMENT[0]), DOCUMENT[0])], vectors=embedder.embed(DOCUMENT[:1]),
+    )  # fmt: skip
+    desk.web = FakeWeb(CLASH)
+    both: dict[str, object] = {"web": "always", "upper": 0.999, "most_strips": 9, **settings}
+    desk.settings = load(data_dir=folder, searxng_url="http://127.0.0.1:1", **both)
+    desk.llm = FakeLanguageModel(*[written] * 9)
+    events, run = desk.ask(question)
+    assert run.action is Action.AMBIGUOUS
+    shown = {piece.n for piece in run.evidence}
+    prompted = desk.llm.prompts[-1][-1].content
+    assert all((f"[{n}] " in prompted) is (n in shown) for n in (1, 2)), "the generator sees what the panel shows"
+    folded = events[0].run  # type: ignore[union-attr]
+    for event in events[:-1]:
+        folded = record.apply(folded, event)
+    assert folded == run
+    assert record.read(record.dump(run)) == run
+    return run
+
+
+def test_what_documents_and_web_disagree_on_is_said_with_both_sides_in_the_answer(tmp_path: Path) -> None:
+    run = ask_both_sides(tmp_path)
+    (conflict,) = run.conflicts
+    assert (conflict.local.differs, conflict.web.differs, conflict.winner) == ("195 euros", "210 euros", None)
+    assert run.answer.startswith("Your documents and the web disagree here.")
+    assert "- Your document rules.txt (2019-05-02) says: “The hotel limit in London is 195 euros.” [" in run.answer
+    assert f"- The web page “Limits” (2026-03-01) says: “{DEARER}” [" in run.answer
+    assert {piece.n for piece in run.evidence} == {conflict.local.n, conflict.web.n}
+    assert [step.name for step in run.steps][-4:] == ["refine", "reconcile", "generate", "verify"]
+
+
+@pytest.mark.parametrize(("rule", "origin"), [("documents", Origin.LOCAL), ("web", Origin.WEB), ("newer", Origin.WEB)])
+def test_the_chosen_rule_decides_what_the_answer_is_made_from(tmp_path: Path, rule: str, origin: Origin) -> None:
+    run = ask_both_sides(tmp_path, conflict_rule=rule)
+    (conflict,) = run.conflicts
+    assert conflict.winner is origin
+    origins = {source.id: source.origin for source in run.sources}
+    assert {origins[piece.source] for piece in run.evidence} == {origin}
+    assert "disagree" not in run.answer
+
+
+@pytest.mark.parametrize(("rule", "left", "out"), [("documents", "195", "210"), ("web", "210", "195")])
+def test_what_lost_does_not_come_back_where_the_model_cannot_be_trusted(
+    tmp_path: Path, rule: str, left: str, out: str
+) -> None:
+    run = ask_both_sides(tmp_path, written="Bananas are blue.", conflict_rule=rule)
+    assert f"is {left} euros" in run.answer
+    assert out not in run.answer
+
+
+def test_an_old_document_is_said_to_be_old_when_the_question_is_of_the_present(tmp_path: Path) -> None:
+    run = ask_both_sides(tmp_path, "Which London hotel limit suits now?")
+    assert run.answer.endswith("Mind the age: your document rules.txt is of 2019; the web page “Limits” of 2026.")
+
+
+def test_nothing_is_compared_when_only_one_side_has_evidence(tmp_path: Path) -> None:
+    desk = with_web(Desk(tmp_path, *DOCUMENT), FakeWeb(CLASH))
+    _, run = desk.ask(ANSWERABLE)
+    assert "reconcile" not in [step.name for step in run.steps]
+    assert run.conflicts == ()

@@ -25,6 +25,7 @@ from localcrag.events import (
     GradePiece,
     PointPiece,
     QueryProposed,
+    Reconciled,
     Refined,
     Retried,
     Retrieved,
@@ -37,6 +38,7 @@ from localcrag.events import (
     Warned,
 )
 from localcrag.ui import render
+from localcrag.ui.conflict_choice import conflict_choice
 from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
 from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.preset_choice import preset_choice
@@ -112,7 +114,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                     stop = gr.Button("Stop", variant="stop", scale=1, min_width=90, visible=False, elem_id="lc-stop")
                     new = gr.Button("New chat", scale=1, min_width=100, elem_id="lc-new")
             with gr.Column(elem_id="lc-right"):
-                preset_choice(assembly, page)
+                _choices(assembly, page)
                 gr.HTML("<p class='lc-title'>How this was answered</p>")
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
@@ -160,6 +162,13 @@ def build(assembly: Assembly) -> gr.Blocks:
         page.unload(forget_answer)
         panel.select(_open_run(assembly), None, [panel], **private)
     return page
+
+
+def _choices(assembly: Assembly, page: gr.Blocks) -> None:
+    """Make what is chosen for all questions to come."""
+    with gr.Row(elem_id="lc-choices"):
+        preset_choice(assembly, page)
+        conflict_choice(assembly)
 
 
 def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterator[tuple[Any, ...]]:
@@ -223,7 +232,7 @@ def _panel(event: Event, run: Run) -> str | None:
             return render.panel(run, detail)
         case QueryProposed():
             return render.panel(run, "waiting for your consent")
-        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined():
+        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
             return render.panel(run, "working")
         case Warned() | SearchBegun() | Generated() | Verified() | Answered():
             return render.panel(run, "working")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from localcrag.abstain import NOT_ASKED
-from localcrag.datatypes import Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
+from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
 from localcrag.ingest import IngestProgress, IngestResult
 
 _TEMPLATES = Environment(
@@ -63,6 +63,7 @@ def panel(run: Run | None, busy: str | None = None) -> str:
         strips={passage.id: _marked(passage, run) for passage in passages},
         lowered={passage.id: _lowered(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
+        parts=_parts,
         seconds=sum(step.seconds for step in run.steps),
         not_asked=NOT_ASKED,
         longest=max((step.seconds for step in run.steps), default=0.0),
@@ -86,6 +87,12 @@ def _lowered(passage: GradedPassage, run: Run) -> float | None:
     """Return what minimum retention lowered the threshold to for a passage; None where it did not."""
     own = (strip for strip in run.strips if strip.passage == passage.id)
     return min((strip.relevance for strip in own if strip.reason is StripReason.RETENTION), default=None)
+
+
+def _parts(claim: Claim) -> list[tuple[str, bool]]:
+    """Return a claim's text in pieces, with whether each is what differs."""
+    before, differs, after = claim.text.partition(claim.differs) if claim.differs else (claim.text, "", "")
+    return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
 
 
 def documents(items: Sequence[Document]) -> str:

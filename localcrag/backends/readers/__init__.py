@@ -38,7 +38,8 @@ TABLES = frozenset((".xls", ".xlsx", ".ods", ".csv", ".tsv"))
 class OpenDocument:
     """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
 
-    `dated` is the ISO date that the document itself bears, where it bears one. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
+    `dated` is the ISO date that the document itself bears, where it bears one. Exhausting or closing `pages` closes the
+    file. Reading them raises the errors of `open_document`.
     """
 
     media_type: str

@@ -1,0 +1,40 @@
+"""Where it is chosen which side counts when documents and web contradict each other; for this installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from localcrag.assemble import Assembly
+from localcrag.datatypes import ConflictRule
+from localcrag.errors import LocalcragError
+
+LABELS = {
+    ConflictRule.SHOW_BOTH: "show both",
+    ConflictRule.DOCUMENTS: "your documents count",
+    ConflictRule.WEB: "the web counts",
+    ConflictRule.NEWER: "the newer counts",
+    ConflictRule.MORE_RELEVANT: "the more relevant counts",
+}
+
+
+def conflict_choice(assembly: Assembly) -> None:
+    """Make the list of rules; the choice holds from the next question on."""
+    choice = gr.Dropdown(
+        [(label, rule.value) for rule, label in LABELS.items()],
+        value=assembly.settings.conflict_rule.value,
+        label="When documents and web disagree",
+        interactive=True,
+        filterable=False,
+        elem_id="lc-conflict-rule",
+    )
+
+    def use(name: str) -> None:
+        try:
+            assembly.change(conflict_rule=name)
+        except LocalcragError as error:
+            raise gr.Error(str(error), duration=None, print_exception=False) from error
+
+    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    choice.input(use, [choice], None, **private)
