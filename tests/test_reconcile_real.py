@@ -43,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(data: Path, **settings: object) -> Run:
-    assembly = Assembly(load(data_dir=data, upper=float(BOTH_SIDES), **settings))
+    assembly = Assembly(load(data_dir=data, upper=float(BOTH_SIDES), web="always", **settings))
     last = list(assembly.ask(QUESTION))[-1]
     assembly.close()
     assert isinstance(last, RunFinished)
@@ -78,7 +78,7 @@ def test_a_rule_leaves_the_losing_side_out_of_evidence_and_answer(
 
 
 def test_the_command_line_takes_the_rule_and_shows_both_sides(data: Path) -> None:
-    options = (QUESTION, "--upper", BOTH_SIDES, "--conflicts", "newer")
+    options = (QUESTION, "--web", "always", "--upper", BOTH_SIDES, "--conflicts", "newer")
     with scripted_search(reply(), reply()) as server:
         run = as_json(localcrag(data, "ask", *options, "--searxng-url", server.url, "--json"))
         process = localcrag(data, "ask", *options, "--searxng-url", server.url)
