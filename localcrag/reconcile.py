@@ -23,13 +23,16 @@ from localcrag.events import Event, StepStarted, Warned
 from localcrag.protocols import Embedder, LanguageModel
 from localcrag.refine import Refinement
 from localcrag.sentences import split_sentences
-from localcrag.words import one_line
+from localcrag.words import one_line, shorten
 
 NEAR = 0.6
 """Cosine from which two statements may be about the same thing: the embedded bi-encoder's, chosen on
 tests/conflict_pairs.jsonl (scripts/eval_conflicts.py)."""
 MOST_ASKED = 3
 """Pairs that are put to the language model, the nearest first: each is a call."""
+
+LONGEST_TITLE = 80
+"""Characters of a web page's title in an answer; it is somebody else's text."""
 
 _PRESENT = re.compile(
     r"\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now|so far this)\b"
@@ -276,5 +279,5 @@ def about_the_present(question: str) -> bool:
 
 def _title(source: Source) -> str:
     if source.origin is Origin.WEB:
-        return f"“{one_line(source.title or source.url or 'without a title')}”"
+        return f"“{shorten(source.title or source.url or 'without a title', LONGEST_TITLE)}”"
     return f"{source.document}, page {source.page}" if source.page else str(source.document)
