@@ -10,7 +10,9 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from localcrag import replay
 from localcrag import settings as settings_module
+from localcrag.aggregates import Aggregates, aggregate
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
@@ -26,7 +28,7 @@ from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
-from localcrag.datatypes import Document, Preset, TimeRange, Turn, WebAnswer, WebMode
+from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import ModelError, SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements
@@ -118,6 +120,7 @@ class Assembly:
         settings: Settings | None = None,
         preset: Preset | None = None,
         consent: Consent | None = None,
+        replays: str | None = None,
     ) -> Generator[Event, None, None]:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
@@ -129,7 +132,22 @@ class Assembly:
             require_collection(self.database, settings.collection)
         settings = settings.of_collection(web_mode_of(self.database, settings.collection))
         settings = settings.under(preset or self.preset(settings.collection))
-        return answer(question, parts=self.parts(settings), settings=settings, history=history, consent=consent)
+        parts = self.parts(settings)
+        return answer(question, parts=parts, settings=settings, history=history, consent=consent, replays=replays)
+
+    def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Generator[Event, None, None]:
+        """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.
+
+        Raises SettingsError as well, when its settings are no longer valid.
+        """
+        chosen = replay.settings_of(run, relevance=self.settings.relevance, web=web)
+        settings = settings_module.changed(self.settings, **chosen)
+        question, history = replay.question_of(run)
+        return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
+
+    def aggregates(self, collection: str | None = None) -> Aggregates:
+        """Return how the questions went so far, of one collection or of all. Loads no model."""
+        return aggregate(self.runs.lines(collection), self.runs.steps(collection))
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 DONE, FAILED, WRONG_USAGE = 0, 1, 2
 INTERRUPTED = 130
-NEWEST_RUNS = 20
 POLICIES = ("max", "fraction", "ratio", "count")
 WEB_MODES = ("never", "ask", "always")
 CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
@@ -104,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("name", metavar="NAME")
     command.set_defaults(run=_delete_document)
 
-    from localcrag import models_command  # noqa: PLC0415
+    from localcrag import models_command, runs_command  # noqa: PLC0415
 
     models_command.add_parser(commands, common)
 
@@ -120,15 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
     command.set_defaults(run=_web_mode)
 
-    runs = commands.add_parser("runs", parents=[common], help="look at questions asked before")
-    runs.set_defaults(run=_list_runs, number=NEWEST_RUNS)
-    named = runs.add_subparsers(metavar="list | show RUN")
-    command = named.add_parser("list", parents=[common])
-    command.add_argument("--number", type=int, default=NEWEST_RUNS, metavar="N", help="how many (default 20)")
-    command.set_defaults(run=_list_runs)
-    command = named.add_parser("show", parents=[common])
-    command.add_argument("run_id", metavar="RUN")
-    command.set_defaults(run=_show_run)
+    runs_command.add_parser(commands, common, within)
 
     command = commands.add_parser("doctor", parents=[common], help="check the installation")
     command.set_defaults(run=_doctor)
@@ -267,26 +258,6 @@ def _web_mode(parsed: argparse.Namespace, settings: Settings) -> int:
     note = " It is set for all collections (setting web), which wins." if fixed else ""
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
     _print({"collection": settings.collection, "web": mode}, parsed, text)
-    return DONE
-
-
-def _list_runs(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.assemble import Assembly  # noqa: PLC0415
-
-    newest = Assembly(settings).runs.newest(parsed.number)
-    lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
-    _print([dataclasses.asdict(run) for run in newest], parsed, "\n".join(lines) or "No questions asked yet.")
-    return DONE
-
-
-def _show_run(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag import record, terminal  # noqa: PLC0415
-    from localcrag.assemble import Assembly  # noqa: PLC0415
-
-    run = Assembly(settings).runs.get(parsed.run_id)
-    if not parsed.json:
-        terminal.show_details(run)
-    _print(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 
 

@@ -427,7 +427,9 @@ class Support:
 class Run:
     """One question with everything that happened to it: what `ask --json` prints and the store keeps.
 
-    `support` belongs to the verify step and is empty as long as the flow has none.
+    `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
+    `replays` the id of the run that it repeats, `plain_prompt_tokens` the length of the prompt that plain RAG would
+    have sent: every retrieved passage, whole.
     """
 
     run_id: str
@@ -457,6 +459,11 @@ class Run:
     steps: tuple[StepCost, ...] = ()
     warnings: tuple[str, ...] = ()
     models: dict[str, str] = field(default_factory=dict)
+    # Below: defaults, since runs that were stored before these fields came must stay readable.
+    settings: dict[str, bool | int | float | str | None] = field(default_factory=dict)
+    history: tuple[Turn, ...] = ()
+    replays: str | None = None
+    plain_prompt_tokens: int | None = None
 
     @property
     def graded_by(self) -> str:

@@ -60,12 +60,10 @@ def confidence_floor(thresholds: Thresholds) -> float:
 def _by_best(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tuple[Action, str]:
     """CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
     best = max(passage.relevance for passage in passages)
-    shown = _shown(best, thresholds)
+    rule = f"best passage {compared(best, thresholds)}"
     if best >= thresholds.upper:
-        return Action.CORRECT, f"best passage {shown} ≥ {thresholds.upper:.2f}"
-    if best < thresholds.lower:
-        return Action.INCORRECT, f"best passage {shown} < {thresholds.lower:.2f}"
-    return Action.AMBIGUOUS, f"best passage {shown}, between {thresholds.lower:.2f} and {thresholds.upper:.2f}"
+        return Action.CORRECT, rule
+    return (Action.INCORRECT if best < thresholds.lower else Action.AMBIGUOUS), rule
 
 
 def _by_fraction(passages: Sequence[GradedPassage]) -> tuple[Action, str]:
@@ -104,6 +102,16 @@ def _by_count(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tupl
 
 def _count(passages: Sequence[GradedPassage], grade: Grade) -> int:
     return sum(passage.grade is grade for passage in passages)
+
+
+def compared(relevance: float, thresholds: Thresholds) -> str:
+    """Return where a relevance stands, which is the reason for a grade: "0.41 ≥ 0.33"."""
+    shown = _shown(relevance, thresholds)
+    if relevance >= thresholds.upper:
+        return f"{shown} ≥ {thresholds.upper:.2f}"
+    if relevance < thresholds.lower:
+        return f"{shown} < {thresholds.lower:.2f}"
+    return f"{shown}, between {thresholds.lower:.2f} and {thresholds.upper:.2f}"
 
 
 def _shown(relevance: float, thresholds: Thresholds) -> str:

@@ -28,6 +28,7 @@ LocalcragError
 │   ├── NoResults            the engines answered and found nothing
 │   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
 │   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
+├── ReportError              exported runs could not be written
 └── GenerationError          the language model failed, or the prompt cannot fit its window
 """
 
@@ -144,6 +145,10 @@ class ForbiddenTerm(SearchError):
 
 class ConsentMissing(SearchError):
     """Nobody answered whether the query may be sent: it did not leave."""
+
+
+class ReportError(LocalcragError):
+    """Exported runs could not be written."""
 
 
 class GenerationError(LocalcragError):

@@ -139,6 +139,13 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainPromptCounted:
+    """How long a prompt plain RAG would have sent: every retrieved passage, whole. Counted, not sent."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerPiece:
     """The next piece of the answer as the model writes it."""
 
@@ -197,6 +204,7 @@ Event = (
     | PointPiece
     | Refined
     | Reconciled
+    | PlainPromptCounted
     | AnswerPiece
     | Generated
     | Verified

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from localcrag.cite import without_citations, without_preface
-from localcrag.datatypes import Evidence, Message, Turn
+from localcrag.datatypes import Evidence, Message, Passage, Turn
 from localcrag.errors import GenerationError
 from localcrag.neutralise import neutralise
 from localcrag.words import one_line
@@ -47,6 +47,14 @@ def prompt(
         )
     ]
     return [Message("system", SYSTEM), *before, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}")]
+
+
+def plain_prompt(
+    question: str, standalone_question: str, passages: Sequence[Passage], history: Sequence[Turn] = ()
+) -> list[Message]:
+    """Return the messages that plain RAG would send: the same, with every retrieved passage whole."""
+    whole = [Evidence(n, passage.text, passage.id, "", 1.0) for n, passage in enumerate(passages, start=1)]
+    return prompt(question, standalone_question, whole, history)
 
 
 def fitting_prompt(

@@ -36,6 +36,7 @@ from localcrag.datatypes import (
     Evidence,
     Grade,
     GradedPassage,
+    Message,
     Passage,
     RefinerKind,
     Run,
@@ -56,6 +57,7 @@ from localcrag.events import (
     Evaluated,
     Event,
     Generated,
+    PlainPromptCounted,
     Reconciled,
     Refined,
     Retried,
@@ -119,10 +121,12 @@ def answer(
     settings: Settings,
     history: Sequence[Turn] = (),
     consent: Consent | None = None,
+    replays: str | None = None,
 ) -> Generator[Event, None, None]:
     """Answer `question` and yield what happens; the last event is RunFinished, with the run as it was stored.
 
     Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
+    `replays` is the id of the stored run that this one repeats.
     Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
     Raises QuestionError before the first event, StoreError when the database fails.
     """
@@ -135,9 +139,10 @@ def answer(
             "the collection as a document, and ask about them."
         )
     thresholds = settings.thresholds(_own_thresholds(parts, settings))
-    run = _new_run(question, parts, settings, thresholds)
+    leans_on = condense.leans_on(question, history, turns=settings.history_turns)
+    run = _new_run(question, parts, settings, thresholds, history=leans_on, replays=replays)
     try:
-        flow = _flow(run, history, parts=parts, settings=settings, thresholds=thresholds, consent=consent)
+        flow = _flow(run, parts=parts, settings=settings, thresholds=thresholds, consent=consent)
         with closing(flow) as events:
             for event in events:
                 run = record.apply(run, event)
@@ -150,15 +155,9 @@ def answer(
 
 
 def _flow(
-    run: Run,
-    history: Sequence[Turn],
-    *,
-    parts: Parts,
-    settings: Settings,
-    thresholds: Thresholds,
-    consent: Consent | None,
+    run: Run, *, parts: Parts, settings: Settings, thresholds: Thresholds, consent: Consent | None
 ) -> Generator[Event, None, None]:
-    question = run.question
+    question, leans_on = run.question, planted.screened_turns(run.history, parts.rules)
     yield RunStarted(run)
     if not parts.scorer.calibration.fitted:
         yield Warned(
@@ -172,11 +171,6 @@ def _flow(
         )
 
     standalone = question
-    # A question that stands alone is answered as if nothing had been said before: the model would imitate it.
-    leans_on = (
-        () if condense.stands_alone(question) else tuple(history)[max(0, len(history) - settings.history_turns) :]
-    )
-    leans_on = planted.screened_turns(leans_on, parts.rules)
     if leans_on:
         yield StepStarted("condense", "reading the question with the conversation before it")
         standalone = yield from _condense(question, leans_on, parts.llm)
@@ -228,6 +222,7 @@ def _flow(
         yield StepStarted("reconcile", "comparing your documents with the web")
         refinement, conflicts = yield from _reconcile(refinement, parts, settings)
 
+    yield from _count_plain_prompt(generate.plain_prompt(question, standalone, found, leans_on), parts.llm)
     if not refinement.evidence:
         yield Answered(abstain.nothing_found(planted.screened(local, parts.rules), web, settings), abstained=True)
         return
@@ -523,6 +518,16 @@ def _answer(
         yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
 
 
+def _count_plain_prompt(messages: Sequence[Message], llm: LanguageModel) -> Generator[Event, None, None]:
+    """Yield PlainPromptCounted."""
+    try:
+        tokens = llm.count_tokens(messages)
+    except GenerationError as error:
+        yield Warned(f"What plain RAG would have cost could not be counted: {error}")
+    else:
+        yield PlainPromptCounted(tokens)
+
+
 def _own_thresholds(parts: Parts, settings: Settings) -> Thresholds:
     """Return the thresholds of whatever grades the passages; the strips are the cross-encoder's in any case."""
     own = parts.scorer.calibration.thresholds
@@ -531,7 +536,15 @@ def _own_thresholds(parts: Parts, settings: Settings) -> Thresholds:
     return grade_by_llm.own_thresholds(own)
 
 
-def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresholds) -> Run:
+def _new_run(
+    question: str,
+    parts: Parts,
+    settings: Settings,
+    thresholds: Thresholds,
+    *,
+    history: tuple[Turn, ...],
+    replays: str | None,
+) -> Run:
     now = datetime.now(UTC)
     return Run(
         # Sorts by time; the random part keeps two questions of one second apart.
@@ -545,4 +558,7 @@ def _new_run(question: str, parts: Parts, settings: Settings, thresholds: Thresh
         scorer=settings.scorer,
         thresholds=thresholds,
         models={"embedder": parts.embedder.name, "relevance": parts.scorer.name, "llm": parts.llm.name},
+        settings=settings.of_a_run(),
+        history=history,
+        replays=replays,
     )

@@ -8,6 +8,8 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from localcrag.datatypes import Attempt, GradedPassage, Run, WebUse
+from localcrag.decide import compared
+from localcrag.diagnostics import totals
 from localcrag.events import (
     Answered,
     AnswerPiece,
@@ -17,6 +19,7 @@ from localcrag.events import (
     Event,
     Generated,
     GradePiece,
+    PlainPromptCounted,
     PointPiece,
     QueryProposed,
     Reconciled,
@@ -65,6 +68,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             changed = dataclasses.replace(run, conflicts=conflicts, evidence=evidence)
         case AnswerPiece(text):
             return dataclasses.replace(run, answer=run.answer + text)
+        case PlainPromptCounted(tokens):
+            return dataclasses.replace(run, plain_prompt_tokens=tokens)
         case Verified(support, cost):
             changed = dataclasses.replace(run, support=support)
         case Answered(answer, abstained):
@@ -88,9 +93,11 @@ def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
 
 
 def to_json(run: Run) -> dict[str, Any]:
-    """Return the run as `ask --json` prints it."""
+    """Return the run as `ask --json` prints it: what is stored, with its totals and each grade's reason."""
     document: dict[str, Any] = _ADAPTER.dump_python(run, mode="json")
-    return document
+    for passage, written in zip(run.passages, document["passages"], strict=True):
+        written["grade_reason"] = compared(passage.relevance, run.thresholds)
+    return {**document, "totals": dataclasses.asdict(totals(run))}
 
 
 def dump(run: Run) -> bytes:

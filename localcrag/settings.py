@@ -38,6 +38,11 @@ from localcrag.errors import SettingsError
 FILE_NAME = "settings.json"
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by putting documents into it."""
+OF_A_RUN = (
+    "k", "candidates", "scorer", "policy", "relevance_threshold", "upper", "lower", "strip", "most_strips",
+    "answer_tokens", "history_turns",
+)  # fmt: skip
+"""Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
 
 
@@ -157,6 +162,10 @@ class Settings(BaseSettings):
         """Return the settings with the web mode of a collection; a mode that was set by itself stays."""
         return self if web is None or "web" in self.model_fields_set else self.model_copy(update={"web": web})
 
+    def of_a_run(self) -> dict[str, Any]:
+        """Return the settings that are kept with a run; thresholds that were left open are None."""
+        return self.model_dump(mode="json", include=set(OF_A_RUN))
+
     def thresholds(self, defaults: Thresholds) -> Thresholds:
         """Return the chosen thresholds; those that were left open are the preset's, on the scale of the scorer's own.
 
@@ -217,6 +226,15 @@ def load(**overrides: Any) -> Settings:
         ) from error
 
 
+def changed(settings: Settings, **changes: Any) -> Settings:
+    """Return the settings with `changes`, checked; None is a value here. Nothing is written. Raises SettingsError."""
+    try:
+        # What was not set stays unset: a preset may still choose it.
+        return Settings(**{**settings.model_dump(exclude_unset=True), **changes})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+
+
 def save(settings: Settings, **changes: Any) -> Settings:
     """Write `changes` into the data folder's settings file, keeping what else it holds, and return the new settings.
 
@@ -226,11 +244,7 @@ def save(settings: Settings, **changes: Any) -> Settings:
     stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
     stored = {**stored, **changes}
     stored = {name: value for name, value in stored.items() if value is not None}
-    try:
-        # What was not set stays unset: a preset may still choose it.
-        result = Settings(**{**settings.model_dump(exclude_unset=True), **changes})
-    except ValidationError as error:
-        raise SettingsError(_explain(error)) from error
+    result = changed(settings, **changes)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)

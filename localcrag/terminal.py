@@ -15,6 +15,8 @@ from rich.table import Table
 from localcrag import record
 from localcrag.abstain import NOT_ASKED
 from localcrag.datatypes import Action, Backing, Grade, IngestStatus, Run, StepCost, WebUse
+from localcrag.decide import compared
+from localcrag.diagnostics import totals, totals_in_words
 from localcrag.events import AnswerPiece, Event, QueryProposed, RunStarted, StepStarted, Warned
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.words import one_line, shorten
@@ -111,7 +113,7 @@ def show_details(run: Run) -> None:
             if passage.reason:
                 text += f"\n[dim]because: {escape(passage.reason)}[/]"
             grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-            table.add_row(f"{passage.relevance:.2f}", grade, escape(where), text)
+            table.add_row(compared(passage.relevance, run.thresholds), grade, escape(where), text)
         screen.print(table)
     if run.strips:
         screen.print(f"strips: {escape(_fates(run))}")
@@ -127,6 +129,7 @@ def show_details(run: Run) -> None:
         for side, claim in (("documents", conflict.local), ("web", conflict.web)):
             day = claim.dated or "no date"
             screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
+    screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 

@@ -31,7 +31,6 @@ silence()
 
 from localcrag import generate  # noqa: E402
 from localcrag.assemble import Assembly, uploads_from  # noqa: E402
-from localcrag.datatypes import Evidence  # noqa: E402
 from localcrag.events import AnswerPiece, RunFinished  # noqa: E402
 from localcrag.retrieve import retrieve  # noqa: E402
 from localcrag.settings import load  # noqa: E402
@@ -105,9 +104,7 @@ def plain(assembly: Assembly, question: str) -> dict[str, float]:
         question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
         index=parts.index, store=parts.store,
     )  # fmt: skip
-    evidence = [Evidence(n, passage.text, passage.id, "s", 1.0) for n, passage in enumerate(passages, start=1)]
-    messages = generate.prompt(question, question, evidence)
-    stream = parts.llm.stream(messages, max_tokens=settings.answer_tokens)
+    stream = parts.llm.stream(generate.plain_prompt(question, question, passages), max_tokens=settings.answer_tokens)
     first = None
     for _ in stream:
         first = first or time.perf_counter() - start

@@ -61,6 +61,9 @@ def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None
     assert run["evidence"][0].keys() >= {"n", "text", "source"}
     assert "7:45" in run["evidence"][0]["text"]
     assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title", "dated"}
+    assert run["totals"]["retrieved"] == len(run["passages"]) == run["totals"]["relevant"] + run["totals"]["irrelevant"]
+    assert run["totals"]["plain_prompt_tokens"] > 0
+    assert best["grade_reason"] == f"{best['relevance']:.2f} ≥ {run['thresholds']['upper']:.2f}"
     assert run["web"].keys() >= {"used", "query", "results", "error"}
     assert all(step.keys() == {"name", "seconds", "llm_calls", "prompt_tokens", "completion_tokens"}
                for step in run["steps"])  # fmt: skip
@@ -130,6 +133,73 @@ def test_the_language_model_can_be_the_scorer_and_its_cost_and_reasons_are_shown
     assert all(passage["reason"].split()[0] in process.stderr for passage in run["passages"] if passage["reason"])
 
 
+@pytest.fixture(scope="module")
+def two_runs(data: Path) -> tuple[str, str]:
+    """The ids of a question that the document answers, and of one that it does not."""
+    questions = ("When does the ferry to Brackwater leave?", "Who painted the Mona Lisa?")
+    first, second = (
+        as_json(localcrag(data, "ask", question, "--k", "1", "--json"))["run_id"] for question in questions
+    )
+    return first, second
+
+
+def test_runs_are_exported_as_lines_and_as_reports(data: Path, two_runs: tuple[str, str], tmp_path: Path) -> None:
+    process = localcrag(data, "runs", "export", *two_runs)
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [line["run_id"] for line in lines] == list(two_runs)
+    assert lines[0] == as_json(localcrag(data, "runs", "show", two_runs[0], "--json"))
+    every = localcrag(data, "runs", "export", "--output", str(tmp_path / "runs.jsonl"))
+    assert every.stdout == ""
+    exported = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()]
+    assert {line["run_id"] for line in exported} >= set(two_runs)
+    assert [line["created_at"] for line in exported] == sorted(line["created_at"] for line in exported)
+    report = localcrag(data, "runs", "export", two_runs[1], "--format", "markdown").stdout
+    assert report.startswith("# Who painted the Mona Lisa?\n")
+    assert "action **INCORRECT**" in report
+    none = localcrag(data, "runs", "export", "--collection", "none")
+    assert (none.returncode, none.stdout) == (0, "")
+
+
+def test_an_export_that_fails_leaves_the_file_that_was_there(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept.jsonl").write_text("earlier")
+    unknown = localcrag(data, "runs", "export", "nobody", "--output", str(tmp_path / "kept.jsonl"))
+    assert unknown.returncode == 1
+    assert (tmp_path / "kept.jsonl").read_text() == "earlier"
+    nowhere = localcrag(data, "runs", "export", "--output", str(tmp_path / "none" / "x.jsonl"))
+    assert nowhere.returncode == 1
+    assert "Choose another place with --output" in nowhere.stderr
+    assert "Traceback" not in nowhere.stderr
+
+
+def test_a_replay_is_a_run_of_its_own_that_names_the_first_and_does_not_count(
+    data: Path, two_runs: tuple[str, str]
+) -> None:
+    before = as_json(localcrag(data, "runs", "stats", "--json"))
+    replayed = as_json(localcrag(data, "runs", "replay", two_runs[0], "--json", LOCALCRAG_UPPER="0.99"))
+    assert replayed["same"]
+    assert replayed["difference"]["models"] == {}
+    assert (replayed["replays"], replayed["run"]["replays"]) == (two_runs[0], two_runs[0])
+    assert replayed["run"]["settings"]["k"] == 1
+    assert as_json(localcrag(data, "runs", "show", replayed["run_id"], "--json")) == replayed["run"]
+    after = as_json(localcrag(data, "runs", "stats", "--json"))
+    assert after == before
+    said = localcrag(data, "runs", "replay", two_runs[1])
+    assert said.returncode == 0
+    assert "Nothing but the time differs." in said.stdout
+
+
+def test_stats_and_filters_tell_what_the_documents_lack(data: Path, two_runs: tuple[str, str]) -> None:
+    found = as_json(localcrag(data, "runs", "stats", "--json"))
+    assert found["actions"]["CORRECT"] >= 1
+    assert found["web_rate"] == 0
+    assert "Who painted the Mona Lisa?" in {gap["question"] for gap in found["gaps"]}
+    assert found["seconds"].keys() >= {"retrieve", "evaluate", "decide", "generate"}
+    assert localcrag(data, "runs", "stats", "--collection", "none").stdout == "No questions asked yet.\n"
+    listed = as_json(localcrag(data, "runs", "list", "--action", "incorrect", "--collection", "default", "--json"))
+    assert two_runs[1] in {one["run_id"] for one in listed}
+    assert {one["action"] for one in listed} == {"INCORRECT"}
+
+
 def test_settings_come_from_the_environment(data: Path) -> None:
     run = as_json(localcrag(data, "ask", "ferry?", "--json", LOCALCRAG_K="1"))
     assert len(run["passages"]) == 1
@@ -155,6 +225,8 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
         pytest.param(["ingest"], 2, "Name files", id="nothing to ingest"),
         pytest.param(["documents", "delete", "x.pdf"], 1, "no document “x.pdf”", id="unknown document"),
         pytest.param(["runs", "show", "x"], 1, "no stored run “x”", id="unknown run"),
+        pytest.param(["runs", "replay", "x"], 1, "no stored run “x”", id="unknown run to replay"),
+        pytest.param(["runs", "list", "--number", "-3"], 2, "not a number of runs", id="impossible number"),
         pytest.param(["ui", "--port", "99999"], 2, "99999 is not a port", id="impossible port"),
         pytest.param(["documents", "delete", "caf\udce9"], 1, "no document “caf\ufffd”", id="undecodable name"),
     ],

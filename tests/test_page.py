@@ -193,6 +193,22 @@ def test_the_language_model_as_scorer_shows_its_reasons_and_can_be_stopped(
 
 
 @pytest.mark.usefixtures("with_handbook")
+def test_totals_are_shown_and_all_questions_are_summed_up_as_they_come(opened: Watched, screens: Path) -> None:
+    page = opened.page
+    ask(page, "Who keeps the handbook?")
+    expect(page.locator("#lc-panel .lc-because").first).to_contain_text("correct:")
+    expect(page.locator("#lc-panel .lc-totals")).to_contain_text(re.compile(r"plain RAG's \d+"))
+    page.get_by_role("button", name="All questions so far").click()
+    summed_up = page.locator("#lc-all .lc-all")
+    expect(summed_up).to_contain_text(re.compile(r"[1-9]\d* CORRECT"), timeout=PATIENCE)
+    ask(page, "Which colour has the Brackwater lighthouse <b>?")
+    expect(summed_up.locator("li").first).to_contain_text("Which colour has the Brackwater lighthouse <b>?")
+    expect(summed_up).to_be_visible()
+    summed_up.scroll_into_view_if_needed()
+    page.screenshot(path=screens / "all-questions.png")
+
+
+@pytest.mark.usefixtures("with_handbook")
 def test_stop_stops_and_a_new_chat_forgets(opened: Watched) -> None:
     page = opened.page
     question_box(page).fill("How are rental cars booked, and what has to be done before they are given back?")

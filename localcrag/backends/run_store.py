@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from localcrag import record
+from localcrag.aggregates import RunLine, StepLine
 from localcrag.backends.database import Database
-from localcrag.datatypes import Run
+from localcrag.datatypes import Action, Run
 from localcrag.errors import StoreError, UnknownRun
+
+EVERY = -1
+"""SQLite's LIMIT for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,62 @@ class RunStore:
                 (run.run_id, run.created_at, run.collection, run.question, run.action, record.dump(run).decode()),
             )
 
-    def newest(self, number: int) -> list[RunSummary]:
-        """Return the newest runs, newest first."""
+    def newest(
+        self, number: int | None = None, *, collection: str | None = None, action: Action | None = None
+    ) -> list[RunSummary]:
+        """Return the newest runs, newest first: those of a collection or action, where one is named; None: all."""
         rows = self._database.rows(
             "SELECT id AS run_id, created_at, collection, question, action FROM runs "
+            "WHERE collection = coalesce(?, collection) AND (? IS NULL OR action = ?) "
             "ORDER BY created_at DESC, rowid DESC LIMIT ?",
-            number,
+            collection,
+            action,
+            action,
+            EVERY if number is None else number,
         )
         return [RunSummary(**row) for row in rows]
+
+    def lines(self, collection: str | None = None) -> list[RunLine]:
+        """Return what is counted of each run but the replays, oldest first.
+
+        SQLite reads it out of the stored records: measured, 0.4 s for 10,000 of 27 kB, and 2 s in Python.
+        """
+        rows = self._database.rows(
+            "SELECT id, created_at, collection, json_extract(record, '$.standalone_question') AS question, action, "
+            "json_extract(record, '$.abstained') AS abstained, json_extract(record, '$.web.used') AS web_used "
+            "FROM runs WHERE collection = coalesce(?, collection) AND json_extract(record, '$.replays') IS NULL "
+            "ORDER BY created_at, rowid",
+            collection,
+        )
+        return [
+            RunLine(
+                run_id=row["id"],
+                created_at=row["created_at"],
+                collection=row["collection"],
+                question=row["question"],
+                action=row["action"] and Action(row["action"]),
+                abstained=bool(row["abstained"]),
+                web_used=bool(row["web_used"]),
+            )
+            for row in rows
+        ]
+
+    def steps(self, collection: str | None = None) -> list[StepLine]:
+        """Return every step of the runs that `lines` returns, in the order in which they were taken."""
+        rows = self._database.rows(
+            "SELECT runs.id AS run_id, action, json_extract(step.value, '$.name') AS name, "
+            "json_extract(step.value, '$.seconds') AS seconds, json_extract(step.value, '$.llm_calls') AS llm_calls "
+            "FROM runs, json_each(record, '$.steps') AS step "
+            "WHERE collection = coalesce(?, collection) AND json_extract(record, '$.replays') IS NULL "
+            "ORDER BY created_at, runs.rowid, step.key",
+            collection,
+        )
+        return [
+            StepLine(
+                row["run_id"], row["action"] and Action(row["action"]), row["name"], row["seconds"], row["llm_calls"]
+            )
+            for row in rows
+        ]
 
     def get(self, run_id: str) -> Run:
         """Return a stored run. Raises UnknownRun and StoreError."""

@@ -23,6 +23,7 @@ from localcrag.events import (
     Event,
     Generated,
     GradePiece,
+    PlainPromptCounted,
     PointPiece,
     QueryProposed,
     Reconciled,
@@ -37,7 +38,9 @@ from localcrag.events import (
     Verified,
     Warned,
 )
+from localcrag.markdown import literal
 from localcrag.ui import render
+from localcrag.ui.all_questions import all_questions
 from localcrag.ui.conflict_choice import conflict_choice
 from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
 from localcrag.ui.documents import documents_column, listed
@@ -120,6 +123,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
                 )
                 web_settings(assembly, page)
+                read_all, all_so_far = all_questions(assembly, page)
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
@@ -152,7 +156,8 @@ def build(assembly: Assembly) -> gr.Blocks:
         outputs = [chat, panel, turns, question, send, stop, *waiting.outputs]
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
-        gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
+        answered = gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
+        answered.then(read_all, None, [all_so_far], **private)
         stop.click(stop_answer, None, None, **private)
         new.click(forget_answer, None, None, **private).then(_new_chat, None, outputs, **private)
         gr.on([waiting.send.click, waiting.query.submit], allow, [waiting.query], waiting.outputs, **private)
@@ -226,7 +231,7 @@ def _turn(turn: ChatTurn, event: Event, run: Run) -> ChatTurn:
 def _panel(event: Event, run: Run) -> str | None:
     """Return the side panel after an event, None where it stays as it is."""
     match event:
-        case AnswerPiece() | GradePiece() | PointPiece() | RunStarted():
+        case AnswerPiece() | GradePiece() | PlainPromptCounted() | PointPiece() | RunStarted():
             return None
         case StepStarted(detail=detail):
             return render.panel(run, detail)
@@ -260,7 +265,7 @@ def _shown(
 def _messages(turns: Turns) -> list[dict[str, str]]:
     messages = []
     for turn in turns:
-        messages.append({"role": "user", "content": render.chat_text(turn.question)})
+        messages.append({"role": "user", "content": literal(turn.question)})
         if turn.answer:
             text = render.answer_text(turn.answer, turn.run_id or "", turn.citable)
             if turn.unchecked:

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from localcrag.abstain import NOT_ASKED
+from localcrag.aggregates import Aggregates
 from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
+from localcrag.decide import compared
+from localcrag.diagnostics import totals, totals_in_words
 from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.markdown import literal
 
 _TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -22,10 +26,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+GAPS_SHOWN = 10
 _CITATION = re.compile(r"\[(\d{1,3})\]")
-# Also what makes links of bare addresses (://, www., @), and the & of character references.
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$&:@]|\bwww(?=\.))")
-_LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
 
@@ -64,6 +66,8 @@ def panel(run: Run | None, busy: str | None = None) -> str:
         lowered={passage.id: _lowered(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
+        totals=totals_in_words(totals(run)),
+        reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
         not_asked=NOT_ASKED,
         longest=max((step.seconds for step in run.steps), default=0.0),
@@ -95,6 +99,11 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
     return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
 
 
+def all_questions(found: Aggregates) -> str:
+    """Return how the questions went so far."""
+    return _TEMPLATES.get_template("all_questions.html").render(found=found, shown=GAPS_SHOWN)
+
+
 def documents(items: Sequence[Document]) -> str:
     """Return the list of documents."""
     return _TEMPLATES.get_template("documents.html").render(documents=items)
@@ -105,23 +114,12 @@ def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], me
     return _TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
 
 
-def chat_text(text: str) -> str:
-    """Return a text as Markdown that shows just that text: no HTML, no image, no link can come of it."""
-    lines = _MARKDOWN.sub(_escaped, text)
-    return _LIST_ITEM.sub(r"\1- ", lines)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    # "www." has no character that Markdown lets be escaped but its dot: the letters become references.
-    return "".join(f"&#{ord(letter)};" for letter in found[1]) if found[1] == "www" else f"\\{found[1]}"
-
-
 def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
     """Return an answer for the chat, its citations as links to their evidence in the panel."""
     pieces, end = [], 0
     for found in _CITATION.finditer(answer):
         if int(found.group(1)) in numbers:
-            pieces.append(chat_text(answer[end : found.start()]))
+            pieces.append(literal(answer[end : found.start()]))
             pieces.append(f"[{found.group(1)}](#evidence-{run_id}-{found.group(1)})")
             end = found.end()
-    return "".join([*pieces, chat_text(answer[end:])])
+    return "".join([*pieces, literal(answer[end:])])

@@ -1,0 +1,20 @@
+"""Any text -> Markdown that shows just that text: what a document, the web or a model wrote stays text."""
+
+from __future__ import annotations
+
+import re
+
+# Also what makes links of bare addresses (://, www., @), and the & of character references.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>!#|~$&:@]|\bwww(?=\.))")
+_LIST_ITEM = re.compile(r"^(\s*)\\?[-+*] ", re.MULTILINE)
+
+
+def literal(text: str) -> str:
+    """Return a text as Markdown that shows just that text: no HTML, no image, no link can come of it."""
+    lines = _MARKDOWN.sub(_escaped, text)
+    return _LIST_ITEM.sub(r"\1- ", lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    # "www." has no character that Markdown lets be escaped but its dot: the letters become references.
+    return "".join(f"&#{ord(letter)};" for letter in found[1]) if found[1] == "www" else f"\\{found[1]}"
