@@ -69,6 +69,6 @@ def totals_in_words(sums: Totals) -> list[str]:
     said.append(f"{calls}, {sums.prompt_tokens:,} → {sums.completion_tokens:,} tokens")
     if sums.prompt_share is not None:
         own = f"the answer's prompt: {sums.answer_prompt_tokens:,} tokens, {sums.prompt_share:.0%} of plain RAG's"
-        none = "no prompt for an answer, plain RAG's"
+        none = "no prompt for an answer; plain RAG's would have had"
         said.append(f"{own if sums.prompt_share else none} {sums.plain_prompt_tokens:,}")
     return said

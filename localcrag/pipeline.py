@@ -242,12 +242,14 @@ def _flow(
 def _condense(question: str, history: Sequence[Turn], llm: LanguageModel) -> Generator[Event, None, str]:
     """Yield Condensed, and return the question that stands alone."""
     clock = Clock("condense")
-    written = ""
-    try:
-        written = clock.complete(llm, condense.prompt(question, history), condense.MAX_TOKENS)
-    except GenerationError as error:
-        yield Warned(f"The follow-up was not rewritten: {error}")
-    standalone = condense.accept(written, question, history)
+    standalone = condense.by_rule(question, history)
+    if standalone is None:
+        written = ""
+        try:
+            written = clock.complete(llm, condense.prompt(question, history), condense.MAX_TOKENS)
+        except GenerationError as error:
+            yield Warned(f"The follow-up was not rewritten: {error}")
+        standalone = condense.accept(written, question, history)
     yield Condensed(standalone, clock.cost())
     return standalone
 

@@ -178,13 +178,22 @@ def test_a_model_that_finds_no_answer_makes_the_run_abstain(tmp_path: Path) -> N
 
 def test_a_follow_up_is_condensed_and_the_users_words_are_answered(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
-    desk.llm = FakeLanguageModel("What is the hotel limit in Bergen?", "It is 165 euros [1].")
+    desk.llm = FakeLanguageModel("It is 165 euros [1].")
     history = Turn("What is the hotel limit in London?", "195 euros. Bergen differs.")
     events, run = desk.ask("And in Bergen?", history)
     assert run.question == "And in Bergen?"
     assert run.standalone_question == "What is the hotel limit in Bergen?"
     assert any(isinstance(event, Condensed) for event in events)
+    assert len(desk.llm.prompts) == 1, "another name is put in by rule"
     assert "Question: And in Bergen? (meant is: What is the hotel limit in Bergen?)" in desk.llm.prompts[-1][-1].content
+
+
+def test_a_follow_up_that_no_rule_resolves_is_rewritten_by_the_model(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("Is breakfast included at the hotel in London?", "Breakfast is included [1].")
+    _, run = desk.ask("Is breakfast included there?", Turn("What is the hotel limit in London?", "195 euros."))
+    assert run.standalone_question == "Is breakfast included at the hotel in London?"
+    assert len(desk.llm.prompts) == 2
 
 
 def test_stopping_closes_the_model_and_keeps_the_run_as_far_as_it_came(tmp_path: Path) -> None:

@@ -1,0 +1,180 @@
+"""Measure how follow-ups are condensed: what is harmed, what is recognised, and what it does for retrieval.
+
+    python scripts/measure_followups.py conversations.jsonl.gz [--most N] [--show N] [--without-model]
+
+DATA holds one task a line, as MTRAG-UN writes them: `input` (turns of user and assistant, the question last) and
+`contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are the first ones of
+conversations, put behind another conversation. The hand-written dialogues of tests/dialogues.py are measured as well.
+Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localcrag.quiet import silence  # noqa: E402
+
+silence()
+
+from localcrag import condense  # noqa: E402
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.clock import Clock  # noqa: E402
+from localcrag.datatypes import Chunk, Turn  # noqa: E402
+from localcrag.protocols import LanguageModel  # noqa: E402
+from localcrag.retrieve import retrieve  # noqa: E402
+from localcrag.settings import load  # noqa: E402
+from localcrag.words import content_words, one_line  # noqa: E402
+from tests.dialogues import DIALOGUES  # noqa: E402
+
+DEPTHS = (1, 5, 10)
+EMBEDDED_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question with what was said before it, and the ids of the passages that answer it."""
+
+    question: str
+    history: tuple[Turn, ...]
+    gold: frozenset[str]
+
+
+def read(path: Path) -> tuple[list[Task], dict[str, str]]:
+    """Return the tasks, and the text of every passage by its id."""
+    tasks: list[Task] = []
+    passages: dict[str, str] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            texts = [turn["text"].strip() for turn in row["input"]]
+            history = tuple(Turn(*texts[at : at + 2]) for at in range(0, len(texts) - 1, 2))
+            contexts = {context["document_id"]: context["text"].strip() for context in row["contexts"]}
+            passages |= contexts
+            tasks.append(Task(texts[-1], history, frozenset(contexts)))
+    return tasks, passages
+
+
+class Index:
+    """All passages in a collection of the app's own."""
+
+    def __init__(self, assembly: Assembly, passages: dict[str, str]) -> None:
+        self._assembly = assembly
+        store = assembly.store()
+        names = list(passages)
+        for at in range(0, len(names), EMBEDDED_AT_ONCE):
+            some = names[at : at + EMBEDDED_AT_ONCE]
+            vectors = assembly.embedder.embed([passages[name] for name in some])
+            for name, vector in zip(some, vectors, strict=True):
+                text = passages[name]
+                store.put(
+                    name, sha256=name, media_type="text/plain", pages=None, text=text,
+                    chunks=[Chunk(None, 0, len(text), text)], vectors=vector[None],
+                )  # fmt: skip
+        assembly.index().refresh()
+
+    def found(self, question: str, k: int) -> list[str]:
+        """Return the ids of the first k passages."""
+        assembly = self._assembly
+        passages = retrieve(
+            question, k=k, candidates=assembly.settings.candidates, embedder=assembly.embedder,
+            index=assembly.index(), store=assembly.store(),
+        )  # fmt: skip
+        return [passage.document or "" for passage in passages]
+
+
+def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None, turns: int) -> str:
+    """Return the question as the flow would understand it; without a model, as if that had written nothing."""
+    leans_on = condense.leans_on(question, history, turns=turns)
+    if not leans_on:
+        return question
+    if ruled := condense.by_rule(question, leans_on):
+        return ruled
+    written = ""
+    if llm is not None:
+        written = Clock("condense").complete(llm, condense.prompt(question, leans_on), condense.MAX_TOKENS)
+    return condense.accept(written, question, leans_on)
+
+
+def standalone_after_another(tasks: Sequence[Task], chosen: random.Random) -> list[Task]:
+    """Return the first question of every conversation, behind the turns of another one."""
+    openings = {task.history[0].question if task.history else task.question for task in tasks}
+    long = [task for task in tasks if len(task.history) > 1]
+    made = []
+    for opening in sorted(openings):
+        others = [task for task in long if task.history[0].question != opening]
+        made.append(Task(opening, chosen.choice(others).history, frozenset()))
+    return made
+
+
+def hits(index: Index, tasks: Sequence[Task], ask: Callable[[Task], str]) -> str:
+    """Return the shares of tasks whose passage is among the first k, for each depth."""
+    ranked = [(index.found(ask(task), max(DEPTHS)), task.gold) for task in tasks]
+    shares = (sum(bool(gold & set(found[:k])) for found, gold in ranked) / max(1, len(ranked)) for k in DEPTHS)
+    return "  ".join(f"hit@{k} {share:.3f}" for k, share in zip(DEPTHS, shares, strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA", help="conversations as .jsonl.gz")
+    parser.add_argument("--most", type=int, default=1000, metavar="N", help="follow-ups to measure")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many follow-ups, condensed")
+    parser.add_argument("--without-model", action="store_true", help="the rules alone")
+    arguments = parser.parse_args()
+    tasks, passages = read(arguments.data)
+    chosen = random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        assembly = Assembly(load(data_dir=Path(folder)))
+        llm = None if arguments.without_model else assembly.llm
+        turns = assembly.settings.history_turns
+
+        alone = standalone_after_another(tasks, chosen)
+        changed = [task for task in alone if condense.leans_on(task.question, task.history, turns=turns)]
+        print(f"first questions behind another conversation: {len(alone)}, taken for follow-ups: "
+              f"{len(changed) / len(alone):.3f}")  # fmt: skip
+        for task in changed[: arguments.show]:
+            print(f"    {task.question}")
+
+        own = [turn for dialogue in DIALOGUES for turn in dialogue.turns]
+        for kind, dependent in (("standing alone", False), ("leaning on what was said", True)):
+            turns_of = [turn for turn in own if turn.dependent is dependent]
+            seen = [bool(condense.leans_on(t.question, t.history, turns=turns)) for t in turns_of]
+            print(f"hand-written turns {kind}: {len(turns_of)}, taken for follow-ups: {sum(seen) / len(seen):.3f}")
+        good = [turn for turn in own if turn.dependent and turn.names]
+        named = [turn.names <= content_words(condensed(turn.question, turn.history, llm, turns)) for turn in good]
+        print(f"... of those with something to resolve, resolved: {sum(named) / len(named):.3f} of {len(good)}")
+
+        follow_ups = [task for task in tasks if task.history and task.gold][: arguments.most]
+        understood = {task: condensed(task.question, task.history, llm, turns) for task in follow_ups}
+        changed = [task for task in follow_ups if understood[task] != task.question]
+        rewritten = [task for task in changed if not understood[task].endswith(one_line(task.question))]
+        print(f"follow-ups with passages: {len(follow_ups)}, condensed: {len(changed) / len(follow_ups):.3f}, "
+              f"in the model's words or by rule: {len(rewritten)}")  # fmt: skip
+        for task in changed[: arguments.show]:
+            print(f"    {task.history[-1].question} | {task.question} => {understood[task]}")
+        index = Index(assembly, passages)
+        first_ones = [task for task in tasks if not task.history and task.gold]
+        switched = [Task(task.question, chosen.choice(follow_ups).history, task.gold) for task in first_ones]
+        understood |= {task: condensed(task.question, task.history, llm, turns) for task in switched}
+        left = [task for task in follow_ups if understood[task] == task.question]
+        for name, some in (("all", follow_ups), ("condensed", changed), ("rewritten", rewritten), ("left alone", left),
+                           ("first questions behind another conversation", switched)):  # fmt: skip
+            print(f"{name} ({len(some)}), {len(passages)} passages")
+            print("  the bare question:     ", hits(index, some, lambda task: task.question))
+            print("  as it is understood:   ", hits(index, some, lambda task: understood[task]))
+            print("  behind the former one: ",
+                  hits(index, some, lambda task: f"{task.history[-1].question} {task.question}"))  # fmt: skip
+        assembly.close()
+
+
+if __name__ == "__main__":
+    main()
