@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from localcrag.datatypes import GradedPassage, Run, Source, StepCost, Strip
+from localcrag.datatypes import GradedPassage, Run, Source, StepCost, Strip, StripReason
 from localcrag.decide import compared
 from localcrag.diagnostics import totals, totals_in_words
 from localcrag.markdown import literal
@@ -21,6 +22,7 @@ def markdown(run: Run) -> str:
         _head(run),
         f"## Answer\n\n{literal(run.answer) or 'None.'}",
         _sources(run),
+        _support(run),
         "## Totals\n\n" + _items(totals_in_words(totals(run))),
         _passages(run),
         _strips(run),
@@ -42,6 +44,8 @@ def _head(run: Run) -> str:
     ]
     if run.standalone_question != run.question:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
+    for first, second in pairwise(run.attempts):
+        lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
     if run.replays:
         lines.append(f"a replay of {run.replays}")
     if run.abstained:
@@ -56,6 +60,14 @@ def _sources(run: Run) -> str:
     cited = [piece for piece in run.evidence if f"[{piece.n}]" in run.answer]
     lines = [f"{piece.n}. {_place(named[piece.source])}: “{_text(piece.text)}”" for piece in cited]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
+
+
+def _support(run: Run) -> str:
+    rows = [
+        [_text(support.sentence), support.backing, "yes" if support.shown else "taken out", _text(support.why)]
+        for support in run.support
+    ]
+    return _table("Sentences of the answer", ["sentence", "backed by the evidence", "shown", "why not"], rows)
 
 
 def _passages(run: Run) -> str:
@@ -75,7 +87,9 @@ def _reason(passage: GradedPassage, run: Run) -> str:
 def _strips(run: Run) -> str:
     def listed(kept: bool) -> str:
         chosen: list[Strip] = [strip for strip in run.strips if strip.kept is kept]
-        return _items([f"{strip.relevance:.2f} {_text(strip.text)}" for strip in chosen]) or "None."
+        why = {None: ""} | {reason: f" ({reason})" for reason in StripReason}
+        lines = [f"{strip.relevance:.2f} {_text(strip.text)}{why[strip.reason]}" for strip in chosen]
+        return _items(lines) or "None."
 
     return f"## Sentences kept\n\n{listed(True)}\n\n## Sentences dropped\n\n{listed(False)}" if run.strips else ""
 

@@ -39,8 +39,9 @@ FILE_NAME = "settings.json"
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by putting documents into it."""
 OF_A_RUN = (
-    "k", "candidates", "scorer", "policy", "relevance_threshold", "upper", "lower", "strip", "most_strips",
-    "answer_tokens", "history_turns",
+    "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "upper", "lower", "strip", "refiner",
+    "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "answer_tokens", "strictness",
+    "history_turns", "web_results",
 )  # fmt: skip
 """Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"

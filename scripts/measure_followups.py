@@ -86,7 +86,7 @@ class Index:
         """Return the ids of the first k passages."""
         assembly = self._assembly
         passages = retrieve(
-            question, k=k, candidates=assembly.settings.candidates, embedder=assembly.embedder,
+            question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.embedder,
             index=assembly.index(), store=assembly.store(),
         )  # fmt: skip
         return [passage.document or "" for passage in passages]

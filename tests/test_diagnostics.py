@@ -13,7 +13,7 @@ from localcrag import record, replay, report
 from localcrag.aggregates import RunLine, StepLine, aggregate
 from localcrag.backends.database import Database
 from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Action, Grade, Run, StepCost, Thresholds, Turn, WebMode, WebUse
+from localcrag.datatypes import Action, Attempt, Grade, Run, StepCost, Thresholds, Turn, WebMode, WebUse
 from localcrag.decide import compared
 from localcrag.diagnostics import totals, totals_in_words
 from localcrag.generate import plain_prompt
@@ -28,7 +28,7 @@ STORED = Path(__file__).parent / "stored_run_before_totals.json"
 @pytest.fixture
 def asked(tmp_path: Path) -> Run:
     """A run over three passages, of which one is irrelevant."""
-    return Desk(tmp_path, *DOCUMENT).ask(HALF)[1]
+    return Desk(tmp_path, *DOCUMENT, retry=False).ask(HALF)[1]
 
 
 def some_run(number: int = 1, **fields: Any) -> Run:
@@ -71,7 +71,7 @@ def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(as
 
 
 def test_a_run_that_answers_without_the_model_still_says_what_plain_rag_would_have_cost(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, *DOCUMENT)
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
     _, run = desk.ask(UNANSWERABLE)
     assert desk.llm.prompts == []
     assert totals(run).answer_prompt_tokens == 0
@@ -310,16 +310,20 @@ def test_what_is_kept_of_the_settings_are_settings_and_nothing_private() -> None
 def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) -> None:
     hostile = "The hotel | limit ![x](http://192.0.2.1/x.png) <script>\n# in London is 195 euros."
     desk = with_web(Desk(tmp_path, hostile, *DOCUMENT), FakeWeb(WEB))
-    desk.llm = FakeLanguageModel("hotel limit Paris", "The limit is 195 euros [1].")
+    desk.llm = FakeLanguageModel("Paris hotel limit", "hotel limit Paris", "The limit is 195 euros [1]. Elephants fly.")
     run = desk.ask(HALF)[1]
     text = report.markdown(run)
     headings = [found for found in text.splitlines() if found.startswith("#")]
     assert headings == [
-        "# Which hotel limit suits Paris?", "## Answer", "### Sources", "## Totals", "## Passages",
-        "## Sentences kept", "## Sentences dropped", "## Web", "## Steps",
+        "# Which hotel limit suits Paris?", "## Answer", "### Sources", "## Sentences of the answer", "## Totals",
+        "## Passages", "## Sentences kept", "## Sentences dropped", "## Web", "## Warnings", "## Steps",
     ]  # fmt: skip
     assert re.search(r"(?<!\\)(\]\(|<script|://)", text) is None
     rows = [found for found in text.splitlines() if found.startswith("| rules.txt")]
     assert len(rows) == 4
     assert all(found.replace("\\|", "").count("|") == 6 for found in rows)
+    first = Attempt("asked", Action.AMBIGUOUS, "best passage 0.50", 3, 0.5)
+    twice = dataclasses.replace(run, attempts=(first, dataclasses.replace(first, query="other words")))
+    assert "first AMBIGUOUS: best passage 0.50; then looked for: other words" in report.markdown(twice)
+    assert "| Elephants fly. | not | taken out |" in text
     assert "asked: hotel limit Paris" in text

@@ -82,13 +82,13 @@ class RunStore:
         ]
 
     def steps(self, collection: str | None = None) -> list[StepLine]:
-        """Return every step of the runs that `lines` returns, in the order in which they were taken."""
+        """Return every step of the runs that `lines` returns, run by run."""
         rows = self._database.rows(
             "SELECT runs.id AS run_id, action, json_extract(step.value, '$.name') AS name, "
             "json_extract(step.value, '$.seconds') AS seconds, json_extract(step.value, '$.llm_calls') AS llm_calls "
             "FROM runs, json_each(record, '$.steps') AS step "
             "WHERE collection = coalesce(?, collection) AND json_extract(record, '$.replays') IS NULL "
-            "ORDER BY created_at, runs.rowid, step.key",
+            "ORDER BY runs.rowid",
             collection,
         )
         return [
