@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localcrag.datatypes import Action
+from localcrag.datatypes import Action, StepCost
 
 MOST_WEB = 0.2
 """Share of questions that went to the web above which the documents are said to have gaps (issue 4)."""
@@ -29,17 +29,7 @@ class RunLine:
     action: Action | None
     abstained: bool
     web_used: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StepLine:
-    """One step of a run."""
-
-    run_id: str
-    action: Action | None
-    name: str
-    seconds: float
-    llm_calls: int
+    steps: tuple[StepCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +73,18 @@ class Aggregates:
         )
 
 
-def aggregate(runs: Sequence[RunLine], steps: Sequence[StepLine]) -> Aggregates:
-    """Return the aggregates of runs, given oldest first, and of their steps."""
+def aggregate(runs: Sequence[RunLine]) -> Aggregates:
+    """Return the aggregates of runs, given oldest first."""
     decided = [run for run in runs if run.action is not None]
     seconds: dict[str, list[float]] = {}
-    whole: dict[str, float] = {}
-    for step in steps:
+    for step in (step for run in runs for step in run.steps):
         seconds.setdefault(step.name, []).append(step.seconds)
-        whole[step.run_id] = whole.get(step.run_id, 0.0) + step.seconds
+    whole = [sum(step.seconds for step in run.steps) for run in runs if run.steps]
     actions = _actions(decided)
-    calls = {action: sum(step.llm_calls for step in steps if step.action is action) for action in Action}
+    calls = {
+        action: sum(step.llm_calls for run in decided if run.action is action for step in run.steps)
+        for action in Action
+    }
     return Aggregates(
         runs=len(runs),
         decided=len(decided),
@@ -100,7 +92,7 @@ def aggregate(runs: Sequence[RunLine], steps: Sequence[StepLine]) -> Aggregates:
         web_rate=_share([run.web_used for run in decided]),
         abstention_rate=_share([run.abstained for run in decided]),
         seconds={name: statistics.median(values) for name, values in seconds.items()},
-        usual_seconds=statistics.median(whole.values()) if whole else None,
+        usual_seconds=statistics.median(whole) if whole else None,
         llm_calls={action: calls[action] / number for action, number in actions.items() if number},
         collections={
             name: _actions([run for run in decided if run.collection == name])

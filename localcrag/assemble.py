@@ -147,7 +147,7 @@ class Assembly:
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
-        return aggregate(self.runs.lines(collection), self.runs.steps(collection))
+        return aggregate(self.runs.lines(collection))
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from localcrag import record, replay, report
-from localcrag.aggregates import RunLine, StepLine, aggregate
+from localcrag.aggregates import RunLine, aggregate
 from localcrag.backends.database import Database
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Action, Attempt, Grade, Run, StepCost, Thresholds, Turn, WebMode, WebUse
@@ -128,33 +128,33 @@ def test_the_store_counts_stored_runs_like_the_runs_themselves(tmp_path: Path) -
     lines = store.lines()
     assert [line.run_id for line in lines] == ["run-1", "run-2", "run-3", "run-4"], "a replay does not count"
     assert (lines[0].web_used, lines[1].abstained, lines[1].question) == (True, True, "as understood?")
-    assert store.steps() == [
-        StepLine("run-1", Action.CORRECT, "retrieve", 0.5, 0),
-        StepLine("run-1", Action.CORRECT, "generate", 1.5, 1),
-    ]
+    assert lines[0].steps == (StepCost("retrieve", 0.5), StepCost("generate", 1.5, 1))
     assert [line.run_id for line in store.lines("other")] == ["run-4"]
-    assert store.steps("other") == []
     assert saved(tmp_path / "earlier", record.read(STORED.read_bytes())).lines()[0].web_used
 
 
-def line(number: int, question: str, action: Action | None, *, web: bool = False, where: str = "default") -> RunLine:
-    return RunLine(f"run-{number}", f"2026-11-{number:02}", where, question, action, action is Action.INCORRECT, web)
+def line(
+    number: int,
+    question: str,
+    action: Action | None,
+    *steps: StepCost,
+    web: bool = False,
+    where: str = "default",
+) -> RunLine:
+    abstained = action is Action.INCORRECT
+    return RunLine(f"run-{number}", f"2026-11-{number:02}", where, question, action, abstained, web, steps)
 
 
 def test_aggregates_count_actions_shares_calls_and_medians() -> None:
-    runs = [
-        line(1, "a?", Action.CORRECT),
-        line(2, "b?", Action.CORRECT),
-        line(3, "c?", Action.INCORRECT, web=True, where="other"),
-        line(4, "d?", None),
-    ]
-    steps = [
-        StepLine("run-1", Action.CORRECT, "generate", 1.0, 1),
-        StepLine("run-2", Action.CORRECT, "generate", 4.0, 2),
-        StepLine("run-3", Action.INCORRECT, "search", 0.5, 1),
-        StepLine("run-3", Action.INCORRECT, "generate", 2.0, 1),
-    ]
-    found = aggregate(runs, steps)
+    found = aggregate(
+        [
+            line(1, "a?", Action.CORRECT, StepCost("generate", 1.0, 1)),
+            line(2, "b?", Action.CORRECT, StepCost("generate", 4.0, 2)),
+            line(3, "c?", Action.INCORRECT, StepCost("search", 0.5, 1), StepCost("generate", 2.0, 1),
+                 web=True, where="other"),
+            line(4, "d?", None),
+        ]
+    )  # fmt: skip
     assert (found.runs, found.decided) == (4, 3)
     assert found.actions == {Action.CORRECT: 2, Action.AMBIGUOUS: 0, Action.INCORRECT: 1}
     assert found.web_rate == found.abstention_rate == pytest.approx(1 / 3)
@@ -165,7 +165,7 @@ def test_aggregates_count_actions_shares_calls_and_medians() -> None:
 
 
 def test_nothing_asked_has_no_shares() -> None:
-    found = aggregate([], [])
+    found = aggregate([])
     assert (found.runs, found.web_rate, found.abstention_rate, found.usual_seconds) == (0, None, None, None)
     assert found.warning is None
 
@@ -182,7 +182,7 @@ def test_nothing_asked_has_no_shares() -> None:
 )
 def test_a_high_web_rate_is_warned_of(asked: int, of_the_web: int, warned: bool) -> None:
     runs = [line(1, f"{n}?", Action.INCORRECT, web=n < of_the_web) for n in range(asked)]
-    warning = aggregate(runs, []).warning
+    warning = aggregate(runs).warning
     assert (warning is not None) is warned
     assert not warned or "the documents have gaps" in str(warning)
 
@@ -202,7 +202,7 @@ def test_gaps_are_the_questions_that_last_ended_without_the_documents_being_enou
     runs: list[tuple[str, Action | None]], gaps: list[str]
 ) -> None:
     lines = [line(number, *one) for number, one in enumerate(runs, start=1)]
-    assert [gap.question for gap in aggregate(lines, []).gaps] == gaps
+    assert [gap.question for gap in aggregate(lines).gaps] == gaps
 
 
 def test_runs_are_listed_by_collection_and_action(tmp_path: Path) -> None:

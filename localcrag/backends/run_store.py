@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
 from localcrag import record
-from localcrag.aggregates import RunLine, StepLine
+from localcrag.aggregates import RunLine
 from localcrag.backends.database import Database
-from localcrag.datatypes import Action, Run
+from localcrag.datatypes import Action, Run, StepCost
 from localcrag.errors import StoreError, UnknownRun
 
 EVERY = -1
@@ -59,44 +62,17 @@ class RunStore:
     def lines(self, collection: str | None = None) -> list[RunLine]:
         """Return what is counted of each run but the replays, oldest first.
 
-        SQLite reads it out of the stored records: measured, 0.4 s for 10,000 of 27 kB, and 2 s in Python.
+        SQLite reads it out of the stored records, which is quicker than to parse them: 0.6 s instead of 5.5 s for
+        10,000 of 26 kB, on a machine that was busy otherwise.
         """
         rows = self._database.rows(
-            "SELECT id, created_at, collection, json_extract(record, '$.standalone_question') AS question, action, "
-            "json_extract(record, '$.abstained') AS abstained, json_extract(record, '$.web.used') AS web_used "
-            "FROM runs WHERE collection = coalesce(?, collection) AND json_extract(record, '$.replays') IS NULL "
-            "ORDER BY created_at, rowid",
+            "SELECT id, created_at, collection, action, json_extract(record, "
+            "'$.replays', '$.standalone_question', '$.abstained', '$.web.used', '$.steps') AS counted "
+            "FROM runs WHERE collection = coalesce(?, collection) ORDER BY created_at, rowid",
             collection,
         )
-        return [
-            RunLine(
-                run_id=row["id"],
-                created_at=row["created_at"],
-                collection=row["collection"],
-                question=row["question"],
-                action=row["action"] and Action(row["action"]),
-                abstained=bool(row["abstained"]),
-                web_used=bool(row["web_used"]),
-            )
-            for row in rows
-        ]
-
-    def steps(self, collection: str | None = None) -> list[StepLine]:
-        """Return every step of the runs that `lines` returns, run by run."""
-        rows = self._database.rows(
-            "SELECT runs.id AS run_id, action, json_extract(step.value, '$.name') AS name, "
-            "json_extract(step.value, '$.seconds') AS seconds, json_extract(step.value, '$.llm_calls') AS llm_calls "
-            "FROM runs, json_each(record, '$.steps') AS step "
-            "WHERE collection = coalesce(?, collection) AND json_extract(record, '$.replays') IS NULL "
-            "ORDER BY runs.rowid",
-            collection,
-        )
-        return [
-            StepLine(
-                row["run_id"], row["action"] and Action(row["action"]), row["name"], row["seconds"], row["llm_calls"]
-            )
-            for row in rows
-        ]
+        lines = ((row, json.loads(row["counted"])) for row in rows)
+        return [_line(row, *counted) for row, (replays, *counted) in lines if replays is None]
 
     def get(self, run_id: str) -> Run:
         """Return a stored run. Raises UnknownRun and StoreError."""
@@ -107,3 +83,16 @@ class RunStore:
             return record.read(rows[0]["record"])
         except ValidationError as error:
             raise StoreError(f"The stored run “{run_id}” was written by another version and cannot be read.") from error
+
+
+def _line(row: sqlite3.Row, question: str, abstained: bool, web_used: bool, steps: list[dict[str, Any]]) -> RunLine:
+    return RunLine(
+        run_id=row["id"],
+        created_at=row["created_at"],
+        collection=row["collection"],
+        question=question,
+        action=row["action"] and Action(row["action"]),
+        abstained=abstained,
+        web_used=web_used,
+        steps=tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps),
+    )
