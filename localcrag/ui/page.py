@@ -101,21 +101,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                     group_consecutive_messages=False,
                 )
                 waiting = consent_card()
-                with gr.Row(elem_id="lc-ask"):
-                    question = gr.Textbox(
-                        elem_id="lc-question",
-                        placeholder="Ask a question",
-                        label="Your question",
-                        show_label=False,
-                        lines=1,
-                        max_lines=6,
-                        container=False,
-                        scale=8,
-                        autofocus=True,
-                    )
-                    send = gr.Button("Ask", variant="primary", scale=1, min_width=90, elem_id="lc-send")
-                    stop = gr.Button("Stop", variant="stop", scale=1, min_width=90, visible=False, elem_id="lc-stop")
-                    new = gr.Button("New chat", scale=1, min_width=100, elem_id="lc-new")
+                question, send, stop, new = _question_row()
             with gr.Column(elem_id="lc-right"):
                 _choices(assembly, page)
                 gr.HTML("<p class='lc-title'>How this was answered</p>")
@@ -174,6 +160,24 @@ def _choices(assembly: Assembly, page: gr.Blocks) -> None:
     with gr.Row(elem_id="lc-choices"):
         preset_choice(assembly, page)
         conflict_choice(assembly)
+def _question_row() -> tuple[gr.Textbox, gr.Button, gr.Button, gr.Button]:
+    """Make the question's box and the buttons Ask, Stop and New chat."""
+    with gr.Row(elem_id="lc-ask"):
+        question = gr.Textbox(
+            elem_id="lc-question",
+            placeholder="Ask a question",
+            label="Your question",
+            show_label=False,
+            lines=1,
+            max_lines=6,
+            container=False,
+            scale=8,
+            autofocus=True,
+        )
+        send = gr.Button("Ask", variant="primary", scale=1, min_width=90, elem_id="lc-send")
+        stop = gr.Button("Stop", variant="stop", scale=1, min_width=90, visible=False, elem_id="lc-stop")
+        new = gr.Button("New chat", scale=1, min_width=100, elem_id="lc-new")
+    return question, send, stop, new
 
 
 def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterator[tuple[Any, ...]]:
