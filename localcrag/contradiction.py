@@ -140,7 +140,7 @@ def _dice(a: _Statement, b: _Statement) -> float:
 
 def _read(text: str) -> _Statement:
     facts, names = facts_of(text), names_of(text)
-    taken = [(piece.start, piece.end) for piece in (*facts, *names)]
+    taken = [(fact.start, fact.end) for fact in facts] + [(name.start, name.end) for name in names]
     words: list[str] = []
     narrowing: set[str] = set()
     brought_in = False

@@ -13,9 +13,9 @@ from localcrag.assemble import Assembly, uploads_from
 from localcrag.backends.database import SCHEMA_1, SCHEMA_2, SCHEMA_VERSION, Database
 from localcrag.backends.document_store import DocumentStore, documents_of
 from localcrag.backends.readers import open_document
-from localcrag.datatypes import WebResult
+from localcrag.datatypes import IngestStatus, WebResult
 from localcrag.dates import date_of, iso_date
-from localcrag.ingest import IngestStatus, Upload
+from localcrag.ingest import Upload
 from localcrag.search import to_passages
 from localcrag.settings import load
 from tests import documents

@@ -8,6 +8,7 @@ import pytest
 
 from localcrag import reconcile
 from localcrag.clock import Clock
+from localcrag.contradiction import Difference
 from localcrag.datatypes import Claim, Conflict, ConflictJudge, ConflictRule, Evidence, Origin, Source
 from localcrag.events import Event, StepStarted, Warned
 from tests.fakes import FakeEmbedder, FakeLanguageModel
@@ -95,7 +96,7 @@ def test_a_statement_that_lost_elsewhere_is_not_shown_as_undecided() -> None:
     evidence = pieces(LONDON, DEARER, "Else.", DEARER.replace("210", "220"))
     sources = [source(1, "2019-01-01"), source(2, "2026-01-01"), source(3), source(4)]
     found = [
-        (reconcile.Pair(evidence[a - 1], evidence[b - 1], LONDON, DEARER, 0.9), reconcile.Difference("", ""),
+        (reconcile.Pair(evidence[a - 1], evidence[b - 1], LONDON, DEARER, 0.9), Difference("", ""),
          ConflictJudge.FACTS)
         for a, b in pairs
     ]  # fmt: skip

@@ -160,6 +160,8 @@ def _choices(assembly: Assembly, page: gr.Blocks) -> None:
     with gr.Row(elem_id="lc-choices"):
         preset_choice(assembly, page)
         conflict_choice(assembly)
+
+
 def _question_row() -> tuple[gr.Textbox, gr.Button, gr.Button, gr.Button]:
     """Make the question's box and the buttons Ask, Stop and New chat."""
     with gr.Row(elem_id="lc-ask"):

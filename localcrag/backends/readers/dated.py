@@ -53,7 +53,7 @@ def dated(path: Path, media_type: str) -> str | None:
 
 
 def _of_pdf(path: Path) -> str | None:
-    with pdf.LOCK, closing(pypdfium2.PdfDocument(path.absolute())) as document:
+    with pdf.LOCK, closing(pdf.pdfium.PdfDocument(path.absolute())) as document:
         return _first(document.get_metadata_value(key) for key in ("ModDate", "CreationDate"))
 
 
@@ -74,7 +74,7 @@ def _of_html(path: Path) -> str | None:
     if not markup.strip():
         return None
     root = lxml_html.document_fromstring(markup)
-    said = {}
+    said: dict[str, str | None] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         said.setdefault(name.strip().lower(), meta.get("content"))
