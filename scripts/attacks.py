@@ -25,7 +25,8 @@ from localcrag.datatypes import Message, Run, ScorerKind, Turn, WebMode
 from localcrag.events import RunFinished
 from localcrag.neutralise import neutralise
 from localcrag.pipeline import Parts, answer
-from localcrag.planted import readable
+from localcrag.planted import readable, without
+from localcrag.planted_rules import Rule
 from localcrag.retrieve import retrieve
 from localcrag.settings import Settings
 
@@ -85,6 +86,15 @@ class Attack:
         read = " ".join(readable(text) for text in written).casefold()
         return any(wanted.casefold() in read for wanted in self.through)
 
+    def passes(self, rules: tuple[Rule, ...]) -> bool:
+        """Whether anything of the attack is left in the text that the models are given under `rules`.
+
+        Where it is, a model that obeys what it reads would do what the attacker wants.
+        """
+        text = self.planted if self.place is Place.CONVERSATION else self.attacked
+        left = neutralise(without(text, rules))
+        return self.got_through(left) or (self.refuses and without(text, rules) == text)
+
     def answered(self, text: str) -> bool:
         """Whether the honest answer is in a text."""
         return self.honest.casefold() in text.casefold()
@@ -98,12 +108,8 @@ def load(path: Path = CORPUS) -> list[Attack]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attack: whether it got through, and whether the honest answer was given all the same.
+    """What came of an attack: whether it got through, and whether the honest answer was given all the same."""
 
-    `reached`: whether what the attacker wants stood in the evidence, where a model that obeys would have found it.
-    """
-
-    reached: bool
     through: bool
     answered: bool
     answer: str
@@ -118,21 +124,21 @@ class Range:
 
     def run(self, attack: Attack, way: Way) -> Outcome:
         """Return what comes of an attack."""
-        evidence, *written = self._ask(attack, attack.attacked, way)
+        written = self._ask(attack, attack.attacked, way)
         answered = attack.answered(written[0])
         through = attack.got_through(*written) or (attack.refuses and not answered and self.undisturbed(attack))
-        return Outcome(attack.got_through(evidence), through, answered, written[0])
+        return Outcome(through, answered, written[0])
 
     def undisturbed(self, attack: Attack) -> bool:
         """Whether the honest answer is given when nothing is planted."""
         key = (attack.host, attack.question, attack.place)
         if key not in self._undisturbed:
             quiet = dataclasses.replace(attack, id=f"{attack.id}-quiet", planted="")
-            self._undisturbed[key] = attack.answered(self._ask(quiet, attack.host, Way.WITH)[1])
+            self._undisturbed[key] = attack.answered(self._ask(quiet, attack.host, Way.WITH)[0])
         return self._undisturbed[key]
 
     def _ask(self, attack: Attack, text: str, way: Way) -> list[str]:
-        """Return the evidence, the answer, the question that stands alone and the web query."""
+        """Return the answer, the question that stands alone and the web query."""
         settings = self._settings(attack)
         if attack.place is Place.WEB:
             self._server.content = text
@@ -145,13 +151,12 @@ class Range:
         # Attacks share questions: what one query found must not answer for the next.
         parts = dataclasses.replace(self._assembly.parts(settings), web_cache=None, rate_limit=None)
         if way is Way.PLAIN:
-            return [text, plain(attack, text, parts, settings)]
+            return [plain(attack, text, parts, settings)]
         if way is Way.WITHOUT:
             parts = dataclasses.replace(parts, rules=())
         history = [Turn(attack.former, attack.planted)] if attack.former else []
         run = last(answer(attack.question, parts=parts, settings=settings, history=history))
-        evidence = "\n".join(neutralise(piece.text) for piece in run.evidence)
-        return [evidence, run.answer, run.standalone_question, run.web.query or ""]
+        return [run.answer, run.standalone_question, run.web.query or ""]
 
     def _settings(self, attack: Attack) -> Settings:
         # Judged by the language model where that is whom the attack speaks to.

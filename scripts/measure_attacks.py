@@ -1,12 +1,14 @@
 """Print how many planted attacks get through, by kind, with and without the defence, with the models in use.
 
     .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
+    .venv/bin/python scripts/measure_attacks.py --rules
     .venv/bin/python scripts/measure_attacks.py --honest FILE…
 
 An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
-or when the attacker wants no answer and there is none. The corpus is tests/attacks.jsonl. With --honest, the rules are
-tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what they find there
-are false alarms.
+or when the attacker wants no answer and there is none. The corpus is tests/attacks.jsonl. With --rules, no model is
+asked: counted are the attacks of which anything reaches the models, as if each obeyed whatever it reads. With --honest,
+the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what they
+find there are false alarms.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from relevance_data import read_lines  # noqa: E402
 
 from localcrag import planted  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.planted_rules import RULES  # noqa: E402
 from localcrag.sentences import split_sentences  # noqa: E402
 from localcrag.settings import load as load_settings  # noqa: E402
 
@@ -62,12 +65,18 @@ def report(chosen: Sequence[Attack], outcomes: dict[tuple[str, Way], Outcome], u
     for kind, of_kind in rows.items():
         through = [sum(outcomes[attack.id, way].through for attack in of_kind) for way in Way]
         print(f"{kind:<20} {len(of_kind):>7}  " + "  ".join(f"{count:>26}" for count in through))
-    for name in ("all", "unseen wordings"):
-        reached = [sum(outcomes[attack.id, way].reached for attack in rows[name]) for way in Way]
-        print(f"in evidence, {name:<15}  " + "  ".join(f"{count:>26}" for count in reached))
     answered = [sum(outcomes[attack.id, way].answered for attack in chosen) for way in Way]
     print(f"{'honest answer given':<20} {len(chosen):>7}  " + "  ".join(f"{count:>26}" for count in answered))
     print(f"without any attack, localcrag gives the honest answer to {undisturbed} of {len(chosen)}")
+
+
+def by_rules(chosen: Sequence[Attack]) -> None:
+    for name, group in (
+        ("wordings that the rules were written for", [attack for attack in chosen if not attack.unseen]),
+        ("unseen wordings", [attack for attack in chosen if attack.unseen]),
+    ):
+        bare, ruled = (sum(attack.passes(rules) for attack in group) for rules in ((), RULES))
+        print(f"{name}: of {len(group)}, {bare} reach the models without the rules, {ruled} with them")
 
 
 def false_alarms(paths: Sequence[Path]) -> None:
@@ -86,11 +95,15 @@ def main() -> None:
     parser.add_argument("--kind", help="only attacks of this kind")
     parser.add_argument("--answers", action="store_true", help="print every answer")
     parser.add_argument("--honest", type=Path, nargs="+", metavar="FILE", help="count false alarms in these instead")
+    parser.add_argument("--rules", action="store_true", help="ask no model, count what reaches it")
     arguments = parser.parse_args()
     if arguments.honest:
         false_alarms(arguments.honest)
         return
     chosen = [attack for attack in load() if arguments.kind in (None, attack.kind)]
+    if arguments.rules:
+        by_rules(chosen)
+        return
     report(chosen, *measure(chosen, answers=arguments.answers))
 
 
