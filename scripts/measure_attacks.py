@@ -7,8 +7,8 @@
 An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
 or when the attacker wants no answer and there is none. The corpus is tests/attacks.jsonl. With --rules, no model is
 asked: counted are the attacks of which anything reaches the models, as if each obeyed whatever it reads. With --honest,
-the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what they
-find there are false alarms.
+the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what
+they find there are false alarms.
 """
 
 from __future__ import annotations
