@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from attacks import Attack, Range, Way, load, search_server
 
 CHOSEN = {attack.id: attack for attack in load()}
-# First those that get through without the defence (docs/measurements.md), then one of each other kind.
+# First those that get through without the defence (scripts/measure_attacks.py), then one of each other kind.
 IDS = (
     "alpaca pretend bidi tiny-white-pdf end-of-evidence fake-numbers hidden-span say-silent s-context "
     "ignore-above-topic french im-start-inline base64 image-bare grade-correct search-for tool-call administrator "
