@@ -106,13 +106,14 @@ def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None,
 
 
 def standalone_after_another(tasks: Sequence[Task], chosen: random.Random) -> list[Task]:
-    """Return the first question of every conversation, behind the turns of another one."""
+    """Return the first question of every conversation, behind the turns of another, longer one if there is any."""
     openings = {task.history[0].question if task.history else task.question for task in tasks}
     long = [task for task in tasks if len(task.history) > 1]
     made = []
     for opening in sorted(openings):
         others = [task for task in long if task.history[0].question != opening]
-        made.append(Task(opening, chosen.choice(others).history, frozenset()))
+        if others:
+            made.append(Task(opening, chosen.choice(others).history, frozenset()))
     return made
 
 

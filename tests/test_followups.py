@@ -144,6 +144,6 @@ def test_the_measuring_script_prints_its_shares(tmp_path: Path) -> None:
         [sys.executable, str(script), str(data), "--without-model"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "first questions behind another conversation: 2, taken for follow-ups: 0.000" in done.stdout
+    assert "first questions behind another conversation: 1, taken for follow-ups: 0.000" in done.stdout
     assert "follow-ups with passages: 2, condensed: 1.000" in done.stdout
     assert "condensed (2), 2 passages" in done.stdout
