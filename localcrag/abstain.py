@@ -15,6 +15,7 @@ NOT_ASKED = {
     NotAsked.UNANSWERED: "nobody answered whether it may be",
     NotAsked.NOBODY_TO_ASK: "it needs your consent, and there was nobody to ask",
     NotAsked.FORBIDDEN_TERM: "the query holds a term that you said may never be sent",
+    NotAsked.NO_TIME: "too little of the time budget was left",
 }
 """Why the web was not asked, after "because"."""
 
@@ -68,6 +69,11 @@ def in_their_words(best: Sequence[Evidence]) -> str:
 def quoted(evidence: Sequence[Evidence]) -> str:
     """Return the evidence itself, when the language model failed."""
     return f"The language model could not write an answer. It would have been made from this:\n\n{_quotes(evidence)}"
+
+
+def no_time(evidence: Sequence[Evidence]) -> str:
+    """Return the evidence itself, when there is no time left to write from it."""
+    return f"There was no time left to write an answer. It would have been made from this:\n\n{_quotes(evidence)}"
 
 
 def web_note(web: WebUse) -> str:

@@ -28,13 +28,14 @@ from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
+from localcrag.context import Parts
 from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import ModelError, SearchError, UnreadableDocument
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
-from localcrag.pipeline import Parts, answer
+from localcrag.pipeline import answer
 from localcrag.protocols import Consent, Embedder, LanguageModel, Scorer, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings

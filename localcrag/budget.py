@@ -6,6 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
+"""Shares of the budget after which no more passages are scored, neither documents nor web are looked through again,
+whole passages take the place of strips, and the evidence is quoted in place of an answer: each leaves time for what
+comes after it. On two cores all of it takes a second."""
+
 
 class Budget:
     """`seconds` from when it is made; 0 is no limit. `now` gives seconds that only grow."""
@@ -19,6 +24,11 @@ class Budget:
     def limited(self) -> bool:
         """Whether there is a limit."""
         return self.seconds > 0
+
+    @property
+    def running_out(self) -> str:
+        """Why something is left out, in words."""
+        return f"the time budget of {self.seconds:g} s (time_budget) is running out"
 
     def spent(self, share: float) -> bool:
         """Whether `share` of the time is over; never without a limit."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from localcrag.budget import Budget
 from localcrag.datatypes import Message, StepCost
 from localcrag.protocols import JsonSchema, LanguageModel
 
@@ -13,8 +14,9 @@ from localcrag.protocols import JsonSchema, LanguageModel
 class Clock:
     """Measures one step, from when it is made."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, budget: Budget | None = None) -> None:
         self._name = name
+        self._budget = budget or Budget(0)
         self._start = time.perf_counter()
         self._calls = self._prompt_tokens = self._completion_tokens = 0
 
@@ -45,10 +47,11 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock for what happens inside: a person is thinking."""
+        """Stop the clock, and the time budget, for what happens inside: a person is thinking."""
         paused_at = time.perf_counter()
         try:
-            yield
+            with self._budget.paused():
+                yield
         finally:
             self._start += time.perf_counter() - paused_at
 

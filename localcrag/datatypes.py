@@ -144,6 +144,7 @@ class NotAsked(StrEnum):
     UNANSWERED = "unanswered"
     NOBODY_TO_ASK = "nobody to ask"
     FORBIDDEN_TERM = "forbidden term"
+    NO_TIME = "no time"
 
 
 class ConflictRule(StrEnum):

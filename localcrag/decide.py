@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from localcrag.datatypes import Action, Grade, GradedPassage, Policy, Thresholds
+from localcrag.evaluate import is_scored
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
 """Shares of passages graded correct, for the policy `fraction`."""
@@ -26,6 +27,8 @@ def decide(
     """
     if not passages:
         return Action.INCORRECT, "no passage found"
+    if not is_scored(passages):
+        return Action.AMBIGUOUS, "the passages could not be scored"
     match policy:
         case Policy.MAX:
             return _by_best(passages, thresholds)
@@ -48,7 +51,9 @@ def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thr
     return tuple(
         passage
         for passage in passages
-        if passage.grade is Grade.CORRECT or (passage.grade is Grade.AMBIGUOUS and passage.relevance >= floor)
+        if passage.grade is Grade.CORRECT
+        or not is_scored((passage,))
+        or (passage.grade is Grade.AMBIGUOUS and passage.relevance >= floor)
     )
 
 

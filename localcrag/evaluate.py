@@ -39,6 +39,11 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
     )
 
 
+def is_scored(passages: Sequence[GradedPassage]) -> bool:
+    """Whether these passages have a relevance that a model gave them."""
+    return all(passage.reason != NOT_SCORED for passage in passages)
+
+
 def graded(
     passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
 ) -> GradedPassage:

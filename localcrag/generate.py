@@ -24,6 +24,7 @@ _NOT_SAID = re.compile(
     r"(?:say|answer|mention|contain|provide|state|specify|include)",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*(?=\s|$)|[。！？][」』”]*(?:\s*\[[\d, ]+\])*")
 CountTokens = Callable[[Sequence[Message]], int]
 
 
@@ -85,6 +86,12 @@ def fitting_prompt(
                 f"The question and one piece of evidence do not fit into the language model's window ({room} tokens "
                 "are left for them). Ask a shorter question, or raise context_tokens in the settings."
             )
+
+
+def whole_sentences(written: str) -> str:
+    """Return what was written up to the last end of a sentence; what breaks off says less than it seems to."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(written)]
+    return written[: ends[-1]] if ends else ""
 
 
 def says_nothing(answer: str) -> bool:

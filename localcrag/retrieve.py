@@ -14,14 +14,22 @@ RANK_CONSTANT = 60
 
 
 def retrieve(
-    query: str, question: str, *, k: int, candidates: int, embedder: Embedder, index: VectorIndex, store: ChunkStore
+    query: str,
+    question: str,
+    *,
+    k: int,
+    candidates: int,
+    embedder: Embedder,
+    index: VectorIndex | None,
+    store: ChunkStore,
 ) -> tuple[Passage, ...]:
     """Return up to `k` passages, best first; `candidates` are taken from each of the two rankings.
 
-    They are looked for by `query`, and their cosine is that to `question`, which they are judged by.
+    They are looked for by `query`, and their cosine is that to `question`, which they are judged by. Without an index,
+    full text alone is searched.
     """
     vector, asked = embedder.embed([query, question])
-    dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)]
+    dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)] if index is not None else []
     sparse = store.full_text(query, candidates)
     best = fuse([dense, sparse])[:k]
     chunks = store.chunks(best)

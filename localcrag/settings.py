@@ -114,6 +114,11 @@ class Settings(BaseSettings):
         description="what finds that: facts (numbers, dates, names), llm, which takes a good one, both",
     )
 
+    time_budget: float = Field(
+        0.0,
+        ge=0,
+        description="seconds for a question on a slow machine: what there is no time for is left out and said",
+    )
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
     answer_tokens: int = Field(160, ge=16, le=4096)
     strictness: Strictness = Field(

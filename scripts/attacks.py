@@ -21,10 +21,11 @@ from pydantic import TypeAdapter
 
 from localcrag import generate
 from localcrag.assemble import Assembly, uploads_from
+from localcrag.context import Parts
 from localcrag.datatypes import Message, Run, ScorerKind, Turn, WebMode
 from localcrag.events import RunFinished
 from localcrag.neutralise import neutralise
-from localcrag.pipeline import Parts, answer
+from localcrag.pipeline import answer
 from localcrag.planted import readable, without
 from localcrag.planted_rules import Rule
 from localcrag.retrieve import retrieve

@@ -17,10 +17,11 @@ from localcrag.backends.database import Database
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.searxng import SearXNG
 from localcrag.backends.web_cache import StoredAnswers
+from localcrag.context import Parts
 from localcrag.datatypes import NotAsked, Run, WebUse
 from localcrag.errors import ConsentMissing, ForbiddenTerm
 from localcrag.events import Event, QueryProposed, RunFinished, SearchBegun, StepStarted
-from localcrag.pipeline import Parts, answer
+from localcrag.pipeline import answer
 from localcrag.settings import load
 from localcrag.ui.consent import WaitingConsent
 from tests.fakes import FakeLanguageModel

@@ -12,10 +12,12 @@ from localcrag.backends.database import Database
 from localcrag.backends.document_store import DocumentStore
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.calibration import UNCALIBRATED
+from localcrag.context import Parts
 from localcrag.datatypes import Action, Chunk, Origin, Run, Turn, WebAnswer, WebResult
 from localcrag.errors import JsonDisabled, QuestionError
 from localcrag.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
-from localcrag.pipeline import Parts, answer
+from localcrag.pipeline import answer
+from localcrag.protocols import VectorIndex
 from localcrag.settings import Settings, load
 from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
 
@@ -48,6 +50,7 @@ class Desk:
         self.llm = FakeLanguageModel("The limit is 195 euros [1].")
         self.scorer = FakeScorer()
         self.web: FakeWeb | None = None
+        self.index: VectorIndex = HnswIndex(self.store, folder)
         self.runs = FakeRunLog()
         self.settings: Settings = load(data_dir=folder, **settings)
 
@@ -59,7 +62,7 @@ class Desk:
     def parts(self) -> Parts:
         return Parts(
             embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
-            index=HnswIndex(self.store, self.settings.data_dir),
+            index=self.index,
         )  # fmt: skip
 
 

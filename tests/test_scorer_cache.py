@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from localcrag.context import Parts
 from localcrag.errors import ModelError
-from localcrag.pipeline import Parts
 from localcrag.protocols import Vectors
 from localcrag.score_cache import ScoreCache
 from localcrag.sentences import split_sentences

@@ -1,0 +1,75 @@
+"""What the flow works with: the parts that are the same for every question, and what holds for one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localcrag.ask_web import WebParts
+from localcrag.budget import Budget
+from localcrag.clock import Clock
+from localcrag.datatypes import ScorerKind, Thresholds
+from localcrag.grade_by_llm import Judgements
+from localcrag.grade_by_llm import own_thresholds as own_thresholds_of_llm
+from localcrag.planted_rules import RULES, Rule
+from localcrag.protocols import (
+    ChunkStore,
+    Consent,
+    Embedder,
+    LanguageModel,
+    RateLimit,
+    RunLog,
+    Scorer,
+    VectorIndex,
+    WebCache,
+    WebSearch,
+)
+from localcrag.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions."""
+
+    embedder: Embedder
+    scorer: Scorer
+    llm: LanguageModel
+    index: VectorIndex
+    store: ChunkStore
+    web: WebSearch | None
+    runs: RunLog
+    judgements: Judgements = field(default_factory=dict)
+    rules: tuple[Rule, ...] = RULES
+    web_cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one question is answered with and under. Raises SettingsError for thresholds that are out of order."""
+
+    parts: Parts
+    settings: Settings
+    budget: Budget
+    consent: Consent | None = None
+
+    @property
+    def own_thresholds(self) -> Thresholds:
+        """Those of whatever grades the passages; the strips are the cross-encoder's in any case."""
+        own = self.parts.scorer.calibration.thresholds
+        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else own_thresholds_of_llm(own)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds in force."""
+        return self.settings.thresholds(self.own_thresholds)
+
+    @property
+    def web(self) -> WebParts | None:
+        """What a web search works with; None when the web may not be asked."""
+        if self.parts.web is None or not self.settings.web_allowed:
+            return None
+        return WebParts(self.parts.web, self.consent, self.parts.web_cache, self.parts.rate_limit)
+
+    def clock(self, step: str) -> Clock:
+        """Return a clock for a step; while it is paused, the time budget is not used up either."""
+        return Clock(step, self.budget)

@@ -1,0 +1,313 @@
+"""The steps of the flow as they happen: each calls its step's pure functions, yields events, and returns what it found.
+
+Here is what each fault comes to. A stage that fails says so (`Warned`) and returns a lesser result; none ends the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator, Sequence
+
+from localcrag import (
+    ask_web,
+    condense,
+    grade_by_llm,
+    planted,
+    presets,
+    reconcile,
+    refine_by_llm,
+    retry,
+    search,
+)
+from localcrag.budget import FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS
+from localcrag.clock import Clock
+from localcrag.context import Context
+from localcrag.datatypes import (
+    Action,
+    Conflict,
+    GradedPassage,
+    Message,
+    NotAsked,
+    Passage,
+    RefinerKind,
+    ScorerKind,
+    Turn,
+    WebUse,
+)
+from localcrag.decide import decide
+from localcrag.errors import GenerationError, ModelError, StoreError
+from localcrag.evaluate import evaluate, is_scored, unscored
+from localcrag.events import (
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    PlainPromptCounted,
+    Reconciled,
+    Refined,
+    Retried,
+    Retrieved,
+    Searched,
+    StepStarted,
+    Warned,
+)
+from localcrag.refine import Refinement, Rules, refine, whole
+from localcrag.retrieve import retrieve
+
+BATCH = 2
+"""Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
+WHOLE_PASSAGES = 2
+"""Passages that become evidence whole, where there are no strips: more would take long to read as well."""
+
+
+def understand(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, str]:
+    """Yield Condensed where the question leans on what was said before, and return the question that stands alone."""
+    if not history:
+        return question
+    yield StepStarted("condense", "reading the question with the conversation before it")
+    clock = context.clock("condense")
+    standalone = condense.by_rule(question, history)
+    if standalone is None:
+        written = ""
+        try:
+            written = clock.complete(context.parts.llm, condense.prompt(question, history), condense.MAX_TOKENS)
+        except GenerationError as error:
+            yield Warned(f"The follow-up was not rewritten: {error}")
+        standalone = condense.accept(written, question, history)
+    yield Condensed(standalone, clock.cost())
+    return standalone
+
+
+def look_through(question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Yield Retrieved, and return the passages."""
+    yield StepStarted("retrieve", "looking through the documents")
+    clock = context.clock("retrieve")
+    found = yield from _retrieve(question, question, context)
+    yield Retrieved(found, clock.cost())
+    return found
+
+
+def judge(
+    question: str, found: Sequence[Passage], context: Context
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+    """Yield Evaluated and Decided, and return the graded passages and the action."""
+    yield StepStarted("evaluate", f"scoring {len(found)} passages")
+    clock = context.clock("evaluate")
+    graded = yield from _score(question, found, context, clock)
+    yield Evaluated(graded, clock.cost())
+    return graded, (yield from _decide(question, graded, context))
+
+
+def look_again(
+    question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+    """Look through the documents in other words, and return the best passages of both attempts with their action."""
+    if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
+        return known, action
+    if context.budget.spent(NO_SECOND_LOOK):
+        yield Warned(f"The documents were not looked through again in other words: {context.budget.running_out}.")
+        return known, action
+    yield StepStarted("retry", "looking again, in other words")
+    clock = context.clock("retry")
+    written = ""
+    try:
+        written = clock.complete(context.parts.llm, retry.prompt(question), retry.MAX_TOKENS, stop=("\n",))
+    except GenerationError as error:
+        yield Warned(f"The question was not put in other words: {error}")
+    query = retry.accept(written, question)
+    found = retry.new_passages((yield from _retrieve(query, question, context)), known)
+    yield Retried(query, found, clock.cost())
+    if not found:
+        return known, action
+
+    yield StepStarted("evaluate", f"scoring {len(found)} more passages")
+    clock = context.clock("evaluate")
+    more = yield from _score(question, found, context, clock)
+    both = retry.best(known + more, context.settings.k)
+    yield Evaluated(both, clock.cost())
+    return both, (yield from _decide(query, both, context))
+
+
+def search_web(
+    question: str, local: Sequence[GradedPassage], ahead: ask_web.Ahead | None, context: Context
+) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
+    """Yield Searched, and return what the web gave, graded, and what it was asked; nothing where it may not be."""
+    web = context.web
+    if web is None or (local and not is_scored(local)):
+        return (), WebUse()
+    clock = context.clock("search")
+    if ahead:
+        use = yield from ask_web.collect(ahead)
+    elif context.budget.spent(NO_SECOND_LOOK):
+        yield Warned(f"The web was not asked: {context.budget.running_out}.")
+        use = WebUse(not_asked=NotAsked.NO_TIME)
+    else:
+        query = yield from _web_query(question, context, clock)
+        use = yield from ask_web.ask(query, web, context.settings, clock)
+    passages = search.to_passages(question, use.results, embedder=context.parts.embedder)
+    graded = yield from _score(question, passages, context, clock)
+    yield Searched(use, graded, clock.cost())
+    return graded, use
+
+
+def pick_strips(
+    question: str, passages: Sequence[GradedPassage], context: Context
+) -> Generator[Event, None, Refinement]:
+    """Yield Refined, and return strips and evidence; no evidence where there are no passages."""
+    if not passages:
+        return Refinement((), (), ())
+    yield StepStarted("refine", "keeping the sentences that matter")
+    clock = context.clock("refine")
+    rules = context.parts.rules
+    refinement = yield from _refine(question, planted.screened(passages, rules), context, clock)
+    strips = planted.with_left_out(refinement.strips, passages, rules)
+    yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
+    return refinement
+
+
+def compare_sides(
+    refinement: Refinement, context: Context
+) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
+    """Yield Reconciled where there is evidence of both sides; return what is left of it, and the contradictions."""
+    if not reconcile.has_both_sides(refinement.evidence, refinement.sources):
+        return refinement, ()
+    yield StepStarted("reconcile", "comparing your documents with the web")
+    clock = context.clock("reconcile")
+    result = yield from reconcile.reconcile(
+        refinement.evidence,
+        refinement.sources,
+        embedder=context.parts.embedder,
+        llm=context.parts.llm,
+        judge=context.settings.conflict_judge,
+        rule=context.settings.conflict_rule,
+        clock=clock,
+    )
+    yield Reconciled(result.conflicts, result.evidence, clock.cost())
+    strips = reconcile.strips_of(result.evidence, refinement)
+    return dataclasses.replace(refinement, strips=strips, evidence=result.evidence), result.conflicts
+
+
+def count_plain_prompt(messages: Sequence[Message], context: Context) -> Generator[Event, None, None]:
+    """Yield PlainPromptCounted, unless there is no language model to count."""
+    try:
+        yield PlainPromptCounted(context.parts.llm.count_tokens(messages))
+    except GenerationError as error:
+        yield Warned(f"What plain RAG would have cost could not be counted: {error}")
+
+
+def _retrieve(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Return passages; where the vector index fails, those that full text alone finds. Raises StoreError."""
+    parts, settings = context.parts, context.settings
+    sizes = {"k": settings.k, "candidates": settings.candidates}
+    try:
+        return retrieve(query, question, **sizes, embedder=parts.embedder, index=parts.index, store=parts.store)
+    except StoreError as error:
+        yield Warned(f"The vector index could not be searched, so that only words were looked for: {error}")
+        return retrieve(query, question, **sizes, embedder=parts.embedder, index=None, store=parts.store)
+
+
+def _score(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages graded: all, or under a time budget as many as there is time for, in batches."""
+    done: tuple[GradedPassage, ...] = ()
+    size = BATCH if context.budget.limited else max(1, len(passages))
+    for at in range(0, len(passages), size):
+        if done and context.budget.spent(FEWER_PASSAGES):
+            yield Warned(f"Only {len(done)} of {len(passages)} passages were scored: {context.budget.running_out}.")
+            break
+        batch = passages[at : at + size]
+        try:
+            done += yield from _grade(question, batch, context, clock)
+        except ModelError as error:
+            yield Warned(f"The passages could not be scored, and are taken in the order they were found: {error}")
+            return unscored(passages, thresholds=context.thresholds)
+    return done
+
+
+def _grade(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages, graded by the scorer that the settings name. Raises ModelError.
+
+    A sentence that reads like an instruction to the model is not graded with its passage.
+    """
+    parts = context.parts
+    screened = planted.screened(passages, parts.rules)
+    if context.settings.scorer is ScorerKind.CROSS_ENCODER:
+        graded = evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
+    else:
+        graded = yield from grade_by_llm.grade(
+            question,
+            screened,
+            llm=parts.llm,
+            fallback=parts.scorer,
+            thresholds=context.thresholds,
+            known=parts.judgements,
+            clock=clock,
+        )
+    return planted.as_they_came(graded, passages)
+
+
+def _decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
+    """Yield Decided, and return the action."""
+    clock = context.clock("decide")
+    settings = context.settings
+    action, rule = decide(
+        passages,
+        policy=settings.policy,
+        thresholds=context.thresholds,
+        enough_relevant=settings.relevance_threshold,
+    )
+    yield Decided(query, action, settings.policy, rule, clock.cost())
+    return action
+
+
+def _web_query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
+    """Return the question as a query for a search engine."""
+    yield StepStarted("search", "writing a web query")
+    written = ""
+    try:
+        written = clock.complete(context.parts.llm, search.prompt(question), search.MAX_TOKENS, stop=("\n",))
+    except GenerationError as error:
+        yield Warned(f"The question was not rewritten for the web search: {error}")
+    return search.accept(written, question)
+
+
+def _refine(
+    question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock
+) -> Generator[Event, None, Refinement]:
+    """Return strips and evidence, picked by what the settings name; whole passages where there is no score or time."""
+    parts, settings = context.parts, context.settings
+    if not is_scored(passages):
+        return whole(passages, WHOLE_PASSAGES)
+    if context.budget.spent(NO_STRIPS):
+        yield Warned(f"The best passages were taken whole, not sentence by sentence: {context.budget.running_out}.")
+        return whole(passages, WHOLE_PASSAGES)
+    rules = Rules(
+        threshold=context.thresholds.strip,
+        lowest=presets.lowest_strip(context.own_thresholds),
+        most=settings.most_strips,
+        tokens=settings.evidence_tokens,
+        retention=settings.minimum_retention,
+        mode=settings.strip_mode,
+        window_words=settings.window_words,
+    )
+    count_tokens = parts.embedder.count_tokens
+    try:
+        if settings.refiner is RefinerKind.STRIPS:
+            return refine(question, passages, scorer=parts.scorer, rules=rules, count_tokens=count_tokens)
+        return (
+            yield from refine_by_llm.extract(
+                question,
+                passages,
+                llm=parts.llm,
+                scorer=parts.scorer,
+                rules=rules,
+                count_tokens=count_tokens,
+                clock=clock,
+            )
+        )
+    except ModelError as error:
+        yield Warned(f"The best passages were taken whole, since their sentences could not be scored: {error}")
+        return whole(passages, WHOLE_PASSAGES)

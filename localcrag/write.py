@@ -1,0 +1,103 @@
+"""The last stages of the flow: an answer from the evidence, verified; a lesser one where there is nothing to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from localcrag import abstain, generate, links, verify
+from localcrag.budget import NO_ANSWER
+from localcrag.context import Context
+from localcrag.datatypes import Evidence, Support, Turn, WebUse
+from localcrag.errors import GenerationError
+from localcrag.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
+from localcrag.refine import Refinement, best_strips
+from localcrag.words import shorten
+
+WRITING, AGAIN = "writing the answer", "writing it again, from the best sentences alone"
+
+
+def write_answer(
+    question: str,
+    standalone: str,
+    refinement: Refinement,
+    context: Context,
+    *,
+    history: Sequence[Turn],
+    web: WebUse,
+    correct: bool,
+) -> Generator[Event, None, None]:
+    """Yield the answer's pieces, how far it is backed, and Answered.
+
+    Where nothing of it is backed it is written once more, from the best strips alone; then the best strips are quoted
+    if a passage was graded correct (`correct`), else the documents do not say it.
+    """
+    evidence = refinement.evidence
+    best = best_strips(refinement.strips, evidence)
+    supports: tuple[Support, ...] = ()
+    attempts = [(WRITING, evidence)] if best == evidence else [(WRITING, evidence), (AGAIN, best)]
+    for doing, pieces in attempts:
+        if context.budget.spent(NO_ANSWER):
+            if doing is WRITING:
+                yield Warned(f"The evidence is quoted in place of an answer: {context.budget.running_out}.")
+                yield Answered(abstain.no_time(best), abstained=True)
+                return
+            break
+        yield StepStarted("generate", doing)
+        try:
+            written = yield from _generate(question, standalone, pieces, context, history=history)
+        except GenerationError as error:
+            yield Warned(f"The answer could not be written: {error}")
+            yield Answered(abstain.quoted(best), abstained=True)
+            return
+        if context.budget.spent(1.0) and not written:
+            yield Answered(abstain.no_time(best), abstained=True)
+            return
+        if generate.says_nothing(written):
+            yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
+            return
+        clock = context.clock("verify")
+        supports = verify.verify(written, pieces, standalone, context.settings.strictness)
+        yield Verified(supports, clock.cost())
+        if verify.is_answer(supports):
+            break
+    if taken_out := [support for support in supports if not support.shown]:
+        why = "; ".join(dict.fromkeys(support.why for support in taken_out))
+        text = shorten(" ".join(support.sentence for support in taken_out))
+        yield Warned(f"Taken out, since the evidence does not back it ({why}): “{text}”")
+    if verify.is_answer(supports):
+        answer = verify.compose(supports)
+        if not any(support.shown and support.supported for support in supports):
+            answer += f"\n\n{abstain.in_their_words(best)}"
+        yield Answered(answer + abstain.web_note(web), abstained=False)
+    elif correct:
+        yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)
+    else:
+        yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
+
+
+def _generate(
+    question: str, standalone: str, evidence: Sequence[Evidence], context: Context, *, history: Sequence[Turn]
+) -> Generator[Event, None, str]:
+    """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
+    llm, settings = context.parts.llm, context.settings
+    clock = context.clock("generate")
+    messages, left_out = generate.fitting_prompt(
+        question,
+        standalone,
+        evidence,
+        history,
+        room=llm.context_tokens - settings.answer_tokens,
+        count_tokens=llm.count_tokens,
+    )
+    if left_out:
+        yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
+    written = ""
+    for piece in clock.stream(llm, messages, settings.answer_tokens):
+        written += piece
+        yield AnswerPiece(piece)
+        if context.budget.spent(1.0):
+            yield Warned(f"The language model was stopped: {context.budget.running_out}.")
+            written = generate.whole_sentences(written)
+            break
+    yield Generated(clock.cost())
+    return links.only_known(written, evidence)
