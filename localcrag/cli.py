@@ -29,6 +29,7 @@ CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
 PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
 
 STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
+STRICTNESS = ("strict", "balanced", "lenient")
 REFINERS = ("strips", "llm")
 
 
@@ -64,7 +65,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
     from localcrag.settings import load  # noqa: PLC0415
 
     names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
-    more = ("strip_mode", "refiner", "conflict_rule")
+    more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature")
     return load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
 
 
@@ -148,6 +149,17 @@ def _add_ask(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--strip-mode", choices=STRIP_MODES, help="how passages are cut into strips")
     command.add_argument("--refiner", choices=REFINERS, help="what picks the strips; llm needs a good model")
+    command.add_argument(
+        "--retry",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="look once more, in other words, when the first passages are not enough",
+    )
+    command.add_argument("--strictness", choices=STRICTNESS, help="which sentences are shown; marked if in doubt")
+    command.add_argument(
+        "--time-budget", type=float, metavar="S", help="seconds; what there is no time for is left out"
+    )
+    command.add_argument("--temperature", type=float, metavar="T", help="of the answer; 0 gives the same every time")
     for name in ("upper", "lower", "strip"):
         command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
     command.set_defaults(run=_ask)

@@ -28,9 +28,10 @@ class Clock:
         *,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> Iterator[str]:
         """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
-        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop, schema=schema)
+        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop, schema=schema, temperature=temperature)
         self._calls += 1
         try:
             yield from stream

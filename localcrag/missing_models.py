@@ -31,6 +31,7 @@ class MissingLanguageModel:
         max_tokens: int,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> NoReturn:
         raise GenerationError(str(self._error)) from self._error
 

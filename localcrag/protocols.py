@@ -102,8 +102,11 @@ class LanguageModel(Protocol):
         max_tokens: int,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> TokenStream:
-        """Start an answer, greedily decoded. Raises GenerationError.
+        """Start an answer. Raises GenerationError.
+
+        At `temperature` 0 it is decoded greedily: the same prompt gets the same answer. Above, chance has a part.
 
         Under a `schema` it is JSON that fits it, with the keys in the schema's order, unless `max_tokens` or `stop` cut
         it off. Schemas are made of objects, strings with a pattern, and enumerations; the limits of a number need not

@@ -41,7 +41,7 @@ DEFAULT_COLLECTION = "default"
 OF_A_RUN = (
     "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "upper", "lower", "strip", "refiner",
     "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "answer_tokens", "strictness",
-    "history_turns", "web_results", "web_time_range", "web_language", "web_safesearch",
+    "temperature",     "history_turns", "web_results", "web_time_range", "web_language", "web_safesearch",
 )  # fmt: skip
 """Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -121,6 +121,9 @@ class Settings(BaseSettings):
     )
     context_tokens: int = Field(4096, ge=512, description="prompt and answer together; memory grows with it")
     answer_tokens: int = Field(160, ge=16, le=4096)
+    temperature: float = Field(
+        0.0, ge=0, le=2, description="of answers; 0: always the most likely word, so that the same gets the same answer"
+    )
     strictness: Strictness = Field(
         Strictness.BALANCED,
         description="strict: only sentences that are backed in full are shown; balanced: partly backed ones too, "

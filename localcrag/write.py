@@ -92,7 +92,7 @@ def _generate(
     if left_out:
         yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
     written = ""
-    for piece in clock.stream(llm, messages, settings.answer_tokens):
+    for piece in clock.stream(llm, messages, settings.answer_tokens, temperature=settings.temperature):
         written += piece
         yield AnswerPiece(piece)
         if context.budget.spent(1.0):

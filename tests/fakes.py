@@ -108,6 +108,7 @@ class FakeLanguageModel:
         self.prompts: list[list[Message]] = []
         self.streams: list[FakeStream] = []
         self.schemas: list[JsonSchema | None] = []
+        self.temperatures: list[float] = []
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return sum(len(message.content.split()) for message in messages)
@@ -119,12 +120,14 @@ class FakeLanguageModel:
         max_tokens: int,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> FakeStream:
         prompt_tokens = self.count_tokens(messages)
         if prompt_tokens + 1 >= self.context_tokens:
             raise GenerationError(f"The prompt has {prompt_tokens} tokens, the window {self.context_tokens}.")
         self.prompts.append(list(messages))
         self.schemas.append(schema)
+        self.temperatures.append(temperature)
         answer = self._answers.pop(0) if self._answers else ""
         for end in stop:
             answer = answer.split(end)[0]

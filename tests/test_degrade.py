@@ -78,10 +78,11 @@ class SlowLanguageModel(FakeLanguageModel):
         max_tokens: int,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> FakeStream:
         self._time.now += self._seconds
         self._seconds = 0.0
-        return super().stream(messages, max_tokens=max_tokens, stop=stop, schema=schema)
+        return super().stream(messages, max_tokens=max_tokens, stop=stop, schema=schema, temperature=temperature)
 
 
 def ask_within(desk: Desk, question: str, time: Time, seconds: float = 10.0) -> Run:

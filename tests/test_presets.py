@@ -9,7 +9,7 @@ import pytest
 from localcrag import cli
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
-from localcrag.datatypes import ConflictRule, Policy, Preset, RefinerKind, StripMode, Thresholds, WebMode
+from localcrag.datatypes import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, Thresholds, WebMode
 from localcrag.presets import PRESETS, REFERENCE, fit
 from localcrag.settings import load, save
 
@@ -124,4 +124,5 @@ def test_the_command_lines_names_are_the_enumerations() -> None:
     assert list(Preset) == list(cli.PRESETS)
     assert list(StripMode) == list(cli.STRIP_MODES)
     assert list(RefinerKind) == list(cli.REFINERS)
+    assert list(Strictness) == list(cli.STRICTNESS)
     assert list(ConflictRule) == list(cli.CONFLICT_RULES)

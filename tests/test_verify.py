@@ -176,3 +176,10 @@ def test_an_answer_that_is_only_partly_backed_has_the_sources_words_beside_it(tm
     assert [support.backing for support in verified.support] == [PARTLY]
     assert "(only partly backed)" in run.answer
     assert "“The hotel limit in London is 195 euros.” [1]" in run.answer
+
+
+def test_only_answers_are_written_at_the_temperature_of_the_settings(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, temperature=0.7)
+    desk.llm = FakeLanguageModel("", "It suits nobody in Paris [1].")
+    desk.ask(HALF)
+    assert desk.llm.temperatures[:2] == [0.0, 0.7]

@@ -62,8 +62,9 @@ class LlamaCpp:
         max_tokens: int,
         stop: Sequence[str] = (),
         schema: JsonSchema | None = None,
+        temperature: float = 0.0,
     ) -> LlamaStream:
-        """Start an answer, greedily decoded, and within `schema` when there is one.
+        """Start an answer, within `schema` when there is one, greedily decoded at `temperature` 0.
 
         Raises GenerationError when the prompt is too long for the window.
         """
@@ -76,7 +77,15 @@ class LlamaCpp:
         grammar = None
         if schema is not None:
             grammar = LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
-        return LlamaStream(self._llama, self._turn, tokens, max_tokens=max_tokens, stop=list(stop), grammar=grammar)
+        return LlamaStream(
+            self._llama,
+            self._turn,
+            tokens,
+            max_tokens=max_tokens,
+            stop=list(stop),
+            grammar=grammar,
+            temperature=temperature,
+        )
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
         fast = path if self.gpu_layers else faster_copy(path, cache)
@@ -169,6 +178,7 @@ class LlamaStream:
         max_tokens: int,
         stop: list[str],
         grammar: LlamaGrammar | None,
+        temperature: float,
     ) -> None:
         """Prepare; the model starts with the first piece asked for."""
         self.prompt_tokens = len(tokens)
@@ -177,7 +187,14 @@ class LlamaStream:
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.
         self._written = _write(
-            llama, turn, tokens, max_tokens=max_tokens, stop=stop, grammar=grammar, stopped=self._stopped
+            llama,
+            turn,
+            tokens,
+            max_tokens=max_tokens,
+            stop=stop,
+            grammar=grammar,
+            temperature=temperature,
+            stopped=self._stopped,
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -201,6 +218,7 @@ def _write(
     max_tokens: int,
     stop: list[str],
     grammar: LlamaGrammar | None,
+    temperature: float,
     stopped: threading.Event,
 ) -> Generator[tuple[str, int], None, None]:
     """Yield pieces of text (may be empty), each with the number of tokens written so far."""
@@ -215,7 +233,7 @@ def _write(
             chunks: Any = llama.create_completion(
                 tokens,
                 max_tokens=max_tokens,
-                temperature=0.0,
+                temperature=temperature,
                 repeat_penalty=1.0,
                 stop=stop,
                 grammar=grammar,

@@ -41,6 +41,7 @@ from localcrag.events import (
 from localcrag.markdown import literal
 from localcrag.ui import render
 from localcrag.ui.all_questions import all_questions
+from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.conflict_choice import conflict_choice
 from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
 from localcrag.ui.documents import documents_column, listed
@@ -108,6 +109,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
                 )
+                answer_settings(assembly)
                 web_settings(assembly, page)
                 read_all, all_so_far = all_questions(assembly, page)
 
