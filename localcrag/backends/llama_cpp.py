@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import re
+import secrets
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
@@ -234,6 +235,8 @@ def _write(
                 tokens,
                 max_tokens=max_tokens,
                 temperature=temperature,
+                # Without one of its own, llama-cpp-python throws the same dice for every answer.
+                seed=secrets.randbits(32),
                 repeat_penalty=1.0,
                 stop=stop,
                 grammar=grammar,

@@ -45,6 +45,12 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(llama: LlamaCpp) -> 
     assert written(llama, question) == first
 
 
+def test_above_temperature_zero_the_same_messages_get_other_answers(llama: LlamaCpp) -> None:
+    messages = [Message("user", "Tell me about cats, dogs and horses.")]
+    answers = {"".join(llama.stream(messages, max_tokens=40, temperature=1.0)) for _ in range(3)}
+    assert len(answers) == 3
+
+
 def test_a_plain_answer_does_not_depend_on_one_under_a_schema_before_it(llama: LlamaCpp) -> None:
     first = written(llama, MESSAGES)
     stream = llama.stream(MESSAGES, max_tokens=40, schema={"enum": ["yes, of course", "no, never"]})
