@@ -181,7 +181,9 @@ def test_the_answer_is_in_the_evidence_in_every_strip_mode(library: Assembly, mo
 
 
 def test_minimum_retention_keeps_its_share_of_every_passage_within_the_cap(library: Assembly) -> None:
-    run = ask(library, "How are rental cars booked?", minimum_retention=0.5, most_strips=200, strip=0.5)
+    run = ask(
+        library, "How are rental cars booked?", minimum_retention=0.5, most_strips=200, strip=0.5, k=3, answer_tokens=16
+    )
     used = {strip.passage for strip in run.strips}
     for name in used:
         own = [strip for strip in run.strips if strip.passage == name]
@@ -193,7 +195,7 @@ def test_minimum_retention_keeps_its_share_of_every_passage_within_the_cap(libra
 
 def test_the_language_model_as_refiner_keeps_only_what_the_passages_say(library: Assembly) -> None:
     question = "How long before departure is a flight booked?"
-    run, again = (ask(library, question, refiner="llm") for _ in range(2))
+    run, again = (ask(library, question, refiner="llm", k=2, answer_tokens=16) for _ in range(2))
     used = {strip.passage for strip in run.strips}
     assert {step.name: step.llm_calls for step in run.steps}["refine"] == len(used)
     texts = {passage.id: passage.text for passage in run.passages}
