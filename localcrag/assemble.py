@@ -220,8 +220,9 @@ class Assembly:
 
     def change(self, **changes: Any) -> Settings:
         """Save changed settings and go on with them. Raises SettingsError."""
-        self.settings = settings_module.save(self.settings, **changes)
         with self._lock:
+            # Within the lock: of two changes at once, the later one must know the earlier one.
+            self.settings = settings_module.save(self.settings, **changes)
             # Not closed: a question may be using it right now. It goes when that one is done.
             self._made.pop("web", None)
         return self.settings

@@ -251,9 +251,10 @@ def save(settings: Settings, **changes: Any) -> Settings:
     """
     path = settings.data_dir / FILE_NAME
     stored = dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
-    stored = {**stored, **changes}
-    stored = {name: value for name, value in stored.items() if value is not None}
-    result = changed(settings, **changes)
+    stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
+    removed = {name for name, value in changes.items() if value is None}
+    # Checked with the defaults before anything is written.
+    result = changed(settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}})
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)
@@ -265,7 +266,9 @@ def save(settings: Settings, **changes: Any) -> Settings:
             f"The settings could not be written to {path}: {error.strerror}. Check that the folder is writable and "
             "the disk not full."
         ) from error
-    return result
+    # What was removed is unset again: a preset may choose it.
+    kept = {name: value for name, value in result.model_dump(exclude_unset=True).items() if name not in removed}
+    return Settings(**kept)
 
 
 def _explain(error: ValidationError) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -299,6 +301,33 @@ def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Pat
         page.get_by_label("Address of your SearXNG").fill("http://8.8.8.8")
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("8.8.8.8 is neither this computer", timeout=PATIENCE)
+
+
+def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:
+    with running_app(tmp_path) as url, chromium.new_context() as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(url)
+        page.get_by_role("button", name="How answers are made").click()
+        page.get_by_label("only sentences that the evidence backs in full").check()
+        page.get_by_label("Look once more").uncheck()
+        page.locator("#lc-how input").first.click()
+        page.get_by_role("option", name="two correct passages are needed").click()
+        page.screenshot(path=screens / "how.png")
+        settings = tmp_path / "settings.json"
+        expected = {"strictness": "strict", "retry": False, "policy": "count"}
+        wait_until(lambda: settings.is_file() and json.loads(settings.read_text("utf-8")) == expected)
+        page.locator("#lc-how input").first.click()
+        page.get_by_role("option", name="as the preset says").click()
+        wait_until(lambda: "policy" not in json.loads(settings.read_text("utf-8")))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Return when `holds` does; fail when it does not within PATIENCE."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

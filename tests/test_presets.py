@@ -69,6 +69,14 @@ def test_what_is_saved_leaves_the_rest_open_for_a_preset(tmp_path: Path) -> None
     assert load(data_dir=tmp_path).web is WebMode.NEVER
 
 
+def test_what_is_taken_back_is_open_for_a_preset_again(tmp_path: Path) -> None:
+    settings = save(load(data_dir=tmp_path), policy="ratio", k=3)
+    settings = save(settings, policy=None)
+    assert settings.under(Preset.STRICT).policy is Policy.COUNT
+    assert (settings.k, settings.policy) == (3, Policy.MAX)
+    assert load(data_dir=tmp_path).model_fields_set == settings.model_fields_set
+
+
 def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
     database = Database(tmp_path / "a.sqlite3")
     assert preset_of(database, "mine") is None
