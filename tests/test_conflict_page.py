@@ -86,7 +86,7 @@ def test_the_rule_is_chosen_on_the_page_and_the_losing_side_is_marked(
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(address)
-        choose_rule(page, "the newer counts")
+        choose_rule(page, "the newer")
         try:
             ask(page, QUESTION)
             card = page.locator("#lc-panel .lc-conflict")
@@ -97,4 +97,4 @@ def test_the_rule_is_chosen_on_the_page_and_the_losing_side_is_marked(
             expect(page.locator("#lc-chat")).not_to_contain_text("disagree")
             page.screenshot(path=screens / "conflict-newer.png")
         finally:
-            choose_rule(page, "show both")
+            choose_rule(page, "both")

@@ -11,11 +11,11 @@ from localcrag.datatypes import ConflictRule
 from localcrag.errors import LocalcragError
 
 LABELS = {
-    ConflictRule.SHOW_BOTH: "show both",
-    ConflictRule.DOCUMENTS: "your documents count",
-    ConflictRule.WEB: "the web counts",
-    ConflictRule.NEWER: "the newer counts",
-    ConflictRule.MORE_RELEVANT: "the more relevant counts",
+    ConflictRule.SHOW_BOTH: "both",
+    ConflictRule.DOCUMENTS: "the documents",
+    ConflictRule.WEB: "the web",
+    ConflictRule.NEWER: "the newer",
+    ConflictRule.MORE_RELEVANT: "more relevant",
 }
 
 
@@ -24,7 +24,7 @@ def conflict_choice(assembly: Assembly) -> None:
     choice = gr.Dropdown(
         [(label, rule.value) for rule, label in LABELS.items()],
         value=assembly.settings.conflict_rule.value,
-        label="When documents and web disagree",
+        label="Where documents and web disagree, use",
         interactive=True,
         filterable=False,
         elem_id="lc-conflict-rule",
