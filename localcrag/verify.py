@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from localcrag.cite import attached, citations, with_citations, without_citations, without_preface
 from localcrag.datatypes import Backing, Evidence, Strictness, Support
 from localcrag.sentences import split_sentences
-from localcrag.words import content_words, names, numbers
+from localcrag.words import content_words, names, numbers, word_list
 
 HELD, NEW_HELD = 0.9, 0.6
 """Shares of a sentence's content words, and of those that the question did not bring in, that evidence must hold to
@@ -23,6 +23,10 @@ back it: repeating the question is no answer. Chosen with docs/measurements.md, 
 PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
 """The same for backing it partly."""
 
+UNIT_WITHIN = 3
+"""Words behind a number within which its unit stands: "20 whole working days"."""
+
+_CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: "(only partly backed)", Backing.NOT: "(not backed)"}
 """What the answer's text says of a sentence, behind its citations."""
@@ -115,8 +119,11 @@ def _refuted(sentence: str, evidence: str, question: str) -> str:
         return "the evidence does not say it"
     if others := _said_of_another(sentence, evidence, asked):
         return f"the evidence says it of {others}"
-    if _denies(sentence) and not _denies(_nearest(own, evidence)):
-        return "it denies what the evidence says"
+    loose = _numbers_of_something_else(sentence, evidence, asked)
+    if loose or (_denies(sentence) and not _denies(_nearest(own, evidence))):
+        return (
+            f"the evidence says {', '.join(loose)} of something else" if loose else "it denies what the evidence says"
+        )
     return ""
 
 
@@ -149,6 +156,48 @@ def _said_of_another(sentence: str, evidence: str, asked: set[str]) -> str:
             return ""
         others |= rivals
     return ", ".join(sorted(others))
+
+
+def _numbers_of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
+    """Return the sentence's new numbers that the evidence has, but with another unit or in an unrelated clause.
+
+    A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
+    tickets bought later cost 38 per cent more, as the bookings of 2024 show".
+    """
+    return [
+        number
+        for number in sorted(numbers(sentence) - asked)
+        if not _same_unit(number, sentence, evidence)
+        or (_aside(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence))
+    ]
+
+
+def _same_unit(number: str, sentence: str, evidence: str) -> bool:
+    """Whether the evidence has the word that follows the number in the sentence, if any, near behind it as well."""
+    units = {follow for _, follow in _neighbours(number, sentence) if follow}
+    words = word_list(evidence)
+    near = {unit for at, word in enumerate(words) if word == number for unit in words[at + 1 : at + 1 + UNIT_WITHIN]}
+    return not units or bool(units & near)
+
+
+def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
+    """Return the words before and behind the number, wherever it is; none where it stands alone."""
+    words = ["", *word_list(text), ""]
+    found = {(words[at - 1], words[at + 1]) for at, word in enumerate(words) if word == number}
+    return found - {("", "")}
+
+
+def _aside(number: str, evidence: str, asked: set[str]) -> bool:
+    """Whether every clause with the number has less than half of the question's words that its sentence's best has."""
+    aside = False
+    for part in split_sentences(evidence):
+        clauses = [content_words(clause) for clause in _CLAUSE.split(part.text)]
+        best = max(len(asked & clause) for clause in clauses)
+        holding = [len(asked & clause) for clause in clauses if number in clause]
+        if any(2 * shared >= best for shared in holding):
+            return False
+        aside = aside or bool(holding)
+    return aside
 
 
 def _denies(text: str) -> bool:

@@ -50,8 +50,13 @@ def words_in(text: str) -> list[str]:
 
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits."""
+    return set(word_list(text))
+
+
+def word_list(text: str) -> list[str]:
+    """Return the same words in their order."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return {_plain(word) for word in words if word not in FUNCTION_WORDS}
+    return [_plain(word) for word in words if word not in FUNCTION_WORDS]
 
 
 def numbers(text: str) -> set[str]:

@@ -14,6 +14,10 @@ from tests.test_pipeline import ANSWERABLE, DOCUMENT, HALF, Desk
 
 LIMIT, RECEIPTS = "The limit for a hotel night is 80 euros.", "Receipts are due in June."
 QUESTION = "What is the limit for a hotel night?"
+BOOKING = (
+    "A flight is booked at the latest fourteen days before departure; tickets bought later cost 38 per cent more, as "
+    "Joris found in the bookings of 2024."
+)
 SUPPORTED, PARTLY, NOT = Backing
 TABLE = "| City | Hotel | Daily |\n| London | 195 euros | 62 euros |\n| Gdynia | 95 euros | 36 euros |"
 
@@ -104,6 +108,26 @@ def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expect
         pytest.param(
             "The channel is broadcast using MPEG-4.", "The channel uses MPEG-4 for every broadcast.",
             "What is the channel broadcast with?", PARTLY, "using", id="a name with a number",
+        ),
+        pytest.param(
+            "2024.", BOOKING, "How long before departure is a flight booked?", NOT, "2024 of something else",
+            id="a number out of another clause",
+        ),
+        pytest.param(
+            "A flight is booked 38 days before departure.", BOOKING, "How long before departure is a flight booked?",
+            NOT, "38 of something else", id="a number with another unit",
+        ),
+        pytest.param(
+            "Tickets cost 38 per cent more.", BOOKING, "How long before departure is a flight booked?", SUPPORTED, "",
+            id="a number with the words around it",
+        ),
+        pytest.param(
+            "It is booked 14 days before departure.", BOOKING, "How long before departure is a flight booked?",
+            SUPPORTED, "", id="the number that is meant",
+        ),
+        pytest.param(
+            "Within 20 days.", "Hand it in within 20 whole working days.", "When is it handed in?", SUPPORTED, "",
+            id="a unit with words before it",
         ),
         pytest.param("Yes.", "Dogs are allowed.", "Are dogs allowed?", NOT, "does not say it", id="a bare yes"),
     ],
