@@ -90,6 +90,7 @@ class StripReason(StrEnum):
     OVER_TOKENS = "over the token cap"
     DUPLICATE = "duplicate"
     NO_KEY_POINT = "carries no key point"
+    WHOLE = "passage taken whole"
     INSTRUCTION = "reads like an instruction to the model"
     HIDDEN = "hidden from readers"
 

@@ -186,6 +186,7 @@ def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
             logit=passage.logit,
             relevance=passage.relevance,
             kept=passage in best,
+            reason=StripReason.WHOLE if passage in best else StripReason.OVER_CAP,
         )
         for passage in passages
     )

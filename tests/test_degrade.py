@@ -215,6 +215,7 @@ def test_a_model_that_is_missing_or_fails_is_said_and_done_without(
     _, run = desk.ask(ANSWERABLE)
     assert any(warning in said for said in run.warnings), run.warnings
     assert run.answer.startswith(answer_begins)
+    assert all(strip.reason for strip in run.strips)
     assert run.abstained is abstained
     assert "195 euros" in run.answer
 
