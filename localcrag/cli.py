@@ -202,7 +202,10 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     # Only where somebody sits: a script must not wait for an answer that never comes.
     consent = terminal.ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
-    run = terminal.show_run(Assembly(settings).ask(parsed.question, preset=preset, consent=consent))
+    assembly = Assembly(settings)
+    if parsed.llm:
+        _ = assembly.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
+    run = terminal.show_run(assembly.ask(parsed.question, preset=preset, consent=consent))
     _print(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 

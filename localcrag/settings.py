@@ -40,8 +40,9 @@ DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by putting documents into it."""
 OF_A_RUN = (
     "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "upper", "lower", "strip", "refiner",
-    "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "answer_tokens", "strictness",
-    "temperature",     "history_turns", "web_results", "web_time_range", "web_language", "web_safesearch",
+    "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "conflict_rule",
+    "conflict_judge", "time_budget", "answer_tokens", "temperature", "strictness", "history_turns", "web_results",
+    "web_time_range", "web_language", "web_safesearch",
 )  # fmt: skip
 """Kept with a run, so that it can be replayed: what shapes an answer and holds nothing private."""
 REPOSITORY_MODELS = Path(__file__).resolve().parent.parent / "models"

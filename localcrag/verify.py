@@ -23,6 +23,8 @@ back it: repeating the question is no answer. Chosen with docs/measurements.md, 
 PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
 """The same for backing it partly."""
 
+RELEVANT_SHARE = 0.5
+"""Of the best evidence's relevance, below which evidence is beside the point."""
 UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 
@@ -30,6 +32,7 @@ _CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: "(only partly backed)", Backing.NOT: "(not backed)"}
 """What the answer's text says of a sentence, behind its citations."""
+_RANKS = tuple(Backing)
 SHOWN = {
     Strictness.STRICT: (Backing.SUPPORTED,),
     Strictness.BALANCED: (Backing.SUPPORTED, Backing.PARTLY),
@@ -79,9 +82,10 @@ def compose(supports: Sequence[Support]) -> str:
 
 
 def _support(sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str) -> Support:
-    judged = {piece.n: _judge(sentence, piece.text, question) for piece in evidence}
+    most = max((piece.relevance for piece in evidence), default=0.0)
+    judged = {piece.n: _weighed(_judge(sentence, piece.text, question), piece.relevance, most) for piece in evidence}
     relevance = {piece.n: piece.relevance for piece in evidence}
-    ranked = sorted(judged, key=lambda n: (list(Backing).index(judged[n].backing), n not in cited, -judged[n].share))
+    ranked = sorted(judged, key=lambda n: (_RANKS.index(judged[n].backing), n not in cited, -judged[n].share))
     if not ranked or judged[ranked[0]].backing is Backing.NOT:
         why = judged[ranked[0]].why if ranked else "there is no evidence"
         return Support(sentence, supported=False, citations=(), relevance=0.0, backing=Backing.NOT, why=why)
@@ -95,6 +99,18 @@ def _support(sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], 
         backing=best.backing,
         why=best.why,
     )
+
+
+def _weighed(judgement: _Judgement, relevance: float, most: float) -> _Judgement:
+    """Return the judgement, one step lower when other evidence is far more relevant to the question.
+
+    A sentence may be said, but of something beside the point: what is paid for a bicycle, asked for a car.
+    """
+    if relevance >= RELEVANT_SHARE * most or judgement.backing is Backing.NOT:
+        return judgement
+    lower = _RANKS[_RANKS.index(judgement.backing) + 1]
+    why = judgement.why or "other evidence is far more relevant"
+    return dataclasses.replace(judgement, backing=lower, why=why)
 
 
 def _judge(sentence: str, evidence: str, question: str) -> _Judgement:

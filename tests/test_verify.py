@@ -142,6 +142,24 @@ def test_what_the_evidence_says_of_something_else_does_not_back_a_sentence(
 
 
 @pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        pytest.param("It is 0.20 euros per kilometre.", PARTLY, id="backed, beside the point"),
+        pytest.param("It is 0.20 euros per kilometre, paid gladly.", NOT, id="partly backed, beside the point"),
+        pytest.param("It is 0.38 euros per kilometre.", SUPPORTED, id="backed by the best evidence"),
+    ],
+)
+def test_evidence_that_is_far_less_relevant_than_other_backs_less(sentence: str, expected: Backing) -> None:
+    pieces = [
+        Evidence(1, "For one's own car 0.38 euros per kilometre are paid.", "a", "s", 0.9),
+        Evidence(2, "Bicycles: 0.20 euros per kilometre are paid for one's own.", "b", "s", 0.3),
+    ]
+    (support,) = verify(sentence, pieces, "What is paid per kilometre for one's own car?", Strictness.LENIENT)
+    assert support.backing is expected
+    assert bool(support.why) is (expected is not SUPPORTED)
+
+
+@pytest.mark.parametrize(
     ("strictness", "shown"),
     [
         (Strictness.STRICT, "80 euros [1]."),
