@@ -95,7 +95,16 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         yield Answered(abstain.nothing_found(planted.screened(local, rules), web, settings), abstained=True)
         return
     correct = any(passage.grade is Grade.CORRECT for passage in used)
-    written = write_answer(question, standalone, refinement, context, history=history, web=web, correct=correct)
+    written = write_answer(
+        question,
+        standalone,
+        refinement,
+        context,
+        history=history,
+        web=web,
+        correct=correct,
+        quoted=reconcile.quoted(conflicts),
+    )
     yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)
 
 

@@ -232,6 +232,13 @@ def _settled(conflict: Conflict, out: set[int]) -> Conflict:
     return dataclasses.replace(conflict, winner=winner, resolution="the other side lost to another statement")
 
 
+def quoted(conflicts: Sequence[Conflict]) -> frozenset[int]:
+    """Return the numbers of the evidence that `disagreement` quotes."""
+    return frozenset(
+        claim.n for conflict in conflicts if conflict.winner is None for claim in (conflict.local, conflict.web)
+    )
+
+
 def told(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:

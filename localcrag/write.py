@@ -25,11 +25,13 @@ def write_answer(
     history: Sequence[Turn],
     web: WebUse,
     correct: bool,
+    quoted: frozenset[int] = frozenset(),
 ) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     Where nothing of it is backed it is written once more, from the best strips alone; then the best strips are quoted
-    if a passage was graded correct (`correct`), else the documents do not say it.
+    if a passage was graded correct (`correct`), else the documents do not say it. Evidence that is `quoted` anyway, in
+    what is said of contradictions, is not quoted beside an answer that is only partly backed.
     """
     evidence = refinement.evidence
     best = best_strips(refinement.strips, evidence)
@@ -66,8 +68,9 @@ def write_answer(
         yield Warned(f"Taken out, since the evidence does not back it ({why}): “{text}”")
     if verify.is_answer(supports):
         answer = verify.compose(supports)
-        if not any(support.shown and support.supported for support in supports):
-            answer += f"\n\n{abstain.in_their_words(best)}"
+        beside = [piece for piece in best if piece.n not in quoted]
+        if beside and not any(support.shown and support.supported for support in supports):
+            answer += f"\n\n{abstain.in_their_words(beside)}"
         yield Answered(answer + abstain.web_note(web), abstained=False)
     elif correct:
         yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)

@@ -440,6 +440,12 @@ def test_what_documents_and_web_disagree_on_is_said_with_both_sides_in_the_answe
     assert [step.name for step in run.steps][-4:] == ["refine", "reconcile", "generate", "verify"]
 
 
+def test_what_a_contradiction_quotes_is_not_quoted_again_beside_a_doubtful_answer(tmp_path: Path) -> None:
+    run = ask_both_sides(tmp_path, written="The generous hotel limit in London is 195 euros.")
+    assert "(only partly backed)" in run.answer
+    assert run.answer.count("“") == 3, run.answer
+
+
 @pytest.mark.parametrize(("rule", "origin"), [("documents", Origin.LOCAL), ("web", Origin.WEB), ("newer", Origin.WEB)])
 def test_the_chosen_rule_decides_what_the_answer_is_made_from(tmp_path: Path, rule: str, origin: Origin) -> None:
     run = ask_both_sides(tmp_path, conflict_rule=rule)
