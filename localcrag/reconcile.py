@@ -20,14 +20,16 @@ from localcrag.contradiction import Difference, difference
 from localcrag.datatypes import Claim, Conflict, ConflictJudge, ConflictRule, Evidence, Origin, Source, Strip
 from localcrag.errors import GenerationError
 from localcrag.events import Event, StepStarted, Warned
-from localcrag.protocols import Embedder, LanguageModel
-from localcrag.refine import Refinement
+from localcrag.protocols import Embedder, LanguageModel, Vectors
+from localcrag.refine import Refinement, mean_embedding
 from localcrag.sentences import split_sentences
 from localcrag.words import one_line, shorten
 
 NEAR = 0.6
 """Cosine from which two statements may be about the same thing: the embedded bi-encoder's, chosen on
 tests/conflict_pairs.jsonl (scripts/eval_conflicts.py)."""
+NEAR_PIECES = 0.3
+"""Cosine from which two pieces of evidence, as wholes, may be: "It costs 5 euros" says nothing of what else costs 6."""
 MOST_ASKED = 3
 """Pairs that are put to the language model, the nearest first: each is a call."""
 
@@ -73,6 +75,7 @@ def has_both_sides(evidence: Sequence[Evidence], sources: Sequence[Source]) -> b
 def reconcile(
     evidence: Sequence[Evidence],
     sources: Sequence[Source],
+    strips: Sequence[Strip] = (),
     *,
     embedder: Embedder,
     llm: LanguageModel,
@@ -80,8 +83,8 @@ def reconcile(
     rule: ConflictRule,
     clock: Clock,
 ) -> Generator[Event, None, Reconciliation]:
-    """Yield what is being done, and return conflicts and the evidence that they leave."""
-    pairs = near_pairs(evidence, sources, embedder=embedder)
+    """Yield what is being done, and return conflicts and the evidence that they leave; it was made of `strips`."""
+    pairs = near_pairs(evidence, sources, strips, embedder=embedder)
     found: list[tuple[Pair, Difference, ConflictJudge]] = []
     if judge is not ConflictJudge.LLM:
         found = [
@@ -97,8 +100,13 @@ def reconcile(
     return resolve(_once_a_pair(found), sources, evidence, rule)
 
 
-def near_pairs(evidence: Sequence[Evidence], sources: Sequence[Source], *, embedder: Embedder) -> list[Pair]:
-    """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first."""
+def near_pairs(
+    evidence: Sequence[Evidence], sources: Sequence[Source], strips: Sequence[Strip] = (), *, embedder: Embedder
+) -> list[Pair]:
+    """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first.
+
+    Their pieces have to be near as well, each represented by the relevance-weighted mean of its sentences' vectors.
+    """
     origins = {source.id: source.origin for source in sources}
     sides: dict[Origin, list[tuple[Evidence, str]]] = {origin: [] for origin in Origin}
     for piece in evidence:
@@ -108,11 +116,30 @@ def near_pairs(evidence: Sequence[Evidence], sources: Sequence[Source], *, embed
         return []
     vectors = embedder.embed([text for _, text in (*local, *web)])
     cosines = vectors[: len(local)] @ vectors[len(local) :].T
+    pieces = _mean_vectors([*local, *web], vectors, strips)
     pairs = [
         Pair(local[row][0], web[column][0], local[row][1], web[column][1], float(cosines[row, column]))
         for row, column in zip(*np.nonzero(cosines >= NEAR), strict=True)
+        if float(pieces[local[row][0].n] @ pieces[web[column][0].n]) >= NEAR_PIECES
     ]
     return sorted(pairs, key=lambda pair: -pair.cosine)
+
+
+def _mean_vectors(
+    sentences: Sequence[tuple[Evidence, str]], vectors: Vectors, strips: Sequence[Strip]
+) -> dict[int, Vectors]:
+    """Return a vector for each piece of evidence, by its number; a sentence weighs as much as its strip is relevant."""
+    rows: dict[int, list[int]] = {}
+    for row, (piece, _) in enumerate(sentences):
+        rows.setdefault(piece.n, []).append(row)
+    weights = [
+        next(
+            (strip.relevance for strip in strips if strip.passage == piece.passage and text in one_line(strip.text)),
+            piece.relevance,
+        )
+        for piece, text in sentences
+    ]
+    return {n: mean_embedding(vectors[own], [weights[row] for row in own]) for n, own in rows.items()}
 
 
 def _contradicting(pairs: Sequence[Pair], llm: LanguageModel, clock: Clock) -> Generator[Event, None, list[Pair]]:

@@ -176,6 +176,7 @@ def compare_sides(
     result = yield from reconcile.reconcile(
         refinement.evidence,
         refinement.sources,
+        refinement.strips,
         embedder=context.parts.embedder,
         llm=context.parts.llm,
         judge=context.settings.conflict_judge,

@@ -274,14 +274,20 @@ def test_a_preset_is_chosen_on_the_page_and_shown_with_the_answer(
         page.screenshot(path=screens / "preset.png")
         choose_preset(page, "general")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions", timeout=PATIENCE)
+        choose_preset(page, "balanced", "#lc-preset-once")
+        ask(page, question)
+        expect(page.locator("#lc-panel")).to_contain_text("Preset balanced, policy ratio")
+        expect(page.locator("#lc-preset-once input")).to_have_value("the same", timeout=PATIENCE)
         ask(page, question)
         expect(page.locator("#lc-panel")).to_contain_text("Preset general, policy max")
         assert watched.problems == []
 
 
-def choose_preset(page: Page, name: str) -> None:
-    page.locator("#lc-preset input").click()
+def choose_preset(page: Page, name: str, box: str = "#lc-preset") -> None:
+    page.locator(f"{box} input").click()
     page.get_by_role("option", name=name, exact=True).click()
+    # The list fades away, and takes clicks meanwhile.
+    expect(page.get_by_role("option")).to_have_count(0)
 
 
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from localcrag import reconcile
 from localcrag.clock import Clock
 from localcrag.contradiction import Difference
-from localcrag.datatypes import Claim, Conflict, ConflictJudge, ConflictRule, Evidence, Origin, Source
+from localcrag.datatypes import Claim, Conflict, ConflictJudge, ConflictRule, Evidence, Origin, Source, Strip
 from localcrag.events import Event, StepStarted, Warned
+from localcrag.sentences import split_sentences
 from tests.fakes import FakeEmbedder, FakeLanguageModel
 
 LONDON, DEARER = "The hotel limit in London is 195 euros.", "The hotel limit in London is 210 euros."
@@ -119,6 +120,22 @@ def test_only_sentences_that_are_near_each_other_are_compared() -> None:
     assert [(pair.local_text, pair.web_text) for pair in
             reconcile.near_pairs(evidence, sources, embedder=FakeEmbedder())] == [(LONDON, DEARER)]  # fmt: skip
     assert reconcile.near_pairs(evidence[:1], sources, embedder=FakeEmbedder()) == []
+
+
+def test_alike_sentences_of_pieces_that_are_of_other_things_are_not_compared() -> None:
+    evidence = pieces(
+        "Cats purr softly at night, whiskers twitching. It costs 5 euros.",
+        "Bread dough rises overnight. It costs 6 euros.",
+    )
+    strips = [
+        Strip(piece.passage, span.start, span.end, span.text, 0.0, 0.01 if "costs" in span.text else 0.9, kept=True)
+        for piece in evidence
+        for span in split_sentences(piece.text)
+    ]
+    sources = [source(1), source(2)]
+    alone = pieces("It costs 5 euros.", "It costs 6 euros.")
+    assert len(reconcile.near_pairs(alone, sources, embedder=FakeEmbedder())) == 1
+    assert reconcile.near_pairs(evidence, sources, strips, embedder=FakeEmbedder()) == []
 
 
 @pytest.mark.parametrize(

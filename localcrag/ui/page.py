@@ -12,7 +12,7 @@ import gradio as gr
 
 from localcrag import record
 from localcrag.assemble import Assembly
-from localcrag.datatypes import Run, Turn
+from localcrag.datatypes import Preset, Run, Turn
 from localcrag.errors import LocalcragError
 from localcrag.events import (
     Answered,
@@ -104,7 +104,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                 waiting = consent_card()
                 question, send, stop, new = _question_row()
             with gr.Column(elem_id="lc-right"):
-                _choices(assembly, page)
+                once = _choices(assembly, page)
                 gr.HTML("<p class='lc-title'>How this was answered</p>")
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
@@ -117,9 +117,9 @@ def build(assembly: Assembly) -> gr.Blocks:
         # when the answer ends at that very moment (6.31).
         stops: dict[str, StopFlag] = {}
 
-        def ask(text: str, before: Turns, request: gr.Request) -> Iterator[Any]:
+        def ask(text: str, before: Turns, preset: str, request: gr.Request) -> Iterator[Any]:
             flag = stops[request.session_hash or ""] = StopFlag()
-            yield from _ask(assembly, text, before, flag)
+            yield from _ask(assembly, text, before, Preset(preset) if preset else None, flag)
 
         def stop_answer(request: gr.Request) -> None:
             if flag := stops.get(request.session_hash or ""):
@@ -144,8 +144,9 @@ def build(assembly: Assembly) -> gr.Blocks:
         outputs = [chat, panel, turns, question, send, stop, *waiting.outputs]
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
-        answered = gr.on([send.click, question.submit], ask, [question, turns], outputs, **one_at_a_time)
+        answered = gr.on([send.click, question.submit], ask, [question, turns, once], outputs, **one_at_a_time)
         answered.then(read_all, None, [all_so_far], **private)
+        answered.then(lambda: "", None, [once], **private)
         stop.click(stop_answer, None, None, **private)
         new.click(forget_answer, None, None, **private).then(_new_chat, None, outputs, **private)
         gr.on([waiting.send.click, waiting.query.submit], allow, [waiting.query], waiting.outputs, **private)
@@ -157,11 +158,12 @@ def build(assembly: Assembly) -> gr.Blocks:
     return page
 
 
-def _choices(assembly: Assembly, page: gr.Blocks) -> None:
-    """Make what is chosen for all questions to come."""
+def _choices(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
+    """Make what is chosen for the questions to come, and return the preset of the next one alone."""
     with gr.Row(elem_id="lc-choices"):
-        preset_choice(assembly, page)
+        once = preset_choice(assembly, page)
         conflict_choice(assembly)
+    return once
 
 
 def _question_row() -> tuple[gr.Textbox, gr.Button, gr.Button, gr.Button]:
@@ -184,8 +186,10 @@ def _question_row() -> tuple[gr.Textbox, gr.Button, gr.Button, gr.Button]:
     return question, send, stop, new
 
 
-def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterator[tuple[Any, ...]]:
-    """Yield what the outputs show while a question is answered."""
+def _ask(
+    assembly: Assembly, text: str, before: Turns, preset: Preset | None, flag: StopFlag
+) -> Iterator[tuple[Any, ...]]:
+    """Yield what the outputs show while a question is answered, under `preset` or else the collection's."""
     text = text.strip()
     if not text:
         yield _shown(before, gr.skip())
@@ -196,7 +200,7 @@ def _ask(assembly: Assembly, text: str, before: Turns, flag: StopFlag) -> Iterat
     run: Run | None = None
     try:
         history = [Turn(turn.question, turn.answer) for turn in before if turn.run_id]
-        with closing(assembly.ask(text, history=history, consent=flag.consent)) as events:
+        with closing(assembly.ask(text, history=history, preset=preset, consent=flag.consent)) as events:
             for event in events:
                 run = event.run if isinstance(event, RunStarted) else record.apply(_known(run), event)
                 turn = _turn(turn, event, run)

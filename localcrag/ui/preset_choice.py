@@ -12,8 +12,11 @@ from localcrag.errors import LocalcragError
 from localcrag.presets import PRESETS
 
 
-def preset_choice(assembly: Assembly, page: gr.Blocks) -> None:
-    """Make the list of presets; the choice holds for the collection, from the next question on."""
+def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
+    """Make the list of presets; the choice holds for the collection, from the next question on.
+
+    Returns a second list, whose choice holds for the next question alone; its value is empty for none.
+    """
     choice = gr.Dropdown(
         [(preset.replace("-", " "), preset.value) for preset in Preset],
         value=assembly.preset().value,
@@ -22,6 +25,14 @@ def preset_choice(assembly: Assembly, page: gr.Blocks) -> None:
         interactive=True,
         filterable=False,
         elem_id="lc-preset",
+    )
+    once = gr.Dropdown(
+        [("the same", ""), *((preset.replace("-", " "), preset.value) for preset in Preset)],
+        value="",
+        label="For the next question alone",
+        interactive=True,
+        filterable=False,
+        elem_id="lc-preset-once",
     )
 
     def use(name: str) -> Any:
@@ -39,3 +50,4 @@ def preset_choice(assembly: Assembly, page: gr.Blocks) -> None:
     choice.input(use, [choice], [choice], **private)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     page.load(chosen, None, [choice], **private)
+    return once
