@@ -90,7 +90,7 @@ def corrected(assembly: Assembly, question: str) -> dict[str, float]:
             first = time.perf_counter() - start
         if isinstance(event, RunFinished):
             steps = {step.name: step.seconds for step in event.run.steps}
-            tokens = event.run.steps[-1].prompt_tokens
+            tokens = next((step.prompt_tokens for step in event.run.steps if step.name == "generate"), 0)
     whole = time.perf_counter() - start
     steps["retrieve + evaluate + refine"] = sum(steps.get(name, 0.0) for name in ("retrieve", "evaluate", "refine"))
     return {**steps, "first token": first or whole, "last token": whole, "prompt tokens": float(tokens)}
