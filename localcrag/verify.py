@@ -127,8 +127,9 @@ def _refuted(sentence: str, evidence: str, question: str) -> str:
     """Return why the evidence does not back the sentence at all; empty when it does."""
     own, held, asked = content_words(sentence), content_words(evidence), content_words(question)
     new = own - asked
-    if not new:
-        return "it only repeats the question"
+    if not new or own <= numbers(sentence):
+        # "6" stands in "6. Claims and deadlines", and nothing tells that it is no answer.
+        return "a bare number says too little to be checked" if new else "it only repeats the question"
     if foreign := (numbers(sentence) | names(sentence)) - held:
         return f"not in the evidence: {', '.join(sorted(foreign))}"
     if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):

@@ -110,7 +110,7 @@ def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expect
             "What is the channel broadcast with?", PARTLY, "using", id="a name with a number",
         ),
         pytest.param(
-            "2024.", BOOKING, "How long before departure is a flight booked?", NOT, "2024 of something else",
+            "Booked in 2024.", BOOKING, "How long before departure is a flight booked?", NOT, "2024 of something else",
             id="a number out of another clause",
         ),
         pytest.param(
@@ -128,6 +128,10 @@ def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expect
         pytest.param(
             "Within 20 days.", "Hand it in within 20 whole working days.", "When is it handed in?", SUPPORTED, "",
             id="a unit with words before it",
+        ),
+        pytest.param(
+            "6.", "6. Claims\nA claim is handed in within twenty days.", "Within how many days is a claim handed in?",
+            NOT, "bare number", id="a number without a word",
         ),
         pytest.param("Yes.", "Dogs are allowed.", "Are dogs allowed?", NOT, "does not say it", id="a bare yes"),
     ],
