@@ -29,6 +29,8 @@ LocalcragError
 │   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
 │   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
 ├── ReportError              exported runs could not be written
+├── EvaluationError          an evaluation or calibration cannot be done, or its results not be read
+│   └── EvaluationSetError   the folder of an evaluation set is not one, or lines of it are wrong
 └── GenerationError          the language model failed, or the prompt cannot fit its window
 """
 
@@ -149,6 +151,14 @@ class ConsentMissing(SearchError):
 
 class ReportError(LocalcragError):
     """Exported runs could not be written."""
+
+
+class EvaluationError(LocalcragError):
+    """An evaluation or calibration cannot be done, or its results not be read."""
+
+
+class EvaluationSetError(EvaluationError):
+    """The folder of an evaluation set is not one, or lines of it are wrong."""
 
 
 class GenerationError(LocalcragError):
