@@ -5,14 +5,18 @@ Models are loaded when they are first needed, each once, whichever thread comes 
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from localcrag import replay
 from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
+from localcrag.backends.calibration_file import read_calibration
+from localcrag.backends.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
@@ -23,11 +27,14 @@ from localcrag.backends.document_store import (
     replace_vectors,
     require_collection,
 )
+from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
+from localcrag.calibrated_scorer import CalibratedScorer
+from localcrag.calibration import FittedCalibration
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import ModelError, SearchError, UnreadableDocument
@@ -57,6 +64,7 @@ class Assembly:
         self.database = Database(settings.data_dir / DATABASE_NAME)
         self.library = Library(settings.models_dir)
         self.runs = RunStore(self.database)
+        self.calibrations = CalibrationStore(self.database)
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         self._judgements: Judgements = {}
@@ -102,7 +110,7 @@ class Assembly:
         """Return what the flow works with, for the collection that `settings` names."""
         return Parts(
             embedder=self.embedder,
-            scorer=self._scorer_or_stand_in(),
+            scorer=self._scorer_or_stand_in(settings.collection),
             llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
@@ -149,6 +157,69 @@ class Assembly:
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
         return aggregate(self.runs.lines(collection))
+
+    def calibrated_scorer(self, collection: str | None = None) -> Scorer:
+        """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
+        applied = self.applied_calibration(collection)
+        return CalibratedScorer(self.scorer, applied.calibration) if applied else self.scorer
+
+    def calibration(self, collection: str | None = None) -> FittedCalibration:
+        """Return the calibration in force for a collection. Loads no model. Raises ModelError and StoreError."""
+        applied = self.applied_calibration(collection)
+        return applied.calibration if applied else self.own_calibration
+
+    @property
+    def own_calibration(self) -> FittedCalibration:
+        """The calibration that lies beside the relevance model. Raises ModelError."""
+        return read_calibration(self.library.path(self.settings.relevance, ModelRole.RELEVANCE))
+
+    def applied_calibration(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return what was fitted for a collection and the scorer in use, None where the scorer's own calibration holds.
+
+        Raises ModelError and StoreError.
+        """
+        name = collection or self.settings.collection
+        # The weights are read only where it matters.
+        if not self.calibrations.any_for(self.settings.relevance, name):
+            return None
+        return self.calibrations.in_force(self.scorer_identity, name)
+
+    @property
+    def scorer_identity(self) -> ScorerIdentity:
+        """What a calibration belongs to that is fitted now. Raises ModelError."""
+        name, embedder = self.settings.relevance, self.settings.embedder
+        folder = self.library.path(name, ModelRole.RELEVANCE)
+        return ScorerIdentity(name, self._once(f"weights {folder}", lambda: weights_digest(folder)), embedder)
+
+    def apply_calibration(
+        self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None
+    ) -> StoredCalibration:
+        """Put a calibration in force for a collection. Raises UnknownCollection, ModelError and StoreError."""
+        name = collection or self.settings.collection
+        if name != DEFAULT_COLLECTION:
+            require_collection(self.database, name)
+        return self.calibrations.apply(self.scorer_identity, name, calibration, how)
+
+    def undo_calibration(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return to the calibration before the one in force, which is returned; None where there is none to undo."""
+        return self.calibrations.undo(self.scorer_identity, collection or self.settings.collection)
+
+    @contextmanager
+    def for_set(self, digest: str) -> Iterator[Assembly]:
+        """Give an assembly with the same models over a data folder for one evaluation set's documents.
+
+        The folder is in the data folder's cache, and is found again by the set's digest and by what documents are cut
+        and embedded with; it may be deleted at any time. Raises SettingsError, ModelError and StoreError.
+        """
+        shaped_by = f"{digest} {self.settings.embedder} {self.settings.chunk_tokens}"
+        name = hashlib.sha256(shaped_by.encode()).hexdigest()[:16]
+        data_dir = self.settings.data_dir / "cache" / "calibrate" / name
+        other = Assembly(settings_module.changed(self.settings, data_dir=data_dir, collection=DEFAULT_COLLECTION))
+        other._made |= {"embedder": self.embedder, "scorer": self.scorer}
+        try:
+            yield other
+        finally:
+            other.close()
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
@@ -256,9 +327,9 @@ class Assembly:
         index.refresh()
         index.save()
 
-    def _scorer_or_stand_in(self) -> Scorer:
+    def _scorer_or_stand_in(self, collection: str) -> Scorer:
         try:
-            return self.scorer
+            return self.calibrated_scorer(collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
 

@@ -39,7 +39,7 @@ from relevance_models import EMBEDDER, WORK, Model, load_embedder  # noqa: E402
 from relevance_report import put_section, table  # noqa: E402
 from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take  # noqa: E402
 
-from localcrag.backends.cross_encoder import CALIBRATION_FILE  # noqa: E402
+from localcrag.backends.calibration_file import CALIBRATION_FILE  # noqa: E402
 from localcrag.calibration import FittedCalibration  # noqa: E402
 from localcrag.datatypes import Thresholds  # noqa: E402
 from localcrag.errors import LocalcragError  # noqa: E402
