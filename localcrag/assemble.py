@@ -36,16 +36,17 @@ from localcrag.backends.web_cache import StoredAnswers
 from localcrag.calibrated_scorer import CalibratedScorer
 from localcrag.calibration import FittedCalibration
 from localcrag.context import Parts
-from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
-from localcrag.errors import ModelError, SearchError, UnreadableDocument
+from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
+from localcrag.errors import ModelError, SearchError, SettingsError, UnreadableDocument
 from localcrag.events import Event
-from localcrag.grade_by_llm import Judgements
+from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer
 from localcrag.protocols import Consent, Embedder, LanguageModel, Scorer, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
+from localcrag.threshold_explorer import Exploration, LeftOut, PastQuestion, Rules, explore, past_questions
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
@@ -69,6 +70,7 @@ class Assembly:
         self._made: dict[str, Any] = {}
         self._judgements: Judgements = {}
         self._rate_limit = SlidingMinute()
+        self._explored: tuple[object, tuple[list[PastQuestion], dict[LeftOut, int]]] | None = None
 
     @property
     def embedder(self) -> Embedder:
@@ -220,6 +222,52 @@ class Assembly:
             yield other
         finally:
             other.close()
+
+    def explore(
+        self,
+        collection: str | None = None,
+        *,
+        upper: float | None = None,
+        lower: float | None = None,
+        policy: Policy | None = None,
+    ) -> Exploration:
+        """Return what other thresholds or another policy would make of a collection's questions so far.
+
+        What is None stays as it is in force. Loads no model. Raises SettingsError when lower would be above upper,
+        ModelError and StoreError.
+        """
+        name = collection or self.settings.collection
+        now = self._rules(name)
+        then = Rules(
+            policy=policy or now.policy,
+            upper=now.upper if upper is None else upper,
+            lower=now.lower if lower is None else lower,
+            enough_relevant=now.enough_relevant,
+        )
+        if not 0 <= then.lower <= then.upper <= 1:
+            raise SettingsError(
+                f"The thresholds lower ({then.lower:g}) and upper ({then.upper:g}) must be within 0..1, and lower not "
+                "above upper."
+            )
+        return explore(*self._past_questions(name), now=now, then=then)
+
+    def _rules(self, collection: str) -> Rules:
+        """Return what decides about a collection's questions."""
+        settings = self.settings.under(self.preset(collection))
+        own = self.calibration(collection).thresholds
+        limits = settings.thresholds(own_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
+
+    def _past_questions(self, collection: str) -> tuple[list[PastQuestion], dict[LeftOut, int]]:
+        """Return what is known of a collection's questions; read anew only when something has changed."""
+        kind, calibration = self.settings.scorer, self.calibration(collection)
+        model = self.settings.llm if kind is ScorerKind.LLM else self.settings.relevance
+        key = (self.runs.stamp(), collection, kind, model, calibration)
+        with self._lock:
+            if self._explored is None or self._explored[0] != key:
+                found = past_questions(self.runs.scored(collection), scorer=kind, model=model, calibration=calibration)
+                self._explored = (key, found)
+            return self._explored[1]
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
