@@ -36,7 +36,7 @@ from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer
-from localcrag.protocols import Consent, Embedder, LanguageModel, Scorer, WebCache, WebSearch
+from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
 
@@ -98,16 +98,20 @@ class Assembly:
         store = self.store(collection)
         return self._once(f"index {store.name}", lambda: HnswIndex(store, self.settings.data_dir / "index"))
 
-    def parts(self, settings: Settings) -> Parts:
-        """Return what the flow works with, for the collection that `settings` names."""
+    def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
+        """Return what the flow works with, for the collection that `settings` names.
+
+        With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
+        """
+        scorer = self._scorer_or_stand_in()
         return Parts(
             embedder=self.embedder,
-            scorer=self._scorer_or_stand_in(),
+            scorer=scorer.emptied() if runs and isinstance(scorer, ScoreCache) else scorer,
             llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
-            runs=self.runs,
+            runs=runs or self.runs,
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,

@@ -1,9 +1,9 @@
 """A folder of documents and labelled questions, read and checked as a whole before anything is asked of it.
 
 `questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
-answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web` (recorded web results: `title`,
-`url`, `content`), `web_answers` (accepted strings that only these results hold), `history` (earlier turns: `question`,
-`answer`), `id`. `documents/` holds any files that localcrag reads.
+answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`
+(recorded web results: `title`, `url`, `content`), `web_answers` (accepted strings that only these results hold),
+`history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag reads.
 """
 
 from __future__ import annotations
