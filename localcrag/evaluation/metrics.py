@@ -264,7 +264,7 @@ METRICS: tuple[Metric, ...] = (
         _invention, Better.LOWER, source=SQUAD2,
     ),
     Metric(
-        "unmarked_invention", "unmarked _invention rate",
+        "unmarked_invention", "unmarked invention rate",
         "Of the same questions, those answered in the model's words with a sentence that nothing marks as doubtful.",
         unmarked_invention, Better.LOWER,
     ),

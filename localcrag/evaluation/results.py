@@ -92,6 +92,11 @@ def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Gr
     return {name: value for name, value in measured if value is not None}
 
 
+def measured(evaluation: Evaluation, configuration: str) -> dict[str, dict[str, float]]:
+    """Return every metric's values by question: what tables of groups are made of without measuring twice."""
+    return {metric.name: values(evaluation, configuration, metric) for metric in METRICS}
+
+
 def estimates(evaluation: Evaluation, configuration: str, group: Group | None = None) -> dict[str, Estimate]:
     """Return every metric that applies to any of the questions."""
     found = {

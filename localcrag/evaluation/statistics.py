@@ -10,10 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import bootstrap, permutation_test
+from numpy.typing import NDArray
+from scipy.stats import binomtest, bootstrap, permutation_test
 
 RESAMPLES = 2000
 """Of a bootstrap; for percentile intervals 1,000 are taken to be enough (Efron and Tibshirani 1993, chapter 13)."""
+SIGNS = 10_000
+"""Draws of a permutation test: p is then right to 0.004 near 0.05."""
+ROUNDING = 1e-12
+"""Of sums in another order, relative: an equal one counts as equal."""
 CONFIDENCE = 0.95
 SEED = 1
 
@@ -80,17 +85,22 @@ def _interval(values: Sequence[float]) -> tuple[float, float | None, float | Non
 
 def _chance(differences: Sequence[float]) -> float | None:
     """Return the p of the mean under random signs: what a paired permutation does to a difference."""
-    changed = [value for value in differences if value]
+    changed = np.array([value for value in differences if value], dtype=float)
     if len(differences) < 2:
         return None
-    if not changed:
+    if not len(changed):
         return 1.0
-    found = permutation_test(
-        (np.asarray(changed, dtype=float),),
-        lambda values, axis: np.sum(values, axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=5 * RESAMPLES,
-        rng=np.random.default_rng(SEED),
-    )
-    return float(found.pvalue)
+    sizes = np.abs(changed)
+    if sizes.min() == sizes.max():
+        # All as large, as where a question is either right or wrong: how many go up is binomial (McNemar 1947, exact).
+        return float(binomtest(int((changed > 0).sum()), len(changed)).pvalue)
+    if 2 ** len(changed) <= SIGNS:
+        return float(permutation_test((changed,), _sums, permutation_type="samples", vectorized=True).pvalue)
+    # What permutation_test would draw, but 20 times as fast: a report has some hundred of these.
+    signs = np.random.default_rng(SEED).integers(0, 2, (SIGNS, len(changed)), dtype=np.int8) * 2 - 1
+    as_large = np.abs(signs @ changed) >= abs(changed.sum()) * (1 - ROUNDING)
+    return float((as_large.sum() + 1) / (SIGNS + 1))
+
+
+def _sums(values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    return np.asarray(values.sum(axis=axis))
