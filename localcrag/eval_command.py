@@ -6,22 +6,13 @@ Nothing heavy is imported before a subcommand runs, so that `localcrag --help` s
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import hashlib
-import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from localcrag import __version__
-from localcrag.errors import EvaluationError, SettingsError
+from localcrag.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from localcrag.evaluation.configurations import Configuration
-    from localcrag.evaluation.evaluation_set import EvaluationSet, Question
-    from localcrag.evaluation.results import Evaluation
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -224,6 +224,15 @@ def require_collection(database: Database, name: str) -> None:
         )
 
 
+def document_texts(database: Database, collection: str) -> dict[str, str]:
+    """Return the text of each document of a collection, by name. Needs no embedder."""
+    rows = database.rows(
+        "SELECT d.name, d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
+        collection,
+    )
+    return {row["name"]: row["text"] for row in rows}
+
+
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return id and text of a collection's chunks, shortest first. Needs no embedder."""
     rows = database.rows(
