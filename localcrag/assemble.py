@@ -26,6 +26,7 @@ from localcrag.backends.document_store import (
     documents_of,
     replace_vectors,
     require_collection,
+    texts_of,
 )
 from localcrag.backends.label_store import LabelStore, Pin, PinStore
 from localcrag.backends.model_files import Library
@@ -282,6 +283,10 @@ class Assembly:
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
         return documents_of(self.database, collection or self.settings.collection)
+
+    def texts(self, collection: str) -> dict[str, str]:
+        """Return the text of a collection's documents, by name. Loads no model."""
+        return texts_of(self.database, collection)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""
