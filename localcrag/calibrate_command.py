@@ -157,7 +157,12 @@ _WORSE = (
 
 
 def _from_use(assembly: Assembly) -> tuple[list[LabelledScore], int]:
-    raise EvaluationError("No labels are collected yet.")
+    """Return the scores of the labels that passages of the collection got, and how many have another scorer's."""
+    from localcrag.evaluation.use_scores import scores_of_labels  # noqa: PLC0415
+    from localcrag.labels import LabelKind  # noqa: PLC0415
+
+    labels = assembly.labels.find(collection=assembly.settings.collection, kind=LabelKind.PASSAGE)
+    return scores_of_labels(labels, assembly.settings.relevance)
 
 
 def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], list[LabelledStrip]]:

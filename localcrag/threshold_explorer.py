@@ -101,7 +101,8 @@ class Bin:
 class Exploration:
     """What other rules would make of the questions asked so far; shares are None without any question.
 
-    The web rate is the share of questions that are not CORRECT: those for which the web is asked where it may be.
+    `changes` are newest first. The web rate is the share of questions that are not CORRECT: those for which the web is
+    asked where it may be.
     """
 
     now: Rules
@@ -167,25 +168,39 @@ def past_questions(
     return questions, left_out
 
 
-def explore(questions: Sequence[PastQuestion], left_out: dict[LeftOut, int], *, now: Rules, then: Rules) -> Exploration:
-    """Return what the rules `then` would change for the questions, against the rules in force now."""
-    before = [_action(question, now) for question in questions]
-    after = [_action(question, then) for question in questions]
-    changes = tuple(
-        ActionChange(question.run_id, question.question, question.best, was, becomes)
-        for question, was, becomes in zip(questions, before, after, strict=True)
-        if was is not becomes
-    )
-    return Exploration(
-        now=now,
-        then=then,
-        questions=len(questions),
-        left_out=left_out,
-        actions_now=_counted(before),
-        actions_then=_counted(after),
-        changes=changes[::-1],
-        histogram=_histogram(questions),
-    )
+class Explorer:
+    """Questions asked so far, decided on under any rules; what is in force is decided once."""
+
+    def __init__(self, questions: Sequence[PastQuestion], left_out: dict[LeftOut, int]) -> None:
+        """Take what `past_questions` returns."""
+        self._questions, self._left_out = questions, left_out
+        self._histogram = _histogram(questions)
+        self._known: dict[Rules, list[Action]] = {}
+
+    def explore(self, now: Rules, then: Rules) -> Exploration:
+        """Return what the rules `then` would change for the questions, against the rules in force now."""
+        if now not in self._known:
+            self._known = {now: self._decided(now)}
+        before = self._known[now]
+        after = before if then == now else self._decided(then)
+        changes = [
+            ActionChange(question.run_id, question.question, question.best, was, becomes)
+            for question, was, becomes in zip(self._questions, before, after, strict=True)
+            if was is not becomes
+        ]
+        return Exploration(
+            now=now,
+            then=then,
+            questions=len(self._questions),
+            left_out=self._left_out,
+            actions_now=_counted(before),
+            actions_then=_counted(after),
+            changes=tuple(reversed(changes)),
+            histogram=self._histogram,
+        )
+
+    def _decided(self, rules: Rules) -> list[Action]:
+        return [_action(question, rules) for question in self._questions]
 
 
 def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:

@@ -83,8 +83,9 @@ class RunStore:
         """
         rows = self._database.rows(
             "SELECT id, question, action, json_extract(record, '$.replays', '$.standalone_question', '$.scorer', "
-            "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', '$.relevance', "
-            "'$.reason'))) FROM json_each(record, '$.passages') WHERE value ->> 'origin' = 'local') AS passages "
+            "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', "
+            "'$.relevance', '$.reason'))) FROM json_each(record, '$.passages') WHERE value ->> 'origin' = 'local') "
+            "AS passages "
             "FROM runs WHERE collection = ? ORDER BY created_at, rowid",
             collection,
         )
