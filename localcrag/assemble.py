@@ -32,6 +32,7 @@ from localcrag.backends.document_store import (
     require_collection,
     texts_of,
 )
+from localcrag.backends.kept_scores import KeptScores
 from localcrag.backends.label_store import LabelStore, Pin, PinStore
 from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
@@ -214,14 +215,18 @@ class Assembly:
         self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None
     ) -> StoredCalibration:
         """Put a calibration in force for a collection. Raises UnknownCollection, ModelError and StoreError."""
-        name = collection or self.settings.collection
-        if name != DEFAULT_COLLECTION:
-            require_collection(self.database, name)
-        return self.calibrations.apply(self.scorer_identity, name, calibration, how)
+        self.require_collection(collection)
+        return self.calibrations.apply(self.scorer_identity, collection or self.settings.collection, calibration, how)
 
     def undo_calibration(self, collection: str | None = None) -> StoredCalibration | None:
         """Return to the calibration before the one in force, which is returned; None where there is none to undo."""
         return self.calibrations.undo(self.scorer_identity, collection or self.settings.collection)
+
+    def require_collection(self, collection: str | None = None) -> None:
+        """Raise UnknownCollection unless there is such a collection; the default one always is."""
+        name = collection or self.settings.collection
+        if name != DEFAULT_COLLECTION:
+            require_collection(self.database, name)
 
     @contextmanager
     def for_set(self, digest: str) -> Iterator[Assembly]:
@@ -358,6 +363,16 @@ class Assembly:
         name = web_document.free_name(document, {one.name for one in there})
         with as_file(document, self.settings.data_dir) as path:
             yield from self.ingest([Upload(path, name)], collection)
+
+    def kept_scores(self, settings: Settings) -> KeptScores:
+        """Return the scores kept beside this data folder's documents, of the scorer in use under `settings`.
+
+        Raises ModelError.
+        """
+        names = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
+        shaped_by = [str(self.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in names)]
+        digest = hashlib.sha256("\n".join(shaped_by).encode()).hexdigest()[:16]
+        return KeptScores(self.settings.data_dir / f"scores-{digest}.jsonl")
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""

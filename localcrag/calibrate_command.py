@@ -84,6 +84,8 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     from localcrag.backends.calibration_store import HowFitted  # noqa: PLC0415
     from localcrag.evaluation.calibrate import fit_calibration  # noqa: PLC0415
 
+    if parsed.apply:
+        assembly.require_collection()  # Before the work, not after it.
     scores: list[LabelledScore] = []
     strips: list[LabelledStrip] = []
     from_use = left_out = 0
@@ -177,10 +179,14 @@ def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], li
     with assembly.for_set(evaluation_set.digest) as own:
         _take_in(own, folder / DOCUMENTS)
         parts = Retrieval(own.embedder, own.scorer, own.index(), own.store())
+        kept = own.kept_scores(settings)
         for number, question in enumerate(evaluation_set.questions, start=1):
-            more, of_these = score_question(question, parts, settings)
-            scores += more
-            strips += of_these
+            scored = kept.of(question.id)
+            if scored is None:
+                scored = score_question(question, parts, settings)
+                kept.keep(question.id, scored)
+            scores += scored[0]
+            strips += scored[1]
             if number % 10 == 0 or number == len(evaluation_set.questions):
                 print(f"{number} of {len(evaluation_set.questions)} questions scored", file=sys.stderr, flush=True)
     return scores, strips

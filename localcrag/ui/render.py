@@ -130,8 +130,11 @@ class ThresholdMark:
         return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
 
 
-def exploration(found: Exploration, *, by_hand: bool) -> str:
-    """Return what other thresholds would change; `by_hand`: those in force were set by hand."""
+def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
+    """Return what other thresholds would change.
+
+    `by_hand`: those in force were set by hand; `labels`: on how many the collection was calibrated, None if it was not.
+    """
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
     # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
@@ -144,6 +147,7 @@ def exploration(found: Exploration, *, by_hand: bool) -> str:
     return _TEMPLATES.get_template("exploration.html").render(
         found=found,
         by_hand=by_hand,
+        labels=labels,
         shown=CHANGES_SHOWN,
         width=HISTOGRAM_WIDTH,
         heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},

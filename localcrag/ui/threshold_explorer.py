@@ -90,4 +90,6 @@ def threshold_explorer(assembly: Assembly, page: gr.Blocks, policy_setting: gr.D
 
 def _shown(assembly: Assembly, found: Exploration) -> str:
     settings = assembly.settings
-    return render.exploration(found, by_hand=settings.upper is not None or settings.lower is not None)
+    by_hand = settings.upper is not None or settings.lower is not None
+    applied = assembly.applied_calibration()
+    return render.exploration(found, by_hand=by_hand, labels=applied.how.passages if applied else None)
