@@ -259,7 +259,7 @@ class Assembly:
         ModelError and StoreError.
         """
         name = collection or self.settings.collection
-        now = self._rules(name)
+        now = self.rules(name)
         then = Rules(
             policy=policy or now.policy,
             upper=now.upper if upper is None else upper,
@@ -273,8 +273,8 @@ class Assembly:
             )
         return self._explorer(name).explore(now, then)
 
-    def _rules(self, collection: str) -> Rules:
-        """Return what decides about a collection's questions."""
+    def rules(self, collection: str | None = None) -> Rules:
+        """Return what decides about a collection's questions. Raises SettingsError, ModelError and StoreError."""
         settings = self.settings.under(self.preset(collection))
         own = self.calibration(collection).thresholds
         limits = settings.thresholds(own_thresholds(own) if settings.scorer is ScorerKind.LLM else own)

@@ -170,7 +170,7 @@ def _folds(assembly: Assembly, page: gr.Blocks) -> tuple[Any, gr.HTML]:
     policy = answer_settings(assembly)
     web_settings(assembly, page)
     all_so_far = all_questions(assembly, page)
-    threshold_explorer(assembly, page, policy)
+    threshold_explorer(assembly, policy)
     return all_so_far
 
 

@@ -14,7 +14,7 @@ from localcrag.ui import render
 from localcrag.ui.answer_settings import POLICIES
 
 
-def threshold_explorer(assembly: Assembly, page: gr.Blocks, policy_setting: gr.Dropdown) -> None:
+def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
     """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
     with gr.Accordion("What other thresholds would change", open=False, elem_id="lc-explore") as fold:
         shown = gr.HTML("")
@@ -31,7 +31,7 @@ def threshold_explorer(assembly: Assembly, page: gr.Blocks, policy_setting: gr.D
             back = gr.Button("Back to the calibrated ones", size="sm")
 
     def explored(high: float, low: float, rule: str) -> Exploration:
-        now = assembly.explore().now
+        now = assembly.rules()
         return assembly.explore(
             upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=Policy(rule) if rule else None
         )
@@ -85,7 +85,8 @@ def threshold_explorer(assembly: Assembly, page: gr.Blocks, policy_setting: gr.D
     policy.input(moved, chosen, [shown], trigger_mode="always_last", **private)
     use.click(save, chosen, [*everything, policy_setting], **private)
     back.click(calibrated, None, everything, **private)
-    gr.on([page.load, fold.expand], in_force, None, everything, **private)
+    # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
+    fold.expand(in_force, None, everything, **private)
 
 
 def _shown(assembly: Assembly, found: Exploration) -> str:
