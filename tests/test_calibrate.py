@@ -61,7 +61,7 @@ def test_the_coefficients_that_made_the_labels_are_found_and_better_than_others_
     assert (fitted.passages, fitted.questions, fitted.strips) == (3600, 600, 400)
     assert fitted.calibration.thresholds.lower <= fitted.calibration.thresholds.upper
     assert fitted.calibration.strip != OFF.strip
-    assert fitted.notes == ()
+    assert not any("strips" in note for note in fitted.notes)
 
 
 def test_what_is_no_better_than_what_is_in_force_is_called_worse() -> None:
@@ -91,7 +91,7 @@ def test_a_passage_from_elsewhere_is_fitted_to_and_decides_nothing() -> None:
 def test_without_labelled_strips_theirs_stay_and_it_is_said() -> None:
     fitted = fit_calibration(made(), strips(20), in_force=OFF, criterion=F1)
     assert (fitted.calibration.strip, fitted.calibration.thresholds.strip) == (OFF.strip, OFF.thresholds.strip)
-    assert fitted.notes == ("What is in force for strips stays: there are too few labelled ones.",)
+    assert fitted.notes[0] == "What is in force for strips stays: there are too few labelled ones."
 
 
 def test_a_calibration_that_would_turn_the_scores_round_is_refused() -> None:
@@ -171,3 +171,11 @@ def test_a_web_rate_that_cannot_be_reached_is_said() -> None:
 def test_a_criterion_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         Criterion(**wrong)  # type: ignore[arg-type]
+
+
+def test_that_nothing_is_ambiguous_any_more_is_said() -> None:
+    cheap = Criterion(CriterionKind.COST, cost=0.01)
+    fitted = fit_calibration(made(), (), in_force=OFF, criterion=cheap)
+    limits = fitted.calibration.thresholds
+    assert any("no question is AMBIGUOUS" in note for note in fitted.notes) == (limits.lower == limits.upper)
+    assert limits.lower == limits.upper

@@ -132,6 +132,8 @@ def fit_calibration(
     strip, strip_threshold, notes = _strips(strips, passage, in_force)
     if criterion.kind is CriterionKind.WEB_RATE and (rate := web_rate(best >= upper)) > criterion.target:
         notes = (*notes, f"No threshold brings the web rate down to {criterion.target:g}: it is {rate:.2f} at best.")
+    if lower == upper:
+        notes = (*notes, "The threshold lower is as high as upper: no question is AMBIGUOUS any more.")
     return Fitted(
         FittedCalibration(passage, strip, Thresholds(upper=upper, lower=lower, strip=strip_threshold)),
         _changes(data, before, after, criterion, seed),

@@ -139,7 +139,11 @@ def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str
     highest = max((bar.number for bar in found.histogram), default=0) or 1
     # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
     marks = [
-        *(ThresholdMark("now", value, now=True) for value in (now.lower, now.upper) if (now, value) != (then, value)),
+        *(
+            ThresholdMark("now", before, now=True)
+            for before, after in ((now.lower, then.lower), (now.upper, then.upper))
+            if before != after
+        ),
         ThresholdMark("lower", then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
         ThresholdMark("upper", then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
     ]
