@@ -85,6 +85,8 @@ class Assembly:
         self._judgements: Judgements = {}
         self._question_vectors: dict[str, Vectors] = {}
         self._rate_limit = SlidingMinute()
+        # Not the lock that is held while models are loaded: they are not needed here.
+        self._exploring = threading.Lock()
         self._explored: tuple[object, Explorer] | None = None
 
     @property
@@ -285,7 +287,7 @@ class Assembly:
         kind, calibration = self.settings.scorer, self.calibration(collection)
         model = self.settings.llm if kind is ScorerKind.LLM else self.settings.relevance
         key = (self.runs.stamp(), collection, kind, model, calibration)
-        with self._lock:
+        with self._exploring:
             if self._explored is None or self._explored[0] != key:
                 runs = self.runs.scored(collection)
                 found = past_questions(runs, scorer=kind, model=model, calibration=calibration)

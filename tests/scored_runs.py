@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from localcrag.calibration import Logistic
-from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, ScorerKind, Thresholds
+from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, ScorerKind, StepCost, Thresholds
 from localcrag.evaluate import grade
 
 THRESHOLDS = Thresholds(upper=0.33, lower=0.05, strip=0.06)
@@ -63,4 +63,5 @@ def scored_run(
         passages=passages,
         models={"relevance": model, "llm": "some-llm"},
         replays=replays,
+        steps=(StepCost("evaluate", 0.5),),
     )

@@ -130,11 +130,8 @@ class ThresholdMark:
         return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
 
 
-def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
-    """Return what other thresholds would change.
-
-    `by_hand`: those in force were set by hand; `labels`: on how many the collection was calibrated, None if it was not.
-    """
+def exploration(found: Exploration) -> str:
+    """Return the picture of best relevances and thresholds, and the actions now and then."""
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
     # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
@@ -150,9 +147,6 @@ def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str
     middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
     return _TEMPLATES.get_template("exploration.html").render(
         found=found,
-        by_hand=by_hand,
-        labels=labels,
-        shown=CHANGES_SHOWN,
         width=HISTOGRAM_WIDTH,
         heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
         zones=[grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles],
@@ -162,6 +156,16 @@ def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str
             ("then", found.actions_then, found.web_rate_then),
         ],
     )
+
+
+def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
+    """Return which questions would change, and what they are compared with.
+
+    `by_hand`: the thresholds in force were set by hand; `labels`: on how many the collection was calibrated, None if it
+    was not.
+    """
+    template = _TEMPLATES.get_template("exploration_changes.html")
+    return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
 
 
 def documents(items: Sequence[Document]) -> str:

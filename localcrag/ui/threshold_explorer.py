@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -13,13 +14,19 @@ from localcrag.threshold_explorer import STEP, Exploration, on_slider
 from localcrag.ui import render
 from localcrag.ui.answer_settings import POLICIES
 
+HERE = Path(__file__).parent
+
 
 def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
     """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
     with gr.Accordion("What other thresholds would change", open=False, elem_id="lc-explore") as fold:
-        shown = gr.HTML("")
-        upper = gr.Slider(0, 1, value=0, step=STEP, label="CORRECT from (upper)", elem_id="lc-explore-upper")
-        lower = gr.Slider(0, 1, value=0, step=STEP, label="INCORRECT below (lower)", elem_id="lc-explore-lower")
+        picture = gr.HTML("")
+        upper = gr.Slider(
+            0, 1, value=0, step=STEP, label="CORRECT from (upper)", buttons=[], elem_id="lc-explore-upper"
+        )
+        lower = gr.Slider(
+            0, 1, value=0, step=STEP, label="INCORRECT below (lower)", buttons=[], elem_id="lc-explore-lower"
+        )
         policy = gr.Dropdown(
             [(label, policy.value) for policy, label in POLICIES.items()],
             label="When the documents are enough",
@@ -29,6 +36,7 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
         with gr.Row(elem_id="lc-explore-buttons"):
             use = gr.Button("Use these thresholds", size="sm", variant="primary")
             back = gr.Button("Back to the calibrated ones", size="sm")
+        changes = gr.HTML("")
 
     def explored(high: float, low: float, rule: str) -> Exploration:
         now = assembly.rules()
@@ -36,39 +44,31 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
             upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=Policy(rule) if rule else None
         )
 
-    def moved(high: float, low: float, rule: str) -> str:
+    def moved(high: float, low: float, rule: str) -> tuple[Any, ...]:
         try:
-            return _shown(assembly, explored(high, low, rule))
+            results = _shown(assembly, explored(high, low, rule))
         except LocalcragError as error:
-            return render.uploads(None, [], str(error))
-
-    # A slider that is moved past the other one takes it along.
-
-    def upper_moved(high: float, low: float, rule: str) -> tuple[Any, str]:
-        low, pushed = (high, high) if low > high else (low, gr.skip())
-        return pushed, moved(high, low, rule)
-
-    def lower_moved(high: float, low: float, rule: str) -> tuple[Any, str]:
-        high, pushed = (low, low) if low > high else (high, gr.skip())
-        return pushed, moved(high, low, rule)
+            results = render.uploads(None, [], str(error)), ""
+        # Equal: one was moved past the other and took it along. Else they stay as they are, under the pointer maybe.
+        return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
     def in_force() -> tuple[Any, ...]:
         try:
             found = assembly.explore()
         except LocalcragError as error:
-            return gr.skip(), gr.skip(), gr.skip(), render.uploads(None, [], str(error))
-        return found.now.upper, found.now.lower, found.now.policy.value, _shown(assembly, found)
+            return gr.skip(), gr.skip(), gr.skip(), render.uploads(None, [], str(error)), ""
+        return found.now.upper, found.now.lower, found.now.policy.value, *_shown(assembly, found)
 
     def save(high: float, low: float, rule: str) -> tuple[Any, ...]:
         try:
             found = explored(high, low, rule)
-            changes: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
+            chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
             if found.then.policy is not found.now.policy:
-                changes["policy"] = found.then.policy.value
-            assembly.change(**changes)
+                chosen["policy"] = found.then.policy.value
+            assembly.change(**chosen)
         except LocalcragError as error:
             raise gr.Error(str(error), duration=None, print_exception=False) from error
-        return *in_force(), gr.Dropdown(value=changes["policy"]) if "policy" in changes else gr.skip()
+        return *in_force(), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
 
     def calibrated() -> tuple[Any, ...]:
         try:
@@ -78,19 +78,26 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
         return in_force()
 
     private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    chosen, everything = [upper, lower, policy], [upper, lower, policy, shown]
-    # Of the values that a slider passes through, only the last one has to be shown.
-    upper.input(upper_moved, chosen, [lower, shown], trigger_mode="always_last", **private)
-    lower.input(lower_moved, chosen, [upper, shown], trigger_mode="always_last", **private)
-    policy.input(moved, chosen, [shown], trigger_mode="always_last", **private)
-    use.click(save, chosen, [*everything, policy_setting], **private)
-    back.click(calibrated, None, everything, **private)
-    # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
-    fold.expand(in_force, None, everything, **private)
+    as_said: dict[str, Any] = {"js": (HERE / "thresholds.js").read_text("utf-8"), **private}
+    said, results = [upper, lower, policy], [picture, changes]
+    # One event for all three: two at once could end in the wrong order. Of the values that a slider passes through,
+    # only the last one has to be shown.
+    moves = [upper.input, lower.input, policy.input]
+    gr.on(moves, moved, said, [upper, lower, *results], trigger_mode="always_last", **as_said)
+    set_anew = (
+        use.click(save, said, [*said, *results, policy_setting], **as_said),
+        back.click(calibrated, None, [*said, *results], **private),
+        # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
+        fold.expand(in_force, None, [*said, *results], **private),
+    )
+    for event in set_anew:
+        event.then(None, said, None, **as_said)
 
 
-def _shown(assembly: Assembly, found: Exploration) -> str:
+def _shown(assembly: Assembly, found: Exploration) -> tuple[str, str]:
+    """Return the picture, and what would change."""
     settings = assembly.settings
     by_hand = settings.upper is not None or settings.lower is not None
     applied = assembly.applied_calibration()
-    return render.exploration(found, by_hand=by_hand, labels=applied.how.passages if applied else None)
+    labels = applied.how.passages if applied else None
+    return render.exploration(found), render.exploration_changes(found, by_hand=by_hand, labels=labels)
