@@ -68,6 +68,14 @@ class RefinerKind(StrEnum):
     LLM = "llm"
 
 
+class Rewriter(StrEnum):
+    """What puts a question in other words. AUTO: the language model, unless its manifest entry says that it cannot."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    RULES = "rules"
+
+
 class StripMode(StrEnum):
     """How a passage is cut into strips (strips.py)."""
 
