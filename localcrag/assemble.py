@@ -5,8 +5,10 @@ Models are loaded when they are first needed, each once, whichever thread comes 
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +18,8 @@ from localcrag import case, knowledge_gaps, labels_export, replay, web_document
 from localcrag import labels as labels_module
 from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
+from localcrag.backends.calibration_file import read_calibration
+from localcrag.backends.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
@@ -28,19 +32,23 @@ from localcrag.backends.document_store import (
     require_collection,
     texts_of,
 )
+from localcrag.backends.kept_scores import KeptScores
 from localcrag.backends.label_store import LabelStore, Pin, PinStore
+from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
+from localcrag.calibrated_scorer import CalibratedScorer
+from localcrag.calibration import FittedCalibration
 from localcrag.context import Parts
-from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
-from localcrag.errors import GapError, LabelError, ModelError, SearchError, UnreadableDocument
+from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
+from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
 from localcrag.evaluation.evaluation_set import Question
 from localcrag.events import Event
-from localcrag.grade_by_llm import Judgements
+from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label, LabelKind
@@ -49,6 +57,7 @@ from localcrag.pipeline import answer
 from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
+from localcrag.threshold_explorer import Exploration, Explorer, Rules, past_questions
 from localcrag.web_document import WebDocument
 
 if TYPE_CHECKING:
@@ -68,6 +77,7 @@ class Assembly:
         self.database = Database(settings.data_dir / DATABASE_NAME)
         self.library = Library(settings.models_dir)
         self.runs = RunStore(self.database)
+        self.calibrations = CalibrationStore(self.database)
         self.labels = LabelStore(self.database)
         self.pins = PinStore(self.database)
         self._lock = threading.RLock()
@@ -75,6 +85,7 @@ class Assembly:
         self._judgements: Judgements = {}
         self._question_vectors: dict[str, Vectors] = {}
         self._rate_limit = SlidingMinute()
+        self._explored: tuple[object, Explorer] | None = None
 
     @property
     def embedder(self) -> Embedder:
@@ -117,10 +128,9 @@ class Assembly:
 
         With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
         """
-        scorer = self._scorer_or_stand_in()
         return Parts(
             embedder=self.embedder,
-            scorer=scorer.emptied() if runs and isinstance(scorer, ScoreCache) else scorer,
+            scorer=self._scorer_or_stand_in(settings.collection, remembers=runs is None),
             llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
@@ -168,6 +178,120 @@ class Assembly:
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
         return aggregate(self.runs.lines(collection))
+
+    def calibrated_scorer(self, collection: str | None = None) -> Scorer:
+        """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
+        applied = self.applied_calibration(collection)
+        return CalibratedScorer(self.scorer, applied.calibration) if applied else self.scorer
+
+    def calibration(self, collection: str | None = None) -> FittedCalibration:
+        """Return the calibration in force for a collection. Loads no model. Raises ModelError and StoreError."""
+        applied = self.applied_calibration(collection)
+        return applied.calibration if applied else self.own_calibration
+
+    @property
+    def own_calibration(self) -> FittedCalibration:
+        """The calibration that lies beside the relevance model. Raises ModelError."""
+        return read_calibration(self.library.path(self.settings.relevance, ModelRole.RELEVANCE))
+
+    def applied_calibration(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return what was fitted for a collection and the scorer in use, None where the scorer's own calibration holds.
+
+        Raises ModelError and StoreError.
+        """
+        name = collection or self.settings.collection
+        # The weights are read only where it matters.
+        if not self.calibrations.any_for(self.settings.relevance, name):
+            return None
+        return self.calibrations.in_force(self.scorer_identity, name)
+
+    @property
+    def scorer_identity(self) -> ScorerIdentity:
+        """What a calibration belongs to that is fitted now. Raises ModelError."""
+        name, embedder = self.settings.relevance, self.settings.embedder
+        folder = self.library.path(name, ModelRole.RELEVANCE)
+        return ScorerIdentity(name, self._once(f"weights {folder}", lambda: weights_digest(folder)), embedder)
+
+    def apply_calibration(
+        self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None
+    ) -> StoredCalibration:
+        """Put a calibration in force for a collection. Raises UnknownCollection, ModelError and StoreError."""
+        self.require_collection(collection)
+        return self.calibrations.apply(self.scorer_identity, collection or self.settings.collection, calibration, how)
+
+    def undo_calibration(self, collection: str | None = None) -> StoredCalibration | None:
+        """Return to the calibration before the one in force, which is returned; None where there is none to undo."""
+        return self.calibrations.undo(self.scorer_identity, collection or self.settings.collection)
+
+    def require_collection(self, collection: str | None = None) -> None:
+        """Raise UnknownCollection unless there is such a collection; the default one always is."""
+        name = collection or self.settings.collection
+        if name != DEFAULT_COLLECTION:
+            require_collection(self.database, name)
+
+    @contextmanager
+    def for_set(self, digest: str) -> Iterator[Assembly]:
+        """Give an assembly with the same models over a data folder for one evaluation set's documents.
+
+        The folder is in the data folder's cache, and is found again by the set's digest and by what documents are cut
+        and embedded with; it may be deleted at any time. Raises SettingsError, ModelError and StoreError.
+        """
+        shaped_by = f"{digest} {self.settings.embedder} {self.settings.chunk_tokens}"
+        name = hashlib.sha256(shaped_by.encode()).hexdigest()[:16]
+        data_dir = self.settings.data_dir / "cache" / "calibrate" / name
+        other = Assembly(settings_module.changed(self.settings, data_dir=data_dir, collection=DEFAULT_COLLECTION))
+        other._made |= {"embedder": self.embedder, "scorer": self.scorer}
+        try:
+            yield other
+        finally:
+            other.close()
+
+    def explore(
+        self,
+        collection: str | None = None,
+        *,
+        upper: float | None = None,
+        lower: float | None = None,
+        policy: Policy | None = None,
+    ) -> Exploration:
+        """Return what other thresholds or another policy would make of a collection's questions so far.
+
+        What is None stays as it is in force. Loads no model. Raises SettingsError when lower would be above upper,
+        ModelError and StoreError.
+        """
+        name = collection or self.settings.collection
+        now = self.rules(name)
+        then = Rules(
+            policy=policy or now.policy,
+            upper=now.upper if upper is None else upper,
+            lower=now.lower if lower is None else lower,
+            enough_relevant=now.enough_relevant,
+        )
+        if not 0 <= then.lower <= then.upper <= 1:
+            raise SettingsError(
+                f"The thresholds lower ({then.lower:g}) and upper ({then.upper:g}) must be within 0..1, and lower not "
+                "above upper."
+            )
+        return self._explorer(name).explore(now, then)
+
+    def rules(self, collection: str | None = None) -> Rules:
+        """Return what decides about a collection's questions. Raises SettingsError, ModelError and StoreError."""
+        settings = self.settings.under(self.preset(collection))
+        own = self.calibration(collection).thresholds
+        limits = settings.thresholds(own_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
+
+    def _explorer(self, collection: str) -> Explorer:
+        """Return what is known of a collection's questions; read anew only when something has changed."""
+        kind, calibration = self.settings.scorer, self.calibration(collection)
+        model = self.settings.llm if kind is ScorerKind.LLM else self.settings.relevance
+        key = (self.runs.stamp(), collection, kind, model, calibration)
+        with self._lock:
+            if self._explored is None or self._explored[0] != key:
+                runs = self.runs.scored(collection)
+                found = past_questions(runs, scorer=kind, model=model, calibration=calibration)
+                self._explored = (key, Explorer(*found))
+            return self._explored[1]
 
     def label(self, run_id: str, kind: LabelKind, target: str = "", *, good: bool | None) -> Label | None:
         """Label a run's answer, a passage (by its id) or a sentence (by its number); None takes the label back.
@@ -240,6 +364,16 @@ class Assembly:
         name = web_document.free_name(document, {one.name for one in there})
         with as_file(document, self.settings.data_dir) as path:
             yield from self.ingest([Upload(path, name)], collection)
+
+    def kept_scores(self, settings: Settings) -> KeptScores:
+        """Return the scores kept beside this data folder's documents, of the scorer in use under `settings`.
+
+        Raises ModelError.
+        """
+        names = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
+        shaped_by = [str(self.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in names)]
+        digest = hashlib.sha256("\n".join(shaped_by).encode()).hexdigest()[:16]
+        return KeptScores(self.settings.data_dir / f"scores-{digest}.jsonl")
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
@@ -351,11 +485,15 @@ class Assembly:
         index.refresh()
         index.save()
 
-    def _scorer_or_stand_in(self) -> Scorer:
+    def _scorer_or_stand_in(self, collection: str, *, remembers: bool) -> Scorer:
+        """Return the scorer with a collection's calibration; without its cache, unless it is to remember."""
         try:
-            return self.scorer
+            scorer, applied = self.scorer, self.applied_calibration(collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
+        if not remembers and isinstance(scorer, ScoreCache):
+            scorer = scorer.emptied()
+        return CalibratedScorer(scorer, applied.calibration) if applied else scorer
 
     def _llm_or_stand_in(self) -> LanguageModel:
         try:

@@ -1,4 +1,4 @@
-"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|doctor`.
+"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|calibrate|doctor`.
 
 Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
 thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_delete_document)
 
     from localcrag import (  # noqa: PLC0415
+        calibrate_command,
         eval_command,
         gaps_command,
         labels_command,
@@ -127,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
     command.set_defaults(run=_web_mode)
 
-    for family in (runs_command, labels_command, pins_command, gaps_command, eval_command):
+    for family in (runs_command, labels_command, pins_command, gaps_command, eval_command, calibrate_command):
         family.add_parser(commands, common, within)
 
     command = commands.add_parser("doctor", parents=[common], help="check the installation")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from localcrag.datatypes import Action, Grade, GradedPassage, Policy, Thresholds
-from localcrag.evaluate import is_scored
+from localcrag.evaluate import Judged, is_scored
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
 """Shares of passages graded correct, for the policy `fraction`."""
@@ -19,7 +19,7 @@ ENOUGH = 2
 
 
 def decide(
-    passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> tuple[Action, str]:
     """Return the action and its rule, as it is shown: "best passage 0.83 ≥ 0.70".
 
@@ -62,7 +62,7 @@ def confidence_floor(thresholds: Thresholds) -> float:
     return (thresholds.upper + thresholds.lower) / 2
 
 
-def _by_best(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tuple[Action, str]:
+def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
     """CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
     best = max(passage.relevance for passage in passages)
     rule = f"best passage {compared(best, thresholds)}"
@@ -71,7 +71,7 @@ def _by_best(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tuple
     return (Action.INCORRECT if best < thresholds.lower else Action.AMBIGUOUS), rule
 
 
-def _by_fraction(passages: Sequence[GradedPassage]) -> tuple[Action, str]:
+def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
     """Aggregate confidence: the share of passages graded correct."""
     correct = _count(passages, Grade.CORRECT)
     share, counted = correct / len(passages), f"{correct} of {len(passages)} passages correct"
@@ -82,7 +82,7 @@ def _by_fraction(passages: Sequence[GradedPassage]) -> tuple[Action, str]:
     return Action.AMBIGUOUS, f"{counted}: {share:.2f}, between {TOO_FEW_CORRECT:.2f} and {ENOUGH_CORRECT:.2f}"
 
 
-def _by_ratio(passages: Sequence[GradedPassage], enough: float) -> tuple[Action, str]:
+def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
     """Ratio-based correction: the web joins in when too many passages are irrelevant."""
     relevant = len(passages) - _count(passages, Grade.INCORRECT)
     share, counted = relevant / len(passages), f"{relevant} of {len(passages)} passages relevant"
@@ -93,7 +93,7 @@ def _by_ratio(passages: Sequence[GradedPassage], enough: float) -> tuple[Action,
     return Action.CORRECT, f"{counted}: {share:.2f} ≥ {enough:.2f}"
 
 
-def _by_count(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tuple[Action, str]:
+def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
     """Count-based quality: two passages carry an answer, one does not."""
     correct = _count(passages, Grade.CORRECT)
     ambiguous = _count(passages, Grade.AMBIGUOUS)
@@ -105,7 +105,7 @@ def _by_count(passages: Sequence[GradedPassage], thresholds: Thresholds) -> tupl
     return (Action.AMBIGUOUS if correct + ambiguous >= ENOUGH else Action.INCORRECT), rule
 
 
-def _count(passages: Sequence[GradedPassage], grade: Grade) -> int:
+def _count(passages: Sequence[Judged], grade: Grade) -> int:
     return sum(passage.grade is grade for passage in passages)
 
 

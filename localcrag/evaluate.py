@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -39,7 +40,20 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
     )
 
 
-def is_scored(passages: Sequence[GradedPassage]) -> bool:
+class Judged(Protocol):
+    """What an action is decided on: a passage's relevance, the grade that this earns, and why, where it is said."""
+
+    @property
+    def relevance(self) -> float: ...
+
+    @property
+    def grade(self) -> Grade: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+
+def is_scored(passages: Sequence[Judged]) -> bool:
     """Whether these passages have a relevance that a model gave them."""
     return all(passage.reason != NOT_SCORED for passage in passages)
 

@@ -101,13 +101,15 @@ def _embedder(assembly: Assembly) -> str:
 def _relevance(assembly: Assembly) -> str:
     from localcrag.backends.relevance_format import describe  # noqa: PLC0415 - takes seconds
 
-    scorer, settings = assembly.scorer, assembly.settings.under(assembly.preset())
-    own = scorer.calibration.thresholds
+    scorer, settings = assembly.calibrated_scorer(), assembly.settings.under(assembly.preset())
+    own, applied = scorer.calibration.thresholds, assembly.applied_calibration()
     by_llm = settings.scorer is ScorerKind.LLM
     limits = settings.thresholds(own_thresholds(own) if by_llm else own)
     folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
     computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
+    if applied:
+        how += f" for the collection “{applied.collection}” on {applied.how.passages} labels, {applied.made_at}"
     return (
         f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g} (preset "
         f"{settings.preset}); computes in {computes_in}"

@@ -1,4 +1,4 @@
-"""`localcrag runs`: list, show, export, replay and stats. Results go to stdout, everything else to stderr.
+"""`localcrag runs`: list, show, export, replay, stats and thresholds. Results go to stdout, everything else to stderr.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -19,11 +19,13 @@ from localcrag.errors import ReportError
 if TYPE_CHECKING:
     from localcrag.aggregates import Aggregates
     from localcrag.settings import Settings
+    from localcrag.threshold_explorer import Exploration
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DONE = 0
 NEWEST_RUNS = 20
+POLICIES = ("max", "fraction", "ratio", "count")
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
 
 
@@ -31,7 +33,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     """Add `runs` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     runs = subparsers.add_parser("runs", parents=[common], help="look at questions asked before")
     runs.set_defaults(run=_list, number=NEWEST_RUNS, action=None)
-    named = runs.add_subparsers(metavar="list | show | export | replay | stats")
+    named = runs.add_subparsers(metavar="list | show | export | replay | stats | thresholds")
 
     command = named.add_parser("list", parents=[common, within], help="the newest runs")
     command.add_argument("--number", type=_number, default=NEWEST_RUNS, metavar="N", help="how many (default 20)")
@@ -57,6 +59,15 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
     command = named.add_parser("stats", parents=[common, within], help="how the questions went so far")
     command.set_defaults(run=_stats)
+
+    command = named.add_parser(
+        "thresholds", parents=[common, within], help="what other thresholds would make of the questions so far"
+    )
+    # Not under the settings' own names: what is in force stays what it is compared with.
+    command.add_argument("--upper", type=float, dest="then_upper", metavar="U", help="CORRECT from here on")
+    command.add_argument("--lower", type=float, dest="then_lower", metavar="L", help="INCORRECT below")
+    command.add_argument("--policy", choices=POLICIES, dest="then_policy", help="the rule from relevances to an action")
+    command.set_defaults(run=_thresholds)
 
 
 def _number(text: str) -> int:
@@ -188,6 +199,37 @@ def _stats_lines(found: Aggregates) -> list[str]:
         lines += [f"  {gap.action:<9}  {gap.question}" for gap in found.gaps[:NEWEST_RUNS]]
         if len(found.gaps) > NEWEST_RUNS:
             lines.append(f"  and {len(found.gaps) - NEWEST_RUNS} more (--json has them all)")
+    return lines
+
+
+def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.assemble import Assembly  # noqa: PLC0415
+    from localcrag.datatypes import Policy  # noqa: PLC0415
+
+    policy = parsed.then_policy and Policy(parsed.then_policy)
+    found = Assembly(settings).explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
+    if parsed.json:
+        rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
+        _print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})
+    else:
+        print("\n".join(_exploration_lines(found)))
+    return DONE
+
+
+def _exploration_lines(found: Exploration) -> list[str]:
+    left_out = [f"left out, {why}: {number}" for why, number in found.left_out.items()]
+    if found.web_rate_now is None or found.web_rate_then is None:
+        return ["No questions asked yet that could be compared.", *left_out]
+    lines = [f"{found.questions} questions, each as it was asked last", *left_out]
+    for name, rules, actions in (("now", found.now, found.actions_now), ("then", found.then, found.actions_then)):
+        lines.append(
+            f"{name + ':':<5} policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}: {_shares(actions)}"
+        )
+    lines.append(f"not CORRECT, and so for the web: {found.web_rate_now:.0%} → {found.web_rate_then:.0%}")
+    lines.append(f"questions that would change: {len(found.changes)}")
+    for change in found.changes:
+        best = "nothing found" if change.best is None else f"{change.best:.2f}"
+        lines.append(f"  {change.before:<9} → {change.after:<9}  {best}  {change.question}")
     return lines
 
 

@@ -12,7 +12,7 @@ Taken is the form with the lowest log loss on held-out questions (cross-validate
 isotonic regression, which made no difference beyond its standard error (relevance-v0, 60 questions a set: 0.1323 ±
 0.0025 against 0.1295 of the logistic form), and strips that are read by themselves.
 
-Thresholds are chosen by the criteria that relevance_thresholds.py names.
+Thresholds are chosen by the criteria that localcrag/evaluation/threshold_sweeps.py names.
 """
 
 from __future__ import annotations
@@ -33,18 +33,26 @@ from localcrag.quiet import silence  # noqa: E402
 
 silence()
 
-from relevance_calibration import FOLDS, Form, HeldOut, Rows, best_form, fit, held_out, strip_relevances  # noqa: E402
+from relevance_calibration import FOLDS, HeldOut, best_form, held_out, strip_relevances  # noqa: E402
 from relevance_data import SETS, DataError  # noqa: E402
-from relevance_metrics import calibration_error  # noqa: E402
 from relevance_models import EMBEDDER, WORK, Model, load_embedder  # noqa: E402
 from relevance_report import put_section, table  # noqa: E402
 from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take  # noqa: E402
-from relevance_thresholds import DEFAULTS, Step, choose, sweep_lower, sweep_strip, sweep_upper  # noqa: E402
 
-from localcrag.backends.cross_encoder import CALIBRATION_FILE  # noqa: E402
+from localcrag.backends.calibration_file import CALIBRATION_FILE  # noqa: E402
 from localcrag.calibration import FittedCalibration  # noqa: E402
 from localcrag.datatypes import Thresholds  # noqa: E402
 from localcrag.errors import LocalcragError  # noqa: E402
+from localcrag.evaluation.platt import Form, Rows, fit  # noqa: E402
+from localcrag.evaluation.probability_metrics import calibration_error  # noqa: E402
+from localcrag.evaluation.threshold_sweeps import (  # noqa: E402
+    DEFAULTS,
+    Step,
+    choose,
+    sweep_lower,
+    sweep_strip,
+    sweep_upper,
+)
 
 PASSAGES = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and cosine": Form((0, 1))}
 STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}

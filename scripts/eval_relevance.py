@@ -31,7 +31,7 @@ from localcrag.quiet import silence  # noqa: E402
 
 silence()
 
-from relevance_calibration import predict, strip_relevances  # noqa: E402
+from relevance_calibration import strip_relevances  # noqa: E402
 from relevance_data import RANKED, SETS, DataError, Question, pairs_on_same_passage  # noqa: E402
 from relevance_figures import calibrated, decided, paired_separation, ranked, strips_auc  # noqa: E402
 from relevance_metrics import Figure  # noqa: E402
@@ -49,6 +49,7 @@ from relevance_sample import (  # noqa: E402
 )
 
 from localcrag.errors import LocalcragError  # noqa: E402
+from localcrag.evaluation.platt import predict  # noqa: E402
 
 
 def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tuple[Question, Question]]) -> Measured:

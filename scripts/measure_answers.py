@@ -31,6 +31,7 @@ from localcrag.assemble import Assembly, uploads_from  # noqa: E402
 from localcrag.cite import with_citations  # noqa: E402
 from localcrag.datatypes import Backing, Evidence, Run, WebMode  # noqa: E402
 from localcrag.errors import LocalcragError  # noqa: E402
+from localcrag.evaluation.answers import holds  # noqa: E402
 from localcrag.events import RunFinished  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from localcrag.verify import MARKS  # noqa: E402
@@ -127,16 +128,6 @@ def plain_rag(assembly: Assembly, run: Run) -> str:
     ]
     messages = generate.prompt(run.question, run.question, evidence)
     return "".join(assembly.llm.stream(messages, max_tokens=assembly.settings.answer_tokens))
-
-
-def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether the text has an accepted answer in it, as SQuAD normalises: no case, articles, punctuation."""
-    padded = f" {normalised(text)} "
-    return any(f" {normalised(answer)} " in padded for answer in answers if normalised(answer))
-
-
-def normalised(text: str) -> str:
-    return " ".join(re.sub(r"\b(?:a|an|the)\b", " ", re.sub(r"[^\w\s]", "", text.lower())).split())
 
 
 def report(outcomes: Sequence[Outcome]) -> str:

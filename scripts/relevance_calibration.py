@@ -10,44 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from relevance_metrics import Floats, Marks, Places, log_losses
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 from localcrag.calibration import Logistic
+from localcrag.evaluation.platt import Form, Rows, fit, predict, standard_error
+from localcrag.evaluation.probability_metrics import Floats, log_losses
 
 FOLDS = 5
 ISOTONIC = ", isotonic"
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A logistic calibration over the columns of Rows.features; without `bias` it is temperature scaling."""
-
-    columns: tuple[int, ...]
-    bias: bool = True
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Scored texts: `features`, shape (rows, 2), holds the logit and a second input (localcrag/calibration.py).
-
-    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
-    """
-
-    features: Floats
-    marks: Marks
-    questions: Places
-    sets: Places
-
-    @property
-    def weights(self) -> Floats:
-        """Return a weight for each row, so that sets count the same; their mean is 1."""
-        counts = np.bincount(self.sets)
-        return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
-
-    def only(self, chosen: Marks) -> Rows:
-        return Rows(self.features[chosen], self.marks[chosen], self.questions[chosen], self.sets[chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +32,6 @@ class HeldOut:
     log_loss: float
     worse_by: float = 0.0
     error: float = 0.0
-
-
-def fit(rows: Rows, form: Form) -> Logistic:
-    """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError when a higher logit is worse."""
-    # The penalty is as good as none; scikit-learn's default of 1 pulls the slopes towards 0.
-    model = LogisticRegression(C=1e6, fit_intercept=form.bias, max_iter=1000)
-    model.fit(rows.features[:, form.columns], rows.marks, sample_weight=rows.weights)
-    slopes = dict(zip(form.columns, model.coef_[0], strict=True))
-    bias = float(model.intercept_[0]) if form.bias else 0.0
-    return Logistic(round(float(slopes[0]), 4), round(bias, 4), round(float(slopes.get(1, 0.0)), 4))
-
-
-def predict(fitted: Logistic, rows: Rows) -> Floats:
-    return fitted.probabilities(rows.features[:, 0].astype(np.float32), rows.features[:, 1].astype(np.float32))
 
 
 def strip_relevances(fitted: Logistic, rows: Rows) -> Floats:
@@ -120,17 +76,6 @@ def _cross_validated(rows: Rows, form: Form) -> tuple[Floats, Floats]:
         steps.fit(predict(fitted, known), known.marks, sample_weight=known.weights)
         isotonic[fold == number] = steps.predict(predict(fitted, asked))
     return platt, isotonic
-
-
-def standard_error(values: Floats, rows: Rows) -> float:
-    """Return the standard error of the mean over sets of each set's mean, the questions being independent."""
-    variances = []
-    for number in np.unique(rows.sets):
-        inside = rows.sets == number
-        questions, place = np.unique(rows.questions[inside], return_inverse=True)
-        sums = np.bincount(place, weights=values[inside] - values[inside].mean())
-        variances.append(len(questions) * sums.var() / inside.sum() ** 2)
-    return float(np.sqrt(np.sum(variances)) / len(variances))
 
 
 def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:

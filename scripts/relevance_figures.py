@@ -7,23 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from relevance_calibration import Rows
 from relevance_data import RANKED
-from relevance_metrics import (
-    Bin,
-    Figure,
-    Floats,
-    Places,
-    auc,
-    bootstrap,
-    calibration_error,
-    grouped,
-    reciprocal_rank,
-    reliability,
-)
+from relevance_metrics import Figure, bootstrap, grouped, reciprocal_rank
 from relevance_sample import Ranking
 
 from localcrag.datatypes import Action, Thresholds
+from localcrag.evaluation.platt import Rows
+from localcrag.evaluation.probability_metrics import Bin, Floats, Places, auc, calibration_error, reliability
 
 POOLED = "all"
 

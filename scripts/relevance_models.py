@@ -13,7 +13,8 @@ import platformdirs
 from relevance_scores import KeptScores, fingerprint
 
 from localcrag.backends.bi_encoder import BiEncoder
-from localcrag.backends.cross_encoder import CrossEncoder, read_calibration
+from localcrag.backends.calibration_file import read_calibration
+from localcrag.backends.cross_encoder import CrossEncoder
 from localcrag.backends.relevance_format import load_fastest
 from localcrag.calibration import FittedCalibration
 from localcrag.datatypes import NumberFormat

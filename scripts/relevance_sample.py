@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from relevance_calibration import Rows
 from relevance_data import (
     RANKED,
     SETS,
@@ -20,10 +19,11 @@ from relevance_data import (
     sentences,
     shuffle,
 )
-from relevance_metrics import Floats, Marks
 from relevance_scores import KeptScores, Pair, kept_vectors
 
 from localcrag.datatypes import Span
+from localcrag.evaluation.platt import Rows
+from localcrag.evaluation.probability_metrics import Floats, Marks
 from localcrag.protocols import Embedder
 from localcrag.settings import Settings
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from localcrag import case, labels, labels_export
 from localcrag.assemble import Assembly
-from localcrag.backends.database import SCHEMA_VERSION, Database
+from localcrag.backends.database import SCHEMA_VERSION, SCHEMAS, Database
 from localcrag.backends.export_files import write_lines, write_set
 from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.datatypes import Action, Run, Turn
@@ -117,10 +119,10 @@ def test_labels_are_found_and_removed_by_document_also_those_of_answers(
 
 def test_a_database_of_the_version_before_gets_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
-    with Database(path).transaction() as connection:
-        connection.execute("DROP TABLE labels")
-        connection.execute("DROP TABLE pins")
-        connection.execute("PRAGMA user_version = 4")
+    with closing(sqlite3.connect(path)) as old:
+        for schema in SCHEMAS[:4]:
+            old.executescript(schema)
+        old.execute("PRAGMA user_version = 4")
     assert LabelStore(Database(path)).find() == []
     assert SCHEMA_VERSION >= 5
 

@@ -11,27 +11,29 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import relevance_calibration as calibration
-import relevance_thresholds as thresholds
 
-LOGIT, BOTH = calibration.Form((0,)), calibration.Form((0, 1))
-TEMPERATURE = calibration.Form((0,), bias=False)
+from localcrag.evaluation import platt
+from localcrag.evaluation import threshold_sweeps as thresholds
+
+LOGIT, BOTH = platt.Form((0,)), platt.Form((0, 1))
+TEMPERATURE = platt.Form((0,), bias=False)
 FORMS = {"temperature": TEMPERATURE, "logit": LOGIT, "both": BOTH}
 
 
-def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> calibration.Rows:
+def made(slope: float, bias: float, second: float, *, questions: int = 800, sets: int = 2) -> platt.Rows:
     """Return rows whose relevance truly is a logistic function of logit and second input, five to a question."""
     chosen = np.random.default_rng(7)
     number = questions * 5 * sets
     features = np.stack([chosen.normal(0, 3, number), chosen.normal(0, 1, number)], axis=1)
     true = 1 / (1 + np.exp(-(slope * features[:, 0] + second * features[:, 1] + bias)))
     places = np.arange(number)
-    return calibration.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
+    return platt.Rows(features, chosen.random(number) < true, places // 5 % questions, places // (5 * questions))
 
 
 def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
-    fitted = calibration.fit(made(0.8, -1.0, 2.0), BOTH)
+    fitted = platt.fit(made(0.8, -1.0, 2.0), BOTH)
     assert [fitted.logit, fitted.bias, fitted.cosine] == pytest.approx([0.8, -1.0, 2.0], abs=0.1)
-    assert calibration.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
+    assert platt.fit(made(0.8, 0.0, 0.0), TEMPERATURE).bias == 0.0
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_a_fit_finds_the_coefficients_that_made_the_data() -> None:
     ],
 )
 def test_the_form_that_made_the_data_has_the_lowest_held_out_log_loss(
-    rows: calibration.Rows, expected: str | set[str]
+    rows: platt.Rows, expected: str | set[str]
 ) -> None:
     results = calibration.held_out(rows, FORMS)
     best = calibration.best_form(results, FORMS)
@@ -64,7 +66,7 @@ def test_held_out_means_that_a_question_is_never_predicted_from_itself() -> None
     rows = made(0.8, -1.0, 2.0, questions=20)
     before = calibration.held_out(rows, {"both": BOTH})[0]
     first = rows.questions == 0
-    turned = calibration.Rows(rows.features, rows.marks ^ first, rows.questions, rows.sets)
+    turned = platt.Rows(rows.features, rows.marks ^ first, rows.questions, rows.sets)
     after = calibration.held_out(turned, {"both": BOTH})
     same = next(one for one in after if one.name == before.name)
     assert (same.probabilities[first] == before.probabilities[first]).all()
@@ -73,20 +75,20 @@ def test_held_out_means_that_a_question_is_never_predicted_from_itself() -> None
 
 def test_sets_count_the_same_however_many_rows_they_have() -> None:
     marks = np.zeros(6, dtype=bool)
-    rows = calibration.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
+    rows = platt.Rows(np.zeros((6, 2)), marks, np.arange(6), np.array([0, 0, 0, 0, 2, 2]))
     assert rows.weights[:4].sum() == pytest.approx(rows.weights[4:].sum())
     assert rows.weights.mean() == pytest.approx(1.0)
 
 
 def test_logits_that_fall_with_relevance_are_refused() -> None:
     with pytest.raises(ValueError, match="above 0"):
-        calibration.fit(made(-0.8, 0.0, 0.0), LOGIT)
+        platt.fit(made(-0.8, 0.0, 0.0), LOGIT)
 
 
 def test_a_form_that_turns_the_logit_round_is_left_out_and_the_others_are_compared() -> None:
     # All logits are high and few texts relevant: without a bias, only a negative slope makes that improbable.
     rows = made(0.8, -1.0, 0.0)
-    high = calibration.Rows(rows.features + np.array([9.0, 0.0]), rows.marks, rows.questions, rows.sets)
+    high = platt.Rows(rows.features + np.array([9.0, 0.0]), rows.marks, rows.questions, rows.sets)
     names = {one.name for one in calibration.held_out(high, FORMS)}
     assert "temperature" not in names
     assert {"logit", "both"} <= names

@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import relevance_metrics as metrics
 
+from localcrag.evaluation import probability_metrics
+
 
 @pytest.mark.parametrize(
     ("scores", "own", "expected"),
@@ -38,7 +40,7 @@ def test_the_reciprocal_rank_is_that_of_the_own_passage(scores: list[float], own
     ],
 )
 def test_auc_is_the_share_of_pairs_in_the_right_order(marks: list[int], scores: list[int], expected: float) -> None:
-    found = metrics.auc(np.array(marks, dtype=bool), np.array(scores, dtype=float))
+    found = probability_metrics.auc(np.array(marks, dtype=bool), np.array(scores, dtype=float))
     assert found == pytest.approx(expected, nan_ok=True)
 
 
@@ -46,19 +48,19 @@ def test_the_calibration_error_is_the_mean_distance_of_said_and_true_over_the_bi
     said = np.array([0.1, 0.1, 0.1, 0.1, 0.85, 0.85])
     true = np.array([False, False, False, True, True, True])
     # |0.10 - 0.25| on four of six and |0.85 - 1| on two.
-    assert metrics.calibration_error(said, true) == pytest.approx(0.15)
-    low, high = metrics.reliability(said, true)
+    assert probability_metrics.calibration_error(said, true) == pytest.approx(0.15)
+    low, high = probability_metrics.reliability(said, true)
     assert [low.count, low.said, low.relevant] == pytest.approx([4, 0.1, 0.25])
     assert [high.count, high.share] == pytest.approx([2, 1 / 3])
 
 
 def test_weights_count_in_the_calibration_error_and_certainty_has_a_bin() -> None:
     said, true = np.array([1.0, 0.0]), np.array([False, False])
-    assert metrics.calibration_error(said, true, np.array([1.0, 3.0])) == pytest.approx(0.25)
+    assert probability_metrics.calibration_error(said, true, np.array([1.0, 3.0])) == pytest.approx(0.25)
 
 
 def test_log_losses_are_finite_where_a_certain_prediction_is_wrong() -> None:
-    losses = metrics.log_losses(np.array([1.0, 0.5]), np.array([False, True]))
+    losses = probability_metrics.log_losses(np.array([1.0, 0.5]), np.array([False, True]))
     assert losses == pytest.approx([-np.log(1e-6), np.log(2)])
 
 
@@ -68,7 +70,7 @@ def test_a_bootstrap_interval_holds_the_value_and_draws_whole_groups() -> None:
     assert [list(group) for group in groups] == [[0, 1], [2, 3], [4], [5]]
     sizes = set()
 
-    def mean(drawn: metrics.Places) -> float:
+    def mean(drawn: probability_metrics.Places) -> float:
         sizes.add(len(drawn))
         assert np.count_nonzero(drawn == 0) == np.count_nonzero(drawn == 1)
         return float(values[drawn].mean())

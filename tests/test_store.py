@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, Database
+from localcrag.backends.calibration_store import CalibrationStore, ScorerIdentity
+from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, SCHEMAS, Database
 from localcrag.backends.document_store import DocumentStore, replace_vectors
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
@@ -233,3 +234,14 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
         put(store, "b.txt", "dogs bark")
     with pytest.raises(EmbedderMismatch):
         nearest(index, store, "cats")
+
+
+def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite3"
+    with sqlite3.connect(path) as old:
+        for schema in SCHEMAS[:5]:
+            old.executescript(schema)
+        old.execute("PRAGMA user_version = 5")
+    old.close()
+    identity = ScorerIdentity("relevance-v1", "0" * 64, "all-minilm-l6-v2")
+    assert CalibrationStore(Database(path)).history(identity, "default") == []

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic import TypeAdapter, ValidationError
 from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
 
+from localcrag.backends.calibration_file import read_calibration
 from localcrag.backends.int8_linear import round_layers
 from localcrag.backends.place_head import PLACE_FILE, PlaceHead, Reading
 from localcrag.backends.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
-from localcrag.calibration import UNCALIBRATED, FittedCalibration
 from localcrag.datatypes import NumberFormat, Span
 from localcrag.errors import ModelDamaged, ModelError
 from localcrag.protocols import Vectors
 from localcrag.words import valid
 
-CALIBRATION_FILE = "calibration.json"
 BATCH_ON_GPU = 64
 TOKENS_AT_ONCE = 768
 """On a processor: more do not fit its caches, fewer make the time between two layers felt."""
@@ -252,24 +250,3 @@ def by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
     for place, length in enumerate(lengths):
         places.setdefault(-(-length // LENGTH_STEP) * LENGTH_STEP, []).append(place)
     return places
-
-
-def read_calibration(folder: Path) -> FittedCalibration:
-    """Return the calibration stored with a model, or the fallback where there is none. Raises ModelDamaged."""
-    path = folder / CALIBRATION_FILE
-    if not path.exists():
-        return UNCALIBRATED
-    try:
-        return TypeAdapter(FittedCalibration).validate_json(path.read_bytes(), strict=True)
-    except OSError as error:
-        raise ModelDamaged(
-            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or restore it."
-        ) from error
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        what = problem["msg"].removeprefix("Value error, ")
-        raise ModelDamaged(
-            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Remove it to go on without one, or "
-            "restore it."
-        ) from error

@@ -132,7 +132,22 @@ CREATE TABLE pins (
     question TEXT NOT NULL
 ) STRICT;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5)
+SCHEMA_6 = """
+-- What was fitted for a collection, for a scorer (by name and weights) and an embedder; the newest that was not undone
+-- is in force. `record` as JSON.
+CREATE TABLE calibrations (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection TEXT NOT NULL,
+    scorer TEXT NOT NULL,
+    weights TEXT NOT NULL,
+    embedder TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    undone_at TEXT,
+    record TEXT NOT NULL
+) STRICT;
+CREATE INDEX calibrations_of_collection ON calibrations (collection, scorer);
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

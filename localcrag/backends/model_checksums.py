@@ -16,6 +16,7 @@ from typing import Any
 
 CHECKSUMS_NAME = "checksums.json"
 CACHE_NAME = ".verified.json"
+WEIGHTS = (".safetensors", ".bin", ".pt")
 READ_BYTES = 4 * 1024 * 1024  # large enough for full disk speed, small enough for a smooth progress bar
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,14 @@ def git_blob_of(path: Path, report: Callable[[int], None] | None = None) -> str:
     """Return the file's name as a git object: what the hub declares for the small files that it keeps in git."""
     header = b"blob %d\0" % path.stat().st_size
     return _digest(hashlib.sha1(header, usedforsecurity=False), path, report)
+
+
+def weights_digest(folder: Path) -> str:
+    """Return one SHA-256 of all weight files of a model's folder: what tells models of the same name apart."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS and path.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | None) -> str:

@@ -12,8 +12,10 @@ from pydantic import ValidationError
 from localcrag import record
 from localcrag.aggregates import RunLine
 from localcrag.backends.database import Database
-from localcrag.datatypes import Action, Run, StepCost
+from localcrag.datatypes import Action, Run, ScorerKind, StepCost
 from localcrag.errors import StoreError, UnknownRun
+from localcrag.evaluate import NOT_SCORED
+from localcrag.threshold_explorer import ScoredRun
 
 EVERY = -1
 """SQLite's LIMIT for no limit."""
@@ -74,6 +76,31 @@ class RunStore:
         lines = ((row, json.loads(row["counted"])) for row in rows)
         return [_line(row, *counted) for row, (replays, *counted) in lines if replays is None]
 
+    def scored(self, collection: str) -> list[ScoredRun]:
+        """Return the scores of each run of a collection but the replays, oldest first; of local passages alone.
+
+        Read by SQLite out of the stored records, as `lines` does.
+        """
+        rows = self._database.rows(
+            "SELECT id, question, action, json_extract(record, '$.replays', '$.standalone_question', '$.scorer', "
+            "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', "
+            "'$.relevance', '$.reason'))) FROM json_each(record, '$.passages') WHERE value ->> 'origin' = 'local') "
+            "AS passages "
+            "FROM runs WHERE collection = ? ORDER BY created_at, rowid",
+            collection,
+        )
+        found = []
+        for row in rows:
+            replays, question, scorer, models = json.loads(row["run"])
+            if replays is None:
+                found.append(_scored(row, question, scorer, models, json.loads(row["passages"])))
+        return found
+
+    def stamp(self) -> tuple[int, int]:
+        """Return what changes whenever a run is stored or removed."""
+        (row,) = self._database.rows("SELECT count(*), coalesce(max(rowid), 0) FROM runs")
+        return row[0], row[1]
+
     def get(self, run_id: str) -> Run:
         """Return a stored run. Raises UnknownRun and StoreError."""
         rows = self._database.rows("SELECT record FROM runs WHERE id = ?", run_id)
@@ -95,4 +122,22 @@ def _line(row: sqlite3.Row, question: str, abstained: bool, web_used: bool, step
         abstained=abstained,
         web_used=web_used,
         steps=tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps),
+    )
+
+
+def _scored(
+    row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str], passages: list[list[Any]]
+) -> ScoredRun:
+    columns = list(zip(*passages, strict=True)) or [()] * 4
+    kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
+    return ScoredRun(
+        run_id=row["id"],
+        question=question,
+        action=row["action"] and Action(row["action"]),
+        scorer=kind,
+        model=models.get("llm" if kind is ScorerKind.LLM else "relevance", ""),
+        logits=columns[0],
+        cosines=columns[1],
+        relevances=columns[2],
+        scored=NOT_SCORED not in columns[3],
     )

@@ -24,17 +24,18 @@ POLICIES = {
 REFINERS = {RefinerKind.STRIPS: "the relevance model", RefinerKind.LLM: "the language model (take a good one)"}
 
 
-def answer_settings(assembly: Assembly) -> None:
-    """Make the part where the steps of the flow are set."""
+def answer_settings(assembly: Assembly) -> gr.Dropdown:
+    """Make the part where the steps of the flow are set; return where the policy is chosen."""
     settings = assembly.settings
     with gr.Accordion("How answers are made", open=False, elem_id="lc-how"):
+        policy = gr.Dropdown(
+            [("as the preset says", ""), *((label, rule.value) for rule, label in POLICIES.items())],
+            value=settings.policy.value if "policy" in settings.model_fields_set else "",
+            label="When the documents are enough",
+            filterable=False,
+        )
         controls: dict[str, Any] = {
-            "policy": gr.Dropdown(
-                [("as the preset says", ""), *((label, policy.value) for policy, label in POLICIES.items())],
-                value=settings.policy.value if "policy" in settings.model_fields_set else "",
-                label="When the documents are enough",
-                filterable=False,
-            ),
+            "policy": policy,
             "strictness": gr.Radio(
                 [(label, kind.value) for kind, label in STRICTNESS.items()],
                 value=settings.strictness.value,
@@ -63,6 +64,7 @@ def answer_settings(assembly: Assembly) -> None:
         }
     for name, control in controls.items():
         control.input(_saves(assembly, name), [control], None, api_visibility="private", show_progress="hidden")
+    return policy
 
 
 def _saves(assembly: Assembly, name: str) -> Any:

@@ -46,6 +46,7 @@ from localcrag.ui.conflict_choice import conflict_choice
 from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
 from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.preset_choice import preset_choice
+from localcrag.ui.threshold_explorer import threshold_explorer
 from localcrag.ui.web_settings import web_settings
 
 HERE = Path(__file__).parent
@@ -109,9 +110,7 @@ def build(assembly: Assembly) -> gr.Blocks:
                 panel = gr.HTML(
                     render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
                 )
-                answer_settings(assembly)
-                web_settings(assembly, page)
-                read_all, all_so_far = all_questions(assembly, page)
+                read_all, all_so_far = _folds(assembly, page)
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
@@ -164,6 +163,15 @@ def _choices(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
         once = preset_choice(assembly, page)
         conflict_choice(assembly)
     return once
+
+
+def _folds(assembly: Assembly, page: gr.Blocks) -> tuple[Any, gr.HTML]:
+    """Make what is folded below the panel; return what reads all questions anew, and the component that shows them."""
+    policy = answer_settings(assembly)
+    web_settings(assembly, page)
+    all_so_far = all_questions(assembly, page)
+    threshold_explorer(assembly, policy)
+    return all_so_far
 
 
 def _question_row() -> tuple[gr.Textbox, gr.Button, gr.Button, gr.Button]:

@@ -13,11 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
-from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason
+from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason, Thresholds
 from localcrag.decide import compared
 from localcrag.diagnostics import totals, totals_in_words
+from localcrag.evaluate import grade
 from localcrag.ingest import IngestProgress, IngestResult
 from localcrag.markdown import literal
+from localcrag.threshold_explorer import Exploration
 
 _TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -27,6 +29,10 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 GAPS_SHOWN = 10
+CHANGES_SHOWN = 12
+HISTOGRAM_WIDTH = 320
+LABEL_ROOM = 0.2
+"""Share of the histogram's width that a threshold's label takes."""
 _CITATION = re.compile(r"\[(\d{1,3})\]")
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
@@ -102,6 +108,60 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
 def all_questions(found: Aggregates) -> str:
     """Return how the questions went so far."""
     return _TEMPLATES.get_template("all_questions.html").render(found=found, shown=GAPS_SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdMark:
+    """A threshold in the histogram; `now` for one in force that is not the one looked at."""
+
+    name: str
+    value: float
+    now: bool = False
+    anchor: str = "middle"
+
+    @property
+    def x(self) -> float:
+        """Its place, in units of the picture."""
+        return HISTOGRAM_WIDTH * self.value
+
+    @property
+    def label_x(self) -> float:
+        """Where its label stands, a little off the line where the label is beside it."""
+        return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
+
+
+def exploration(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
+    """Return what other thresholds would change.
+
+    `by_hand`: those in force were set by hand; `labels`: on how many the collection was calibrated, None if it was not.
+    """
+    then, now = found.then, found.now
+    highest = max((bar.number for bar in found.histogram), default=0) or 1
+    # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
+    marks = [
+        *(
+            ThresholdMark("now", before, now=True)
+            for before, after in ((now.lower, then.lower), (now.upper, then.upper))
+            if before != after
+        ),
+        ThresholdMark("lower", then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
+        ThresholdMark("upper", then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
+    ]
+    middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
+    return _TEMPLATES.get_template("exploration.html").render(
+        found=found,
+        by_hand=by_hand,
+        labels=labels,
+        shown=CHANGES_SHOWN,
+        width=HISTOGRAM_WIDTH,
+        heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
+        zones=[grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles],
+        marks=marks,
+        rows=[
+            ("now", found.actions_now, found.web_rate_now),
+            ("then", found.actions_then, found.web_rate_then),
+        ],
+    )
 
 
 def documents(items: Sequence[Document]) -> str:

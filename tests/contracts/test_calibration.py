@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localcrag.backends.cross_encoder import CALIBRATION_FILE, read_calibration
+from localcrag.backends.calibration_file import CALIBRATION_FILE, read_calibration
 from localcrag.calibration import UNCALIBRATED, FittedCalibration, Logistic
 from localcrag.datatypes import Thresholds
 from localcrag.errors import ModelDamaged

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from relevance_metrics import Floats, Marks, Places
 
 from localcrag.datatypes import Thresholds
+from localcrag.evaluation.probability_metrics import Floats, Marks, Places
 
 DEFAULTS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 PRECISION_OF_CORRECT = 0.8

@@ -1,0 +1,66 @@
+"""Stored runs with chosen relevances, as if so many questions had been asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from localcrag.calibration import Logistic
+from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, ScorerKind, Thresholds
+from localcrag.evaluate import grade
+
+THRESHOLDS = Thresholds(upper=0.33, lower=0.05, strip=0.06)
+COSINE = 0.5
+
+
+def logit_of(relevance: float, calibration: Logistic) -> float:
+    """Return the logit that the calibration makes this relevance of, at COSINE."""
+    odds = math.log(relevance / (1 - relevance))
+    return (odds - calibration.bias - calibration.cosine * COSINE) / calibration.logit
+
+
+def scored_run(
+    number: int,
+    relevances: Sequence[float],
+    calibration: Logistic,
+    *,
+    question: str | None = None,
+    web: Sequence[float] = (),
+    action: Action | None = Action.CORRECT,
+    model: str = "relevance-v1",
+    scorer: ScorerKind = ScorerKind.CROSS_ENCODER,
+    reason: str | None = None,
+    replays: str | None = None,
+    collection: str = "default",
+) -> Run:
+    """Return a run whose local passages have these relevances by `calibration`, and those of the web likewise."""
+    origins = [Origin.LOCAL] * len(relevances) + [Origin.WEB] * len(web)
+    passages = tuple(
+        GradedPassage(
+            id=f"{origin}-{at}",
+            origin=origin,
+            text="The ferry leaves from the north pier.",
+            document="ferry.md" if origin is Origin.LOCAL else None,
+            url=None if origin is Origin.LOCAL else "https://ferry.example/",
+            cosine=COSINE,
+            logit=logit_of(relevance, calibration),
+            relevance=relevance,
+            grade=grade(relevance, THRESHOLDS) if reason is None else Grade.AMBIGUOUS,
+            reason=reason,
+        )
+        for at, (origin, relevance) in enumerate(zip(origins, (*relevances, *web), strict=True))
+    )
+    asked = question or f"When does ferry {number} leave?"
+    return Run(
+        run_id=f"20260101-{number:06}-abcdef",
+        created_at=f"2026-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}+00:00",
+        collection=collection,
+        question=asked,
+        standalone_question=asked,
+        action=action,
+        scorer=scorer,
+        thresholds=THRESHOLDS,
+        passages=passages,
+        models={"relevance": model, "llm": "some-llm"},
+        replays=replays,
+    )
