@@ -1,0 +1,49 @@
+"""An evaluation -> report.html, report.md and report.json; two of them -> comparison.html, .md and .json.
+
+The HTML file stands by itself: nothing is loaded, nothing runs. The JSON file holds every figure unrounded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from localcrag.errors import EvaluationError
+from localcrag.evaluation.figures import Figures, figures
+from localcrag.evaluation.page import Page
+from localcrag.evaluation.page_html import html
+from localcrag.evaluation.page_markdown import markdown
+from localcrag.evaluation.results import Evaluation
+from localcrag.evaluation.sections import page
+
+_FIGURES = TypeAdapter(Figures)
+
+
+def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
+    """Write the report of an evaluation, finished or not, and return the paths of HTML, Markdown and JSON.
+
+    Raises EvaluationError where the folder cannot be written.
+    """
+    found = figures(evaluation)
+    return _write(folder, "report", page(found), to_json(found))
+
+
+def to_json(found: Figures) -> bytes:
+    """Return every figure, unrounded."""
+    return _FIGURES.dump_json(found, indent=1)
+
+
+def _write(folder: Path, name: str, made: Page, document: bytes) -> tuple[Path, Path, Path]:
+    paths = (folder / f"{name}.html", folder / f"{name}.md", folder / f"{name}.json")
+    contents = (html(made).encode(), markdown(made).encode(), document + b"\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
+    except OSError as error:
+        raise EvaluationError(
+            f"The report could not be written to {folder}: {error.strerror}. Check that the folder is writable and the "
+            "disk not full, and give the command again: what was asked is kept."
+        ) from error
+    return paths
