@@ -14,7 +14,6 @@ from localcrag.evaluation.page import Card, Cell, Quote, Row, Section, Table, ro
 from localcrag.evaluation.tables import HOLDERS, SHARE, cell
 from localcrag.evaluation.wording import NONE, number
 
-
 MOST_ACCEPTED = 6
 """Accepted answers shown of a question; some sets list dozens of spellings."""
 
@@ -70,8 +69,8 @@ def _reliability(figures: Figures) -> Section | None:
     )
     label = (
         "A passage counts as holding the answer when an accepted string is in it and, where the set names documents, "
-        "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other words "
-        "is not counted."
+        "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other "
+        "words is not counted."
     )
     return Section(
         "Can relevances be believed?",
@@ -94,7 +93,8 @@ def _sweep(figures: Figures) -> Section | None:
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
         f"with the upper threshold {upper:.2f} in force, and {best.accuracy:.2f} would have been with "
-        f"{best.upper:.2f}, the best. The best of many on the same questions flatters; `localcrag calibrate` chooses by cross-validation."
+        f"{best.upper:.2f}, the best. The best of many on the same questions flatters; `localcrag calibrate` chooses "
+        "by cross-validation."
     )
     return Section(
         "Other thresholds",
@@ -207,8 +207,8 @@ def _losses(figures: Figures) -> Section | None:
     tables.append(Table("What each cause means", ("", "meaning"), meanings, folded=True, words=True))
     return Section(
         "Where answers were lost",
-        "The first place in the flow where an accepted string was no longer there, found by rules that compare strings: "
-        "the longest piece of a bar is what is worth mending first.",
+        "The first place in the flow where an accepted string was no longer there, found by rules that compare "
+        "strings: the longest piece of a bar is what is worth mending first.",
         tables=tuple(tables),
         plots=(lambda: plots.losses(figures.losses),),
     )
