@@ -52,12 +52,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A text of a document, the web or a model; `holds`: an accepted answer is in it."""
+    """A text of a document, the web or a model; `mark` says what is good about it, if anything."""
 
     label: str
     text: str
     note: str = ""
-    holds: bool = False
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

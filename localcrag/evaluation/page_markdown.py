@@ -55,7 +55,7 @@ def _card(card: Card) -> str:
 
 def _quote(quote: Quote) -> str:
     head = _text(quote.label) + (f" ({_text(quote.note)})" if quote.note else "")
-    return f"> {head}{', holds it' if quote.holds else ''}: “{_text(quote.text)}”"
+    return f"> {head}{f', **{_text(quote.mark)}**' if quote.mark else ''}: “{_text(quote.text)}”"
 
 
 def _text(text: str) -> str:

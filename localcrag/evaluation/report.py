@@ -10,14 +10,21 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from localcrag.errors import EvaluationError
+from localcrag.evaluation import comparison
+from localcrag.evaluation.comparison import Comparison
 from localcrag.evaluation.figures import Figures, figures
 from localcrag.evaluation.page import Page
 from localcrag.evaluation.page_html import html
 from localcrag.evaluation.page_markdown import markdown
 from localcrag.evaluation.results import Evaluation
 from localcrag.evaluation.sections import page
+from localcrag.evaluation.sections_of_comparison import comparison_page
+from localcrag.evaluation.summary import summary
+
+__all__ = ["summary", "to_json", "write", "write_comparison"]
 
 _FIGURES = TypeAdapter(Figures)
+_COMPARISON = TypeAdapter(Comparison)
 
 
 def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
@@ -27,6 +34,18 @@ def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
     """
     found = figures(evaluation)
     return _write(folder, "report", page(found), to_json(found))
+
+
+def write_comparison(
+    before: tuple[Evaluation, str], after: tuple[Evaluation, str], folder: Path
+) -> tuple[Path, Path, Path]:
+    """Write what differs between two evaluations, each with the configuration that is meant, and return the paths.
+
+    Raises EvaluationError where the folder cannot be written, or where no question was asked in both.
+    """
+    found = comparison.compare(before, after)
+    document = _COMPARISON.dump_json(found, indent=1)
+    return _write(folder, "comparison", comparison_page(found), document)
 
 
 def to_json(found: Figures) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from localcrag.evaluation import sections_of_flow
 from localcrag.evaluation.figures import ALL, Figures, Verdict
@@ -94,8 +95,12 @@ def _asked(figures: Figures) -> Section:
     )
 
 
-def _listed(changes: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {plain(value)}" for name, value in changes.items())
+def _listed(changes: Mapping[str, Any]) -> str:
+    """Return what makes a configuration, settings and steps, in words."""
+    settings = changes.get("changes", {})
+    without = [step for step, runs in changes.get("steps", {}).items() if not runs]
+    said = [f"{name} {plain(value)}" for name, value in settings.items()]
+    return ", ".join(said + ([f"without {', '.join(without)}"] if without else []))
 
 
 def plain(value: object) -> str:

@@ -11,11 +11,8 @@ from localcrag.evaluation.diagnosis import MEANING, Cause
 from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.figures import ALL, Actions, Figures, Shown, Worst
 from localcrag.evaluation.page import Card, Cell, Quote, Row, Section, Table, row
-from localcrag.evaluation.tables import HOLDERS, SHARE, cell
+from localcrag.evaluation.tables import HOLDERS, SHARE, accepted, cell
 from localcrag.evaluation.wording import NONE, number
-
-MOST_ACCEPTED = 6
-"""Accepted answers shown of a question; some sets list dozens of spellings."""
 
 
 def _actions(figures: Figures) -> Section | None:
@@ -227,10 +224,7 @@ def _worst(figures: Figures) -> Section | None:
 
 
 def _card(place: int, one: Worst, first: str) -> Card:
-    accepted = " | ".join(one.accepted[:MOST_ACCEPTED]) or "none, since neither documents nor web answer it"
-    if len(one.accepted) > MOST_ACCEPTED:
-        accepted += f" and {len(one.accepted) - MOST_ACCEPTED} more"
-    lines = [f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted}"]
+    lines = [f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
     if one.action:
         lines.append(f"{one.action}: {one.rule}")
     if one.first_right is not None:
@@ -245,7 +239,7 @@ def _card(place: int, one: Worst, first: str) -> Card:
 def _quote(label: str, shown: Shown) -> Quote:
     scored = f"relevance {shown.relevance:.2f}" if shown.relevance is not None else "not scored"
     note = ", ".join(part for part in (shown.where, scored, shown.grade or "") if part)
-    return Quote(label, shown.text, note, shown.holds)
+    return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
 
 
 SECTIONS = (_actions, _reliability, _sweep, _retention, _times, _losses, _worst)

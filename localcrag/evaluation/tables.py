@@ -15,6 +15,17 @@ SHARE = "share"
 """Stands for any metric that is one, where figures of no metric are written."""
 HOLDERS = {HeldBy.DOCUMENTS: "documents", HeldBy.WEB: "only the web", HeldBy.NOWHERE: "neither"}
 
+MOST_ACCEPTED = 6
+"""Accepted answers shown of a question; some sets list dozens of spellings."""
+
+
+def accepted(answers: Sequence[str]) -> str:
+    """Return accepted answers in a line."""
+    if not answers:
+        return "none, since neither documents nor web answer it"
+    more = f" and {len(answers) - MOST_ACCEPTED} more" if len(answers) > MOST_ACCEPTED else ""
+    return " | ".join(answers[:MOST_ACCEPTED]) + more
+
 
 def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> Cell:
     """Return a figure with its interval and number of questions."""
