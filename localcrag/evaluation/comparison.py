@@ -13,6 +13,7 @@ from localcrag.evaluation.diagnosis import diagnose, is_right
 from localcrag.evaluation.evaluation_set import Question
 from localcrag.evaluation.figures import Paired, Verdict, groups_of, paired, verdict
 from localcrag.evaluation.results import About, Evaluation, common, measured
+from localcrag.evaluation.wording import NONE, plain
 
 Side = tuple[Evaluation, str]
 """An evaluation and one of its configurations."""
@@ -125,7 +126,8 @@ def _names(before: Side, after: Side) -> tuple[str, str]:
 
 def _changed(question: Question, before: Run, after: Run) -> Changed | None:
     was, now = is_right(question, before), is_right(question, after)
-    if was == now and before.action is after.action:
+    decided = {action for action in (before.action, after.action) if action}
+    if was == now and len(decided) < 2:
         return None
     change = Change.DECIDED if was == now else Change.LOST if was else Change.WON
     return Changed(
@@ -156,7 +158,7 @@ def _differing(before: Side, after: Side) -> tuple[Differing, ...]:
     first, second = _described(before), _described(after)
     names = dict.fromkeys((*first, *second))
     return tuple(
-        Differing(name=name, before=first.get(name, ""), after=second.get(name, ""))
+        Differing(name=name, before=first.get(name, NONE), after=second.get(name, NONE))
         for name in names
         if first.get(name) != second.get(name)
     )
@@ -173,6 +175,6 @@ def _described(side: Side) -> dict[str, str]:
         "digest of localcrag’s code": about.code,
         **{f"set {used.name}": used.digest for used in about.sets},
         **{f"model: {role}": name for role, name in about.models.items()},
-        **{f"setting {name}": str(value) for name, value in settings.items()},
+        **{f"setting {name}": plain(value) for name, value in settings.items()},
         **{f"step {name}": "runs" if runs else "left out" for name, runs in steps.items()},
     }

@@ -147,6 +147,7 @@ class Worst:
 
     id: str
     question: str
+    standalone: str
     held_by: str
     accepted: tuple[str, ...]
     answer: str
@@ -354,6 +355,7 @@ def _worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
         Worst(
             id=question.id,
             question=question.question,
+            standalone=run.standalone_question,
             held_by=question.held_by.value,
             accepted=question.answers,
             answer=run.answer,

@@ -62,13 +62,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A question, what came of it (`badge`), why, and the texts that show it."""
+    """A question, what came of it (`badge`, and its `tone`), why, and the texts that show it."""
 
     title: str
     badge: str
     why: str
     lines: tuple[str, ...]
     quotes: tuple[Quote, ...]
+    tone: Tone = Tone.WORSE
 
 
 @dataclass(frozen=True, slots=True)

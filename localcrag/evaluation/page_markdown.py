@@ -59,4 +59,5 @@ def _quote(quote: Quote) -> str:
 
 
 def _text(text: str) -> str:
-    return literal(one_line(text))
+    # Before a space these two mean nothing in Markdown, and the tables are read as they are, too.
+    return literal(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")

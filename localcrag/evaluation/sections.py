@@ -12,7 +12,7 @@ from localcrag.evaluation.page import TONES, Page, Section, Table, Tone, row
 from localcrag.evaluation.results import GROUPS
 from localcrag.evaluation.statistics import CONFIDENCE, RESAMPLES, Difference
 from localcrag.evaluation.tables import cell, every_difference, paired_table, titled, verdict_table
-from localcrag.evaluation.wording import direction
+from localcrag.evaluation.wording import direction, plain
 
 DIGEST_CHARACTERS = 12
 """As many as tell two sets apart by eye; the whole digest is in report.json."""
@@ -101,17 +101,6 @@ def _listed(changes: Mapping[str, Any]) -> str:
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
     said = [f"{name} {plain(value)}" for name, value in settings.items()]
     return ", ".join(said + ([f"without {', '.join(without)}"] if without else []))
-
-
-def plain(value: object) -> str:
-    """Return a setting's value in words."""
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(plain, value)) or "none"
-    return str(value)
 
 
 def _metrics(figures: Figures) -> Section:

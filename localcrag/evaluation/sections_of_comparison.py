@@ -7,10 +7,11 @@ from collections import Counter
 from localcrag.evaluation.comparison import Change, Changed, Comparison, Outcome
 from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.figures import ALL
-from localcrag.evaluation.page import Card, Page, Quote, Section, Table, row
+from localcrag.evaluation.page import Card, Page, Quote, Section, Table, Tone, row
 from localcrag.evaluation.sections import proved
 from localcrag.evaluation.tables import HOLDERS, accepted, every_difference, verdict_table
 
+_TONES = {Change.LOST: Tone.WORSE, Change.WON: Tone.BETTER, Change.DECIDED: Tone.NONE}
 MOST_CARDS = 100
 """Of changed questions; beyond it nobody reads on, and comparison.json has them all."""
 
@@ -85,7 +86,12 @@ def _card(one: Changed, found: Comparison) -> Card:
     )
     facts = (f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}")
     return Card(
-        one.question, one.change, why, facts, (_quote(found.first, one.before), _quote(found.second, one.after))
+        one.question,
+        one.change,
+        why,
+        facts,
+        (_quote(found.first, one.before), _quote(found.second, one.after)),
+        _TONES[one.change],
     )
 
 

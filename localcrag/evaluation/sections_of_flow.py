@@ -90,7 +90,7 @@ def _sweep(figures: Figures) -> Section | None:
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
         f"with the upper threshold {upper:.2f} in force, and {best.accuracy:.2f} would have been with "
-        f"{best.upper:.2f}, the best. The best of many on the same questions flatters; `localcrag calibrate` chooses "
+        f"{best.upper:.2f}, the best. The best of many on the same questions flatters; “localcrag calibrate” chooses "
         "by cross-validation."
     )
     return Section(
@@ -225,6 +225,8 @@ def _worst(figures: Figures) -> Section | None:
 
 def _card(place: int, one: Worst, first: str) -> Card:
     lines = [f"held by: {HOLDERS[HeldBy(one.held_by)]}", f"accepted: {accepted(one.accepted)}"]
+    if one.standalone != one.question:
+        lines.insert(0, f"understood as: {one.standalone}")
     if one.action:
         lines.append(f"{one.action}: {one.rule}")
     if one.first_right is not None:

@@ -38,9 +38,9 @@ def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -
 
 
 def chance(p: float | None) -> str:
-    """Return p as it is written: "p = 0.03", "p < 0.001"."""
+    """Return p as it is written: "p = 0.03", "p < 0.001"; nothing where there is none."""
     if p is None:
-        return "no p"
+        return ""
     return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
 
 
@@ -94,6 +94,17 @@ def not_proved(metric: str, difference: Difference | None) -> str | None:
         about = f"{100 * width:.0f} points" if is_share(metric) else _size(metric, width)
         reasons.append(f"with these questions a difference below about {about} does not show")
     return "; ".join(reasons)
+
+
+def plain(value: object) -> str:
+    """Return a setting's value in words."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value)) or "none"
+    return str(value)
 
 
 def _by(metric: str, mean: float) -> str:
