@@ -44,7 +44,7 @@ def _verdicts(figures: Figures) -> Section | None:
     others = [verdict for verdict in figures.verdicts if verdict is not last]
     return Section(
         "Verdict",
-        f"What {last.second} gains or loses against {last.first} on the same questions. What is called significant "
+        f"What “{last.second}” gains or loses against “{last.first}” on the same questions. What is called significant "
         f"would come about by chance in fewer than {100 * (1 - CONFIDENCE):.0f} of 100 cases.",
         lines=proved(last),
         tables=(verdict_table(last), *(verdict_table(verdict, folded=True) for verdict in others)),

@@ -37,7 +37,7 @@ def comparison_page(found: Comparison) -> Page:
 def _verdict(found: Comparison) -> Section:
     return Section(
         "Verdict",
-        f"What {found.second} gains or loses against {found.first} on the same questions.",
+        f"What “{found.second}” gains or loses against “{found.first}” on the same questions.",
         lines=proved(found.verdict),
         tables=(verdict_table(found.verdict),),
     )

@@ -18,33 +18,38 @@ from localcrag.evaluation.wording import NONE, number
 def _actions(figures: Figures) -> Section | None:
     if not figures.actions:
         return None
+    last = next(reversed(figures.actions))
+    others = {name: found for name, found in figures.actions.items() if name != last}
+    tables = [_by_action(figures, last), _confusion(last, figures.actions[last])]
+    for name, found in others.items():
+        tables += [_by_action(figures, name, folded=True), _confusion(name, found, folded=True)]
+    return Section(
+        "Decisions",
+        "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
+        "earned, the other rows how often it was right to go on.",
+        tables=tuple(tables),
+        plots=(lambda: plots.actions(figures.actions),),
+    )
+
+
+def _by_action(figures: Figures, name: str, *, folded: bool = False) -> Table:
     rows = tuple(
         row(
-            f"{name}: {action}" if len(figures.actions) > 1 else action,
+            action,
             Cell(str(one.n), f"{one.share:.0%}"),
             cell("action_right", one.accuracy),
             cell("answer_match", one.answer_match),
             cell("seconds", one.seconds),
             NONE if one.speed is None else f"{one.speed:.2f} ×",
         )
-        for name, found in figures.actions.items()
-        for action, one in found.decided.items()
+        for action, one in figures.actions[name].decided.items()
     )
     first = next(iter(figures.estimates))
     headings = ("", "questions", "action accuracy", "answer match", "seconds", f"{first}’s seconds")
-    return Section(
-        "Decisions",
-        "CORRECT should be decided just where the documents hold the answer: its row says how often that trust was "
-        "earned, the other rows how often it was right to go on.",
-        tables=(
-            Table("By action", headings, rows),
-            *(_confusion(name, found, folded=name != figures.full) for name, found in figures.actions.items()),
-        ),
-        plots=(lambda: plots.actions(figures.actions),),
-    )
+    return Table(f"By action: {name}", headings, rows, folded=folded)
 
 
-def _confusion(name: str, found: Actions, *, folded: bool) -> Table:
+def _confusion(name: str, found: Actions, *, folded: bool = False) -> Table:
     rows = tuple(
         row(HOLDERS[HeldBy(holder)], *(str(counts[action.value]) for action in Action))
         for holder, counts in found.confusion.items()

@@ -76,13 +76,13 @@ def _word(one: KeyFigure) -> str:
 
 
 def paired_table(title: str, pairs: Sequence[Paired]) -> Table:
-    """Return the differences of the key figures, a row for each pair."""
-    used = [key for key in KEYS if any(key[0] in paired.differences[key[1]] for paired in pairs)]
+    """Return the differences of the key figures, a column for each pair."""
     rows = tuple(
-        row(paired.second, *(change(metric, paired.differences[group].get(metric)) for metric, group in used))
-        for paired in pairs
+        row(titled(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
+        for metric, group in KEYS
+        if any(metric in paired.differences[group] for paired in pairs)
     )
-    return Table(title, ("", *(titled(*key) for key in used)), rows)
+    return Table(title, ("", *(paired.second for paired in pairs)), rows)
 
 
 def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> Table:
