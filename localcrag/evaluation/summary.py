@@ -47,7 +47,9 @@ def _side_by_side(one: Verdict) -> str:
         difference = change(figure.metric, figure.difference)
         values = [_number(figure.metric, side) for side in (figure.first, figure.second)]
         sign = _SIGNS[difference.tone]
-        lines.append([titled(figure.metric, figure.group), *values, f"{difference.text}{sign}", difference.note])
+        lines.append(
+            [titled(figure.metric, figure.group), *values, f"{difference.text}{sign}", one_line(difference.note)]
+        )
     return _aligned(lines, left=(0, 4))
 
 

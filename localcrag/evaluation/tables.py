@@ -31,17 +31,20 @@ def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> Cell:
     """Return a figure with its interval and number of questions."""
     if one is None:
         return Cell(NONE)
-    spread = interval(metric, one)
-    return Cell(number(metric, one.mean), f"{spread}, n {one.n}" if spread else f"n {one.n}", tone)
+    return Cell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
 
 
 def change(metric: str, one: Difference | None) -> Cell:
     """Return a paired difference with its interval, p and number of questions."""
     if one is None:
         return Cell(NONE)
-    spread = interval(metric, one, signed=True)
-    note = ", ".join(part for part in (spread, chance(one.p), f"n {one.n}") if part)
+    note = _note(interval(metric, one, signed=True), chance(one.p), f"n {one.n}")
     return Cell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
+
+
+def _note(*parts: str) -> str:
+    """Join the parts; a line breaks only between two."""
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
 
 
 def titled(metric: str, group: str = ALL) -> str:
