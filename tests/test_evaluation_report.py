@@ -24,7 +24,7 @@ from localcrag.evaluation.configurations import FULL, PLAIN, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
 from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.figures import figures
-from localcrag.evaluation.report import summary, write, write_comparison
+from localcrag.evaluation.report import comparison_summary, summary, write, write_comparison
 from localcrag.evaluation.results import Evaluation
 from tests.app_process import ROOT, start_chromium, watch
 from tests.made_evaluations import ASKED, HOLDS, HOSTILE, LIMITS, evaluation, passage, question, run, varied
@@ -337,6 +337,9 @@ def test_two_evaluations_are_compared_question_by_question(made: Evaluation, tmp
     assert found["changed"][0]["after"]["cause"] == Cause.STRIP.value
     assert {"name": "setting k", "before": "6", "after": "8"} in found["differing"]
     assert found["paired"]["differences"]["all questions"]["answer_match"]["mean"] == 0.0
+    said = comparison_summary((made, FULL), (other, FULL))
+    assert "1 right before, wrong now\n  How many litres?\n" in said
+    assert said.splitlines()[0].split() == ["made", "later", "difference"]
     headings = parsed(paths[0]).xpath("//h2/text()")
     assert headings == ["Verdict", "What was changed", "All differences", "Questions that changed"]
 

@@ -19,9 +19,9 @@ from localcrag.evaluation.page_markdown import markdown
 from localcrag.evaluation.results import Evaluation
 from localcrag.evaluation.sections import page
 from localcrag.evaluation.sections_of_comparison import comparison_page
-from localcrag.evaluation.summary import summary
+from localcrag.evaluation.summary import comparison_summary, summary
 
-__all__ = ["summary", "to_json", "write", "write_comparison"]
+__all__ = ["comparison_summary", "summary", "to_json", "write", "write_comparison"]
 
 _FIGURES = TypeAdapter(Figures)
 _COMPARISON = TypeAdapter(Comparison)

@@ -19,7 +19,7 @@ from localcrag.datatypes import IngestStatus, Run, WebMode
 from localcrag.errors import EvaluationError
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.configurations import Configuration
-from localcrag.evaluation.evaluation_set import DOCUMENTS, EvaluationSet, HeldBy, Question
+from localcrag.evaluation.evaluation_set import DOCUMENTS, HeldBy, Question
 from localcrag.evaluation.results import Evaluation
 from localcrag.evaluation.store import RunWriter
 from localcrag.events import RunFinished
@@ -65,11 +65,6 @@ def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
         web_cache_hours=0,
         web_per_minute=600,
     )
-
-
-def collection_of(evaluation_set: EvaluationSet) -> str:
-    """Return the name of the collection that a set's documents are kept in."""
-    return f"{evaluation_set.name[:80]}-{evaluation_set.digest[:12]}"
 
 
 def take_in(assembly: Assembly, folder: Path, collection: str) -> Iterator[IngestEvent]:

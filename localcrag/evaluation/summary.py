@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from localcrag.evaluation.comparison import Change, Side, compare
 from localcrag.evaluation.figures import KEYS, Values, Verdict, groups_of, verdict
 from localcrag.evaluation.page import TONES, Tone
 from localcrag.evaluation.results import Evaluation, measured
 from localcrag.evaluation.statistics import Estimate, estimate
 from localcrag.evaluation.tables import change, titled
 from localcrag.evaluation.wording import NONE, direction, number
-from localcrag.words import one_line
+from localcrag.words import one_line, shorten
 
+CHANGED, QUESTION_CHARACTERS = 5, 90
+"""Changed questions named of each kind, and how much of each; the report has them all."""
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: " "}
 _HEADINGS = {
     ("answer_match", "documents hold the answer"): ("match,", "documents"),
@@ -35,10 +38,27 @@ def summary(evaluation: Evaluation) -> str:
     verdicts = [verdict(values, groups, asked[0], name) for name in asked[1:]]
     parts = [_side_by_side(verdicts[0]) if len(asked) == 2 else _lines(values, groups, asked, verdicts)]
     if len(asked) > 1:
-        parts.append(f"▲ better, ▼ worse than {one_line(asked[0])}, where significant (paired, p < 0.05)")
+        parts.append(_legend(asked[0]))
     if evaluation.missing:
         parts.append(f"Unfinished: {evaluation.missing} runs are missing.")
     return "\n\n".join(parts)
+
+
+def comparison_summary(before: Side, after: Side) -> str:
+    """Return the key figures of two evaluations side by side, and which questions changed. Raises EvaluationError."""
+    found = compare(before, after)
+    parts = [_side_by_side(found.verdict), _legend(found.first)]
+    for change in Change:
+        changed = [one for one in found.changed if one.change is change]
+        shown = [f"  {shorten(one.question, QUESTION_CHARACTERS)}" for one in changed[:CHANGED]]
+        if more := len(changed) - len(shown):
+            shown.append(f"  … and {more} more")
+        parts.append("\n".join([f"{len(changed)} {change}", *shown]))
+    return "\n\n".join(parts)
+
+
+def _legend(first: str) -> str:
+    return f"▲ better, ▼ worse than {one_line(first)}, where significant (paired, p < 0.05)"
 
 
 def _side_by_side(one: Verdict) -> str:

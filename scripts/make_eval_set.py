@@ -1,0 +1,121 @@
+"""Write a pair of evaluation sets from a folder of labelled data: real files, and questions on them.
+
+    .venv/bin/python scripts/make_eval_set.py DATA OUT [--name general] [--questions 100] [--follow-ups 20]
+        [--distractors 150] [--seed 5]
+
+DATA has dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (see eval_set_texts.py). OUT/NAME-1
+and OUT/NAME-2 have the same questions and one half of the documents each, so that every question is answerable in one
+of them and left out in the other; half of those left out are answered by recorded web results, half by nobody. The
+same arguments give the same files. How questions are chosen and checked is in docs/evaluation.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from eval_set_choice import Choice, Pair, Side  # noqa: E402
+from eval_set_files import FORMS, CannotWrite, write_document  # noqa: E402
+from eval_set_texts import Candidate, read_texts  # noqa: E402
+from relevance_data import DataError  # noqa: E402
+
+from localcrag.errors import EvaluationSetError  # noqa: E402
+from localcrag.evaluation.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read  # noqa: E402
+
+SHOWN_FOLLOW_UPS = 15
+
+
+def write_side(folder: Path, side: Side, forms: Mapping[str, str]) -> Counter[str]:
+    """Write one set, whole or not at all; return how many files of each form. Raises CannotWrite, OSError."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    documents = partial / DOCUMENTS
+    documents.mkdir(parents=True)
+    files = {one.name: write_document(documents, one, forms[one.name]) for one in side.documents}
+    questions = [replace(one, documents=tuple(files[name] for name in one.documents)) for one in side.questions]
+    with (partial / QUESTIONS).open("w", encoding="utf-8", newline="\n") as lines:
+        lines.writelines(dump(questions))
+    partial.rename(folder)
+    return Counter(Path(name).suffix.removeprefix(".") for name in files.values())
+
+
+def forms_of(pair: Pair, seed: int) -> dict[str, str]:
+    """Return a form for each document of either set, by chance."""
+    names = sorted({document.name for side in pair.sides for document in side.documents})
+    chance = random.Random(seed)
+    return {name: chance.choice(list(FORMS)) for name in names}
+
+
+def told(folder: Path, files: Mapping[str, int]) -> str:
+    """Return what a set holds, read back from its folder, as lines of text. Raises EvaluationSetError."""
+    written = read(folder)
+    counts = Counter((one.id.split("-")[0], one.held_by) for one in written.questions)
+    by_form = ", ".join(f"{number} {form}" for form, number in sorted(files.items()))
+    lines = [
+        f"{folder}: {len(written.questions)} questions, {len(written.files)} documents ({by_form})",
+        f"  {'':10}" + "".join(f"{held:>12}" for held in HeldBy),
+    ]
+    kinds = sorted({kind for kind, _ in counts})
+    lines += [f"  {kind:10}" + "".join(f"{counts[kind, held]:>12}" for held in HeldBy) for kind in kinds]
+    return "\n".join(lines)
+
+
+def shown(candidate: Candidate) -> str:
+    turn = candidate.history[0]
+    return f"  {turn.question} {turn.answer}\n    {candidate.question} ({candidate.answers[0]}; {candidate.rule})"
+
+
+def count(text: str) -> int:
+    """Return a number that is not negative. Raises ValueError, which argparse tells."""
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Write a pair of evaluation sets from labelled data.")
+    parser.add_argument("data", type=Path, metavar="DATA", help="the folder that holds dev/ and corpora/")
+    parser.add_argument("out", type=Path, metavar="OUT", help="where the folders of the two sets come")
+    parser.add_argument("--name", default="general", help="of the sets: NAME-1 and NAME-2 (general)")
+    for name, usual, what in (
+        ("--questions", 100, "of each source that either set answers"),
+        ("--follow-ups", 20, "that either set answers"),
+        ("--distractors", 150, "articles that no question is about, the same in both sets"),
+    ):
+        parser.add_argument(name, type=count, default=usual, metavar="N", help=f"{what} ({usual})")
+    parser.add_argument("--seed", type=int, default=5, help="of what is chosen by chance (5)")
+    given = parser.parse_args(arguments)
+    folders = [given.out / f"{given.name}-{number}" for number in (1, 2)]
+    try:
+        for folder in folders:
+            if folder.exists():
+                raise FileExistsError(f"{folder} is there already. Delete it, or give another --name.")
+        wanted = {"squad": given.questions, "natural": given.questions, "followup": given.follow_ups}
+        texts = read_texts(given.data)
+        pair = Choice(texts, wanted=wanted, distractors=given.distractors, seed=given.seed).make()
+        forms = forms_of(pair, given.seed)
+        for folder, side in zip(folders, pair.sides, strict=True):
+            print(told(folder, write_side(folder, side, forms)))
+    except (DataError, CannotWrite, EvaluationSetError, OSError) as error:
+        print(f"make_eval_set: {error}", file=sys.stderr)
+        return 1
+    print("Passed over:")
+    for reason, times in sorted(pair.passed_over.items(), key=lambda item: -item[1]):
+        print(f"  {times:5}  {reason}")
+    print("Follow-ups, to look at:")
+    for candidate in pair.followups[:SHOWN_FOLLOW_UPS]:
+        print(shown(candidate))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
