@@ -48,12 +48,12 @@ def comparison_summary(before: Side, after: Side) -> str:
     """Return the key figures of two evaluations side by side, and which questions changed. Raises EvaluationError."""
     found = compare(before, after)
     parts = [_side_by_side(found.verdict), _legend(found.first)]
-    for change in Change:
-        changed = [one for one in found.changed if one.change is change]
+    for kind in Change:
+        changed = [one for one in found.changed if one.change is kind]
         shown = [f"  {shorten(one.question, QUESTION_CHARACTERS)}" for one in changed[:CHANGED]]
         if more := len(changed) - len(shown):
             shown.append(f"  … and {more} more")
-        parts.append("\n".join([f"{len(changed)} {change}", *shown]))
+        parts.append("\n".join([f"{len(changed)} {kind}", *shown]))
     return "\n\n".join(parts)
 
 
