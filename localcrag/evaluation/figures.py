@@ -147,6 +147,7 @@ class Worst:
 
     id: str
     question: str
+    standalone: str
     held_by: str
     accepted: tuple[str, ...]
     answer: str
@@ -189,7 +190,7 @@ def figures(evaluation: Evaluation) -> Figures:
     """Return the figures of an evaluation, finished or not: of the questions that were asked so far."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     values = {name: measured(evaluation, name) for name in asked}
-    groups = {name: _ids(evaluation.questions, name) for name in GROUPS}
+    groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
     actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
     scored = next((name for name in reversed(asked) if curves.sweep(evaluation.pairs(name)[:1])), None)
@@ -209,8 +210,8 @@ def figures(evaluation: Evaluation) -> Figures:
         },
         verdicts=tuple(verdict(values, groups, *pair) for pair in pairs),
         estimates={name: {group: _estimates(values[name], ids) for group, ids in groups.items()} for name in asked},
-        against_first=tuple(_paired(values, groups, *pair) for pair in pairs),
-        against_former=tuple(_paired(values, groups, *pair) for pair in _steps(asked)),
+        against_first=tuple(paired(values, groups, *pair) for pair in pairs),
+        against_former=tuple(paired(values, groups, *pair) for pair in _steps(asked)),
         actions=actions,
         scored=scored,
         reliability=curves.reliability(of_scored),
@@ -247,9 +248,12 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
     )
 
 
-def _ids(questions: Sequence[Question], group: str) -> set[str]:
-    belongs = GROUPS[group]
-    return {question.id for question in questions if belongs is None or belongs(question)}
+def groups_of(questions: Sequence[Question]) -> dict[str, set[str]]:
+    """Return the ids of the questions in each group."""
+    return {
+        name: {question.id for question in questions if belongs is None or belongs(question)}
+        for name, belongs in GROUPS.items()
+    }
 
 
 def _within(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
@@ -270,7 +274,8 @@ def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _paired(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Paired:
+def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Paired:
+    """Return every metric's difference between two configurations, by group."""
     differences: dict[str, dict[str, Difference]] = {}
     for group, ids in groups.items():
         found = {
@@ -350,6 +355,7 @@ def _worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
         Worst(
             id=question.id,
             question=question.question,
+            standalone=run.standalone_question,
             held_by=question.held_by.value,
             accepted=question.answers,
             answer=run.answer,
