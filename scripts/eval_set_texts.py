@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -44,11 +45,12 @@ MOST_OF_A_TITLE = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`name` is a file's name without its ending; `paragraphs` that begin with “## ” are headings."""
+    """`name` is a file's name without its ending; `paragraphs` that begin with “## ” are headings, with “|” tables."""
 
     name: str
     title: str
     paragraphs: tuple[str, ...]
+    dated: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
