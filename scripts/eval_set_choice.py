@@ -201,7 +201,9 @@ class Choice:
         wanted = WEB_RESULTS - len(one.shown)
         golden = {asked.candidate.paragraph for asked in silent} | {candidate.paragraph}
         spoken = " ".join([candidate.question, *(turn.question for turn in candidate.history)])
-        for place in engine.find(spoken, MOST_LOOKED_AT):
+        # The title's: for a question whose only word stands nowhere else.
+        found = [*engine.find(spoken, MOST_LOOKED_AT), *engine.find(candidate.title, MOST_LOOKED_AT)]
+        for place in dict.fromkeys(found):
             paragraph, title = self._pages[place]
             if paragraph in golden:
                 continue

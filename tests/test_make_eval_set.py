@@ -20,7 +20,7 @@ sys.path.insert(0, str(SCRIPTS))
 from eval_set_files import FORMS  # noqa: E402
 from eval_set_followups import follow_up  # noqa: E402
 from eval_set_search import Judge, snippet, text_of  # noqa: E402
-from eval_set_texts import Candidate, Document, read_texts, stands_alone, subject  # noqa: E402
+from eval_set_texts import Candidate, Document, read_texts, says_something, stands_alone, subject  # noqa: E402
 
 NUMBERS = ("--questions", "4", "--follow-ups", "2", "--distractors", "6")
 
@@ -103,7 +103,7 @@ def test_recorded_results_hold_the_answer_for_half_of_the_questions_left_out_and
         assert len(question.web) == 5
         assert len({web.url for web in question.web}) == 5
         assert all(web.url.startswith(("https://example.org/", "https://notes.example.org/")) for web in question.web)
-        assert all(0 < len(web.content) <= 510 for web in question.web)
+        assert all(0 < len(web.content) <= 504 for web in question.web)
         answers = question.answers or answers_in_other(sides, side, question)
         holding = [web for web in question.web if any(answer in web.content for answer in answers)]
         assert len(holding) in ((1, 2) if question.held_by is HeldBy.WEB else (0,))
@@ -270,6 +270,21 @@ def test_where_no_rule_is_sure_there_is_no_follow_up(title: str, first: str, sec
 )
 def test_a_question_stands_alone_when_it_says_what_it_is_about(question: str, title: str, expected: bool) -> None:
     assert stands_alone(question, title) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "title", "expected"),
+    [
+        ("Who lit the lamp?", ["Liv Moen"], "Sandholm", True),
+        ("Which gas is in the air of Sandholm?", ["pure oxygen"], "Oxygen", False),  # as all of its article
+        ("Is the harbour or the pier older?", ["the pier", "pier"], "Sandholm", False),  # the question says it
+        ("Is the harbour or the pier older?", ["the pier of 1871"], "Sandholm", True),
+    ],
+)
+def test_an_answer_that_the_question_or_the_title_tells_says_nothing(
+    question: str, answers: list[str], title: str, expected: bool
+) -> None:
+    assert says_something(question, answers, title) is expected
 
 
 @pytest.mark.parametrize(
