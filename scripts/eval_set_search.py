@@ -51,6 +51,11 @@ def text_of(paragraph: str) -> Text:
     return Text(paragraph, normalised(paragraph), frozenset(content_words(paragraph)))
 
 
+def sentences_of(text: Text) -> list[frozenset[str]]:
+    """Return the content words of each sentence."""
+    return [frozenset(content_words(sentence.text)) for sentence in split_sentences(text.plain)]
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A candidate with its answers, normalised and without empty ones, and whether each says nothing by itself."""

@@ -17,10 +17,11 @@ from tests.eval_set_data import ISLANDS, write_data_folder
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
+from eval_set_choice import Choice  # noqa: E402
 from eval_set_files import FORMS  # noqa: E402
 from eval_set_followups import follow_up  # noqa: E402
 from eval_set_search import Judge, snippet, text_of  # noqa: E402
-from eval_set_texts import Candidate, Document, read_texts, says_something, stands_alone, subject  # noqa: E402
+from eval_set_texts import Candidate, Document, Texts, read_texts, says_something, stands_alone, subject  # noqa: E402
 
 NUMBERS = ("--questions", "4", "--follow-ups", "2", "--distractors", "6")
 
@@ -162,7 +163,7 @@ def test_what_was_written_is_said(made: tuple[Path, str]) -> None:
     out, said = made
     assert f"{out / 'general-1'}: 20 questions, " in said
     assert all(form in said for form in FORMS)
-    assert "another question of the same paragraph" in said
+    assert "Passed over:" in said
     assert "What was it known for from then on? (its " in said
 
 
@@ -335,6 +336,26 @@ def test_what_a_follow_up_is_about_is_known_from_the_conversation() -> None:
     asked = judge.asked(candidate("When was it built?", "1871", history=(turn,)))
     assert judge.may_answer(asked, text_of("The lighthouse of Sandholm was built in 1871."))
     assert not judge.may_answer(asked, text_of("The bakery burnt down in 1871."))
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "why"),
+    [
+        ("The harbour lamp of Sandholm was lit by Liv Moen.", "another document may answer it in the set"),
+        ("Sandholm's harbour lamp was first lit by a boy.", "all of its words in one sentence"),
+        ("The boys of Sandholm like the harbour. A lamp was lit.", None),
+    ],
+)
+def test_a_question_that_another_document_may_answer_is_passed_over(elsewhere: str, why: str | None) -> None:
+    own = "The harbour lamp of Sandholm was lit for the first time by Liv Moen."
+    asked = Candidate(
+        "squad-1", "squad", "Who lit the harbour lamp of Sandholm?", ("Liv Moen",), "own", own, "Sandholm"
+    )
+    documents = (Document("own", "Own", (own,)), Document("other", "Other", (elsewhere,)))
+    wanted = {"squad": 1, "natural": 0, "followup": 0}
+    pair = Choice(Texts(documents, (), (asked,)), wanted=wanted, distractors=0, seed=1).make()
+    assert [why is not None and why in reason for reason in pair.passed_over] == [True] * (why is not None)
+    assert sum(len(side.questions) for side in pair.sides) == (2 if why is None else 0)
 
 
 def test_a_snippet_is_the_sentences_about_the_question_and_never_longer_than_an_engine_shows() -> None:
