@@ -10,7 +10,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from localcrag import replay
+import numpy as np
+
+from localcrag import case, knowledge_gaps, labels_export, replay, web_document
+from localcrag import labels as labels_module
 from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
@@ -19,26 +22,34 @@ from localcrag.backends.document_store import (
     DocumentStore,
     chunk_texts,
     collection_names,
+    document_texts,
     documents_of,
     replace_vectors,
     require_collection,
+    texts_of,
 )
+from localcrag.backends.label_store import LabelStore, Pin, PinStore
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
+from localcrag.backends.web_document_file import as_file
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
-from localcrag.errors import ModelError, SearchError, UnreadableDocument
+from localcrag.errors import GapError, LabelError, ModelError, SearchError, UnreadableDocument
+from localcrag.evaluation.evaluation_set import Question
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
+from localcrag.knowledge_gaps import KnowledgeGap
+from localcrag.labels import Label, LabelKind
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer
-from localcrag.protocols import Consent, Embedder, LanguageModel, Scorer, WebCache, WebSearch
+from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
+from localcrag.web_document import WebDocument
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
@@ -57,9 +68,12 @@ class Assembly:
         self.database = Database(settings.data_dir / DATABASE_NAME)
         self.library = Library(settings.models_dir)
         self.runs = RunStore(self.database)
+        self.labels = LabelStore(self.database)
+        self.pins = PinStore(self.database)
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
         self._judgements: Judgements = {}
+        self._question_vectors: dict[str, Vectors] = {}
         self._rate_limit = SlidingMinute()
 
     @property
@@ -98,16 +112,20 @@ class Assembly:
         store = self.store(collection)
         return self._once(f"index {store.name}", lambda: HnswIndex(store, self.settings.data_dir / "index"))
 
-    def parts(self, settings: Settings) -> Parts:
-        """Return what the flow works with, for the collection that `settings` names."""
+    def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
+        """Return what the flow works with, for the collection that `settings` names.
+
+        With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
+        """
+        scorer = self._scorer_or_stand_in()
         return Parts(
             embedder=self.embedder,
-            scorer=self._scorer_or_stand_in(),
+            scorer=scorer.emptied() if runs and isinstance(scorer, ScoreCache) else scorer,
             llm=self._llm_or_stand_in(),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
-            runs=self.runs,
+            runs=runs or self.runs,
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,
@@ -149,6 +167,78 @@ class Assembly:
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
         return aggregate(self.runs.lines(collection))
+
+    def label(self, run_id: str, kind: LabelKind, target: str = "", *, good: bool | None) -> Label | None:
+        """Label a run's answer, a passage (by its id) or a sentence (by its number); None takes the label back.
+
+        Raises UnknownRun, LabelError when the run has no such thing, and StoreError.
+        """
+        if good is None:
+            self.labels.take_back(run_id, kind, target)
+            return None
+        return self.label_all(run_id, [(kind, target, good)])[0]
+
+    def label_all(self, run_id: str, said: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
+        """Label several things of a run, all or none: kind, target, and whether it is good; raises as `label` does."""
+        run = self.runs.get(run_id)
+        made = [labels_module.make(run, kind, target, good) for kind, target, good in said]
+        return [self.labels.put(label) for label in made]
+
+    def labels_as_set(self, collection: str | None = None) -> labels_export.ExportedSet:
+        """Return the evaluation set that a collection's labels make. Raises LabelError when they make none."""
+        name = collection or self.settings.collection
+        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name))
+
+    def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
+        """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.
+
+        Raises UnknownRun, LabelError when it was stopped before its end, and StoreError.
+        """
+        run = self.runs.get(run_id)
+        if run.action is None:
+            raise LabelError(f"The run {run_id} was stopped before it was decided. Ask the question again.")
+        return self.pins.put(run.collection, case.with_answers(case.proposed(run), answers))
+
+    def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:
+        """Return a collection's pinned questions, oldest first; their ids are those of their runs."""
+        return tuple(pin.question for pin in self.pins.find(collection=collection or self.settings.collection))
+
+    def knowledge_gaps(self, collection: str | None = None) -> tuple[KnowledgeGap, ...]:
+        """Return what the documents lack, newest first, of one collection or of all.
+
+        Loads the embedder when there is more than one question to group; without one they are grouped by their words.
+        """
+        questions = knowledge_gaps.open_questions(self.runs.lines(collection))
+        if len(questions) < 2:
+            return knowledge_gaps.grouped(questions)
+        texts = [question.last.question for question in questions]
+        with self._lock:
+            try:
+                if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):
+                    self._question_vectors |= dict(zip(new, self.embedder.embed(new), strict=True))
+            except ModelError:
+                return knowledge_gaps.grouped(questions)
+            return knowledge_gaps.grouped(questions, np.stack([self._question_vectors[text] for text in texts]))
+
+    def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
+        """Return the document that a web result of a run would make; None: of the one that answered it.
+
+        Raises UnknownRun, GapError and StoreError.
+        """
+        return web_document.make(web_document.choose(self.runs.get(run_id), number))
+
+    def add_web_text(self, run_id: str, number: int | None = None) -> Generator[IngestEvent, None, None]:
+        """Take that document into the run's collection, where it is one like any other; see `ingest`.
+
+        Raises GapError when the collection has the same text already, UnknownRun and StoreError.
+        """
+        document, collection = self.web_text(run_id, number), self.runs.get(run_id).collection
+        there = self.documents(collection)
+        if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
+            raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
+        name = web_document.free_name(document, {one.name for one in there})
+        with as_file(document, self.settings.data_dir) as path:
+            yield from self.ingest([Upload(path, name)], collection)
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
@@ -193,6 +283,10 @@ class Assembly:
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
         return documents_of(self.database, collection or self.settings.collection)
+
+    def texts(self, collection: str) -> dict[str, str]:
+        """Return the text of a collection's documents, by name. Loads no model."""
+        return texts_of(self.database, collection)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""

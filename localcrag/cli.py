@@ -1,4 +1,4 @@
-"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|doctor`.
+"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|doctor`.
 
 Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
 thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
@@ -104,7 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("name", metavar="NAME")
     command.set_defaults(run=_delete_document)
 
-    from localcrag import models_command, runs_command  # noqa: PLC0415
+    from localcrag import (  # noqa: PLC0415
+        eval_command,
+        gaps_command,
+        labels_command,
+        models_command,
+        pins_command,
+        runs_command,
+    )
 
     models_command.add_parser(commands, common)
 
@@ -120,7 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("mode", nargs="?", choices=WEB_MODES, help="whether your SearXNG may be asked")
     command.set_defaults(run=_web_mode)
 
-    runs_command.add_parser(commands, common, within)
+    for family in (runs_command, labels_command, pins_command, gaps_command, eval_command):
+        family.add_parser(commands, common, within)
 
     command = commands.add_parser("doctor", parents=[common], help="check the installation")
     command.set_defaults(run=_doctor)

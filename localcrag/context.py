@@ -44,6 +44,22 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """Which steps of the flow run: all, but where an evaluation measures what each is worth. None of them: plain RAG.
+
+    Without `evaluate` no passage is scored and no action decided; without `refine` the passages are the evidence,
+    whole; without `verify` the answer is shown as it was written.
+    """
+
+    evaluate: bool = True
+    refine: bool = True
+    verify: bool = True
+
+
+EVERY_STEP = Steps()
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What one question is answered with and under. Raises SettingsError for thresholds that are out of order."""
 
@@ -51,6 +67,7 @@ class Context:
     settings: Settings
     budget: Budget
     consent: Consent | None = None
+    steps: Steps = EVERY_STEP
 
     @property
     def own_thresholds(self) -> Thresholds:

@@ -29,6 +29,8 @@ LocalcragError
 │   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
 │   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
 ├── ReportError              exported runs could not be written
+├── LabelError               a label or pin names what its run does not have, or there is nothing to export
+├── GapError                 a run has no web text to add, or the collection has it already
 ├── EvaluationError          an evaluation or calibration cannot be done, or its results not be read
 │   └── EvaluationSetError   the folder of an evaluation set is not one, or lines of it are wrong
 └── GenerationError          the language model failed, or the prompt cannot fit its window
@@ -151,6 +153,14 @@ class ConsentMissing(SearchError):
 
 class ReportError(LocalcragError):
     """Exported runs could not be written."""
+
+
+class LabelError(LocalcragError):
+    """A label or pin names what its run does not have, or there is nothing to export."""
+
+
+class GapError(LocalcragError):
+    """A run has no web text to add, or the collection has it already."""
 
 
 class EvaluationError(LocalcragError):

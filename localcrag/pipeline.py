@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from localcrag import abstain, ask_web, condense, generate, planted, reconcile, record, stages
 from localcrag.budget import Budget
-from localcrag.context import Context, Parts
+from localcrag.context import EVERY_STEP, Context, Parts, Steps
 from localcrag.datatypes import Action, Conflict, Grade, Run, ScorerKind, Turn, WebUse
 from localcrag.decide import usable
 from localcrag.errors import QuestionError
@@ -38,11 +38,13 @@ def answer(
     consent: Consent | None = None,
     replays: str | None = None,
     budget: Budget | None = None,
+    steps: Steps = EVERY_STEP,
 ) -> Generator[Event, None, None]:
     """Answer `question` and yield what happens; the last event is RunFinished, with the run as it was stored.
 
     Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
-    `replays` is the id of the stored run that this one repeats, `budget` the time there is (that of the settings).
+    `replays` is the id of the stored run that this one repeats, `budget` the time there is (that of the settings),
+    `steps` what runs of the flow, for an evaluation.
     Closing the generator stops the language model; the run is then stored as far as it came, marked as stopped.
     Raises QuestionError before the first event, StoreError when the database fails.
     """
@@ -54,7 +56,7 @@ def answer(
             f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
             "the collection as a document, and ask about them."
         )
-    context = Context(parts, settings, budget or Budget(settings.time_budget), consent)
+    context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps)
     run = _new_run(question, context, history, replays)
     try:
         with closing(_flow(run, context)) as events:

@@ -244,12 +244,16 @@ def best_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> tuple[
 
 
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
-    """Return the passages by their document's best relevance, and within a document by place."""
+    """Return the passages by their document's best relevance, and within a document by place.
+
+    Documents that are equally relevant stay in the order given.
+    """
     best: dict[str, float] = {}
     for passage in passages:
         where = _where(passage)
         best[where] = max(passage.relevance, best.get(where, 0.0))
-    return sorted(passages, key=lambda passage: (-best[_where(passage)], _where(passage), passage.start or 0))
+    first = {where: place for place, where in enumerate(best)}
+    return sorted(passages, key=lambda passage: (-best[_where(passage)], first[_where(passage)], passage.start or 0))
 
 
 def _where(passage: GradedPassage) -> str:

@@ -28,6 +28,10 @@ class ScoreCache:
         self._lock = threading.Lock()
         self._known: OrderedDict[bytes, float] = OrderedDict()
 
+    def emptied(self) -> ScoreCache:
+        """Return one before the same scorer that remembers nothing yet."""
+        return ScoreCache(self._scorer, self._most)
+
     @property
     def name(self) -> str:
         """The scorer's."""

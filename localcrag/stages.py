@@ -91,6 +91,10 @@ def judge(
     question: str, found: Sequence[Passage], context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
     """Yield Evaluated and Decided, and return the graded passages and the action."""
+    if not context.steps.evaluate:
+        graded = unscored(found, thresholds=context.thresholds)
+        yield Evaluated(graded, context.clock("evaluate").cost())
+        return graded, Action.AMBIGUOUS
     yield StepStarted("evaluate", f"scoring {len(found)} passages")
     clock = context.clock("evaluate")
     graded = yield from _score(question, found, context, clock)
@@ -280,6 +284,8 @@ def _refine(
 ) -> Generator[Event, None, Refinement]:
     """Return strips and evidence, picked by what the settings name; whole passages where there is no score or time."""
     parts, settings = context.parts, context.settings
+    if not context.steps.refine:
+        return whole(passages, len(passages))
     if not is_scored(passages):
         return whole(passages, WHOLE_PASSAGES)
     if context.budget.spent(NO_STRIPS):

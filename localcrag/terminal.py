@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag import record
@@ -21,12 +23,18 @@ from localcrag.events import AnswerPiece, Event, QueryProposed, RunStarted, Step
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.words import one_line, shorten
 
+if TYPE_CHECKING:
+    from localcrag.evaluation.runner import Asked
+
 COLOURS = {
     Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
     Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
     IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
     IngestStatus.FAILED: "red",
 }  # fmt: skip
+
+LINES = 20
+"""That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
 
 BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
@@ -185,6 +193,31 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
             if not quiet:
                 screen.print(_line(event))
     return results
+
+
+def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
+    """Show which question is asked, how many runs there are, and the time that is left; in a log, a line now and then.
+
+    `done` of `total` runs were there before.
+    """
+    screen = console()
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
+    )  # fmt: skip
+    start, before = time.monotonic(), done
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("asking", total=total, completed=done, left="")
+        for event in events:
+            each = (time.monotonic() - start) / (event.done - before)
+            left = f"about {_duration(each * (total - event.done))} left"
+            question = escape(shorten(event.question.question, 50))
+            bar.update(task, completed=event.done, description=question, left=left)
+            if not screen.is_terminal and event.done * LINES // total > (event.done - 1) * LINES // total:
+                screen.print(f"{event.done} of {total} runs, {left}")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:

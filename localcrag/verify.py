@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.cite import attached, citations, with_citations, without_citations, without_preface
-from localcrag.datatypes import Backing, Evidence, Strictness, Support
+from localcrag.datatypes import Backing, Evidence, Span, Strictness, Support
 from localcrag.sentences import split_sentences
 from localcrag.words import content_words, names, numbers, word_list
 
@@ -55,16 +55,23 @@ def verify(answer: str, evidence: Sequence[Evidence], question: str, strictness:
     A citation of the model's own stays when that evidence backs the sentence as well as any; else it is repaired.
     Sentences without any content word are left out.
     """
-    answer = attached(answer)
+    text = attached(answer)
     supports = []
-    for span in split_sentences(answer):
-        plain = without_preface(without_citations(span.text))
-        if content_words(plain):
-            support = _support(plain, citations(span.text), evidence, question)
-            starts_line = "\n" in answer[max(0, span.start - 2) : span.start]
-            shown = support.backing in SHOWN[strictness]
-            supports.append(dataclasses.replace(support, starts_line=starts_line, shown=shown))
+    for span in claims(answer):
+        support = _support(_plain(span.text), citations(span.text), evidence, question)
+        starts_line = "\n" in text[max(0, span.start - 2) : span.start]
+        shown = support.backing in SHOWN[strictness]
+        supports.append(dataclasses.replace(support, starts_line=starts_line, shown=shown))
     return tuple(supports)
+
+
+def claims(answer: str) -> list[Span]:
+    """Return the sentences of the answer that say anything, with the citations that belong to each."""
+    return [span for span in split_sentences(attached(answer)) if content_words(_plain(span.text))]
+
+
+def _plain(sentence: str) -> str:
+    return without_preface(without_citations(sentence))
 
 
 def is_answer(supports: Sequence[Support]) -> bool:

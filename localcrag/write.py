@@ -54,8 +54,9 @@ def write_answer(
         if context.budget.spent(1.0) and not written:
             yield Answered(abstain.no_time(best), abstained=True)
             return
-        if generate.says_nothing(written):
-            yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
+        silent = generate.says_nothing(written)
+        if silent or not context.steps.verify:
+            yield Answered(abstain.evidence_silent(evidence, web) if silent else written, abstained=silent)
             return
         clock = context.clock("verify")
         supports = verify.verify(written, pieces, standalone, context.settings.strictness)

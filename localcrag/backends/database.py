@@ -97,7 +97,42 @@ SCHEMA_4 = """
 -- The day that a document bears, or that its file was changed on: YYYY-MM-DD, NULL when nobody knows.
 ALTER TABLE documents ADD COLUMN dated TEXT;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4)
+SCHEMA_5 = """
+-- What a person said of a run's answer, passages and sentences, with what is needed when the run is gone. No foreign
+-- keys: a label outlives run, document and collection, until it is removed itself. `circumstances` is JSON.
+CREATE TABLE labels (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    target TEXT NOT NULL,
+    good INTEGER NOT NULL,
+    labelled_at TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    question TEXT NOT NULL,
+    text TEXT NOT NULL,
+    origin TEXT,
+    document TEXT,
+    page INTEGER,
+    url TEXT,
+    evidence TEXT,
+    scorer TEXT NOT NULL,
+    scorer_kind TEXT NOT NULL,
+    logit REAL,
+    cosine REAL,
+    relevance REAL,
+    circumstances TEXT,
+    UNIQUE (run_id, kind, target)
+) STRICT;
+CREATE INDEX labels_of_collection ON labels (collection);
+-- Questions with their accepted answers, asked again by `localcrag eval --pinned`; `question` is JSON.
+CREATE TABLE pins (
+    run_id TEXT PRIMARY KEY,
+    pinned_at TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    question TEXT NOT NULL
+) STRICT;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

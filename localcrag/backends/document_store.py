@@ -208,6 +208,15 @@ def documents_of(database: Database, collection: str) -> list[Document]:
     return [Document(**row) for row in database.rows(_DOCUMENT + " ORDER BY d.name", collection)]
 
 
+def texts_of(database: Database, collection: str) -> dict[str, str]:
+    """Return the text of a collection's documents, by name. Needs no embedder."""
+    rows = database.rows(
+        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
+        collection,
+    )
+    return {row["name"]: row["text"] for row in rows}
+
+
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections."""
     return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
@@ -222,6 +231,15 @@ def require_collection(database: Database, name: str) -> None:
             f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
             f"localcrag ingest PATH --collection {name}"
         )
+
+
+def document_texts(database: Database, collection: str) -> dict[str, str]:
+    """Return the text of each document of a collection, by name. Needs no embedder."""
+    rows = database.rows(
+        "SELECT d.name, d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
+        collection,
+    )
+    return {row["name"]: row["text"] for row in rows}
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:

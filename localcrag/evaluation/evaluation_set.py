@@ -1,9 +1,9 @@
 """A folder of documents and labelled questions, read and checked as a whole before anything is asked of it.
 
 `questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
-answer it), and optionally `documents` (names of those that hold the answer), `web` (recorded web results: `title`,
-`url`, `content`), `web_answers` (accepted strings that only these results hold), `history` (earlier turns: `question`,
-`answer`), `id`. `documents/` holds any files that localcrag reads.
+answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`
+(recorded web results: `title`, `url`, `content`), `web_answers` (accepted strings that only these results hold),
+`history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag reads.
 """
 
 from __future__ import annotations
@@ -90,12 +90,13 @@ class _Line(BaseModel):
 def read(folder: Path) -> EvaluationSet:
     """Return the set in `folder`. Raises EvaluationSetError, which lists the lines that are wrong and why."""
     lines = _lines(folder / QUESTIONS)
-    files = tuple(sorted(path for path in (folder / DOCUMENTS).rglob("*") if path.is_file()))
+    documents = folder / DOCUMENTS
+    files = tuple(sorted(path for path in documents.rglob("*") if path.is_file() and not _hidden(path, documents)))
     if not files:
         raise EvaluationSetError(
-            f"There are no documents in {folder / DOCUMENTS}. Put the files there that the questions are about."
+            f"There are no documents in {documents}. Put the files there that the questions are about."
         )
-    names = {path.name for path in files}
+    names = {path.relative_to(documents).as_posix() for path in files}
     questions: list[Question] = []
     problems: list[str] = []
     seen: dict[str, int] = {}
@@ -119,6 +120,10 @@ def read(folder: Path) -> EvaluationSet:
     if not questions:
         raise EvaluationSetError(f"{folder / QUESTIONS} holds no question. Write one JSON object a line.")
     return EvaluationSet(folder.resolve().name, tuple(questions), files, _digest(folder, files))
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:

@@ -1,0 +1,183 @@
+"""Stored relevances and strips -> curves: how far probabilities can be believed, what other thresholds would decide.
+
+No model is asked: whatever is here comes from the scores that the runs kept. Only the first passages are known that the
+thresholds in force called for; a second look that other thresholds would have taken, or spared, is not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from localcrag.datatypes import Action, GradedPassage, Policy, Run, StripReason, Thresholds
+from localcrag.decide import decide
+from localcrag.evaluate import grade, is_scored
+from localcrag.evaluation.answers import holds
+from localcrag.evaluation.evaluation_set import HeldBy, Question
+from localcrag.evaluation.metrics import action_not_opposite, action_right, local
+from localcrag.evaluation.statistics import Estimate, estimate
+
+Pairs = Sequence[tuple[Question, Run]]
+BINS = 10
+UPPERS = tuple(step / 100 for step in range(2, 99, 2))
+LOWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
+"""Strips in a passage, the last one open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Passages whose relevance is in low..high: `n`, their mean relevance, and the share that holds an answer."""
+
+    low: float
+    high: float
+    n: int
+    predicted: float | None
+    held: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """`error` is the expected calibration error (Guo et al. 2017, section 2), over `passages` of `questions`."""
+
+    bins: tuple[Bin, ...]
+    error: float
+    passages: int
+    questions: int
+    thresholds: Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What would be decided at these thresholds; all shares of the same questions."""
+
+    upper: float
+    lower: float
+    accuracy: float
+    not_opposite: float
+    web_rate: float
+    incorrect: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Along `uppers` the lower threshold in force is kept (or lowered with upper), along `lowers` the upper one."""
+
+    policy: Policy
+    thresholds: Thresholds
+    in_force: Point
+    uppers: tuple[Point, ...]
+    lowers: tuple[Point, ...]
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Passages of `least` to `most` strips: how much of them was kept, and how much of what holds an answer."""
+
+    least: int
+    most: int | None
+    passages: int
+    retention: Estimate | None
+    recall: Estimate | None
+
+
+def reliability(pairs: Pairs) -> Reliability | None:
+    """Return relevance against the share of passages that hold an answer; None where none was scored.
+
+    A passage of the documents holds one when an accepted string is in it and, where documents are named, it is of
+    these. Of a question that the documents do not answer, none does.
+    """
+    scored = [(question, run) for question, run in pairs if local(run) and is_scored(run.passages)]
+    if not scored:
+        return None
+    found = [
+        (passage.relevance, float(_answers(question, passage))) for question, run in scored for passage in local(run)
+    ]
+    bins = []
+    error = 0.0
+    for place in range(BINS):
+        low, high = place / BINS, (place + 1) / BINS
+        inside = [one for one in found if low <= one[0] < high or (place == BINS - 1 and one[0] >= high)]
+        held = estimate([one[1] for one in inside])
+        predicted = sum(one[0] for one in inside) / len(inside) if inside else None
+        if held is not None and predicted is not None:
+            error += len(inside) / len(found) * abs(predicted - held.mean)
+        bins.append(Bin(low, high, len(inside), predicted, held))
+    return Reliability(tuple(bins), error, len(found), len(scored), scored[0][1].thresholds)
+
+
+def _answers(question: Question, passage: GradedPassage) -> bool:
+    if question.held_by is not HeldBy.DOCUMENTS:
+        return False
+    of_named = not question.documents or passage.document in question.documents
+    return of_named and holds(passage.text, question.answers)
+
+
+def sweep(pairs: Pairs) -> Sweep | None:
+    """Return what other thresholds would have decided on the stored relevances; None where nothing was decided."""
+    decided = [(question, run) for question, run in pairs if run.action is not None and is_scored(local(run))]
+    if not decided:
+        return None
+    in_force, policy = decided[0][1].thresholds, decided[0][1].policy
+    lower, upper = in_force.lower, in_force.upper
+    return Sweep(
+        policy,
+        in_force,
+        _point(decided, upper, lower),
+        tuple(_point(decided, each, min(each, lower)) for each in UPPERS),
+        tuple(_point(decided, upper, each) for each in sorted({*LOWERS, lower}) if each <= upper),
+        len(decided),
+    )
+
+
+def _point(pairs: Pairs, upper: float, lower: float) -> Point:
+    accuracy, not_opposite, web, incorrect = 0.0, 0.0, 0, 0
+    for question, run in pairs:
+        action = _action(run, upper, lower)
+        moved = dataclasses.replace(run, action=action)
+        accuracy += action_right(question, moved) or 0.0
+        not_opposite += action_not_opposite(question, moved) or 0.0
+        web += action is not Action.CORRECT
+        incorrect += action is Action.INCORRECT
+    n = len(pairs)
+    return Point(upper, lower, accuracy / n, not_opposite / n, web / n, incorrect / n)
+
+
+def _action(run: Run, upper: float, lower: float) -> Action:
+    thresholds = dataclasses.replace(run.thresholds, upper=upper, lower=lower)
+    passages = [
+        dataclasses.replace(passage, grade=grade(passage.relevance, thresholds))
+        for passage in local(run)
+    ]  # fmt: skip
+    enough = run.settings.get("relevance_threshold")
+    action, _ = decide(
+        passages,
+        policy=run.policy,
+        thresholds=thresholds,
+        enough_relevant=float(enough) if isinstance(enough, int | float) else 0.0,
+    )
+    return action
+
+
+def retention(pairs: Pairs) -> tuple[Length, ...]:
+    """Return what strips were kept by how many a passage has; nothing where no passage was cut."""
+    kept: dict[tuple[int, int | None], list[float]] = {}
+    recalled: dict[tuple[int, int | None], list[float]] = {}
+    for question, run in pairs:
+        for strips in _by_passage(run):
+            of = next(length for length in LENGTHS if length[1] is None or len(strips) <= length[1])
+            kept.setdefault(of, []).append(sum(is_kept for is_kept, _ in strips) / len(strips))
+            good = [is_kept for is_kept, text in strips if question.answers and holds(text, question.answers)]
+            recalled.setdefault(of, []).extend(map(float, good))
+    lengths = [of for of in LENGTHS if of in kept]
+    return tuple(Length(of[0], of[1], len(kept[of]), estimate(kept[of]), estimate(recalled[of])) for of in lengths)
+
+
+def _by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
+    passages: dict[str, list[tuple[bool, str]]] = {}
+    for strip in run.strips:
+        passages.setdefault(strip.passage, []).append((strip.kept, strip.text))
+    whole = any(strip.reason is StripReason.WHOLE for strip in run.strips)
+    return [] if whole else passages.values()

@@ -1,0 +1,196 @@
+"""A question, its run -> what went wrong, by rules: the first place at which the accepted answer was lost.
+
+A string is followed through passages, evidence, what the model wrote, and the answer. Whether a sentence means the same
+in other words is not known here, so that causes are those that a person should look at first, not verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from localcrag.datatypes import Action, Backing, Grade, GradedPassage, Origin, Run
+from localcrag.decide import compared
+from localcrag.evaluate import is_scored
+from localcrag.evaluation.answers import holds
+from localcrag.evaluation.evaluation_set import HeldBy, Question
+from localcrag.evaluation.metrics import answer_match, local, token_f1, unmarked_invention
+
+NEARLY = 0.5
+"""Token F1 from which an answer that holds no accepted string may be one in other words ("5 May" for "May 5, 1990")."""
+
+
+class Cause(StrEnum):
+    """Where an answer was lost, in the order of the flow; INVENTED where there was none to lose."""
+
+    GOLD = "gold questionable"
+    RETRIEVAL = "retrieval missed"
+    EVALUATOR = "evaluator misjudged"
+    WEB = "web missed"
+    STRIP = "strip dropped the answer"
+    GENERATOR = "generator ignored the evidence"
+    VERIFY = "verify took it out"
+    ABSTAINED = "abstained though evidence held it"
+    INVENTED = "invented"
+
+
+MEANING = {
+    Cause.GOLD: "the answer shares most of its words with an accepted one, or a document named for the question backs "
+    "it in full, but no accepted string is in it",
+    Cause.RETRIEVAL: "no passage of the documents that was retrieved holds an accepted string",
+    Cause.EVALUATOR: "a passage holds it, but was graded incorrect or left out by the action; or CORRECT was decided "
+    "where the documents do not answer",
+    Cause.WEB: "only the web holds it, and no web result that was used does",
+    Cause.STRIP: "a passage that was used holds it, the evidence made of it does not",
+    Cause.GENERATOR: "the evidence holds it, what the model wrote does not",
+    Cause.VERIFY: "the model wrote it, and it was taken out as not backed",
+    Cause.ABSTAINED: "the evidence holds it, and no answer was given",
+    Cause.INVENTED: "answered, though neither documents nor web hold an answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What went wrong with a question, and the detail of it in words."""
+
+    cause: Cause
+    why: str
+
+
+def is_right(question: Question, run: Run) -> bool:
+    """Whether an accepted answer was given, or none where there is none."""
+    if question.held_by is HeldBy.NOWHERE:
+        return run.abstained
+    return bool(answer_match(question, run))
+
+
+def diagnose(question: Question, run: Run) -> Loss | None:
+    """Return what went wrong; None where the answer is right."""
+    if is_right(question, run):
+        return None
+    if question.held_by is HeldBy.NOWHERE:
+        return _invented(run)
+    if why := _questionable(question, run):
+        return Loss(Cause.GOLD, why)
+    return _followed(question, run)
+
+
+def _followed(question: Question, run: Run) -> Loss:
+    """Follow the accepted strings through the run."""
+    holding = [passage for passage in run.passages if holds(passage.text, question.answers)]
+    if not holding:
+        return _not_found(question, run)
+    looked_at = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
+    used = [passage for passage in holding if passage.id in looked_at]
+    if not used:
+        return Loss(Cause.EVALUATOR, _set_aside(max(holding, key=lambda passage: passage.relevance), run))
+    if not any(holds(piece.text, question.answers) for piece in run.evidence):
+        return Loss(Cause.STRIP, _dropped(question, run))
+    return _not_said(question, run)
+
+
+def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
+    """Return a key that sorts the worst first.
+
+    Wrong answers and inventions before needless abstentions; those that nothing marks as doubtful before others, what
+    may be the label's fault last; then the surer the evaluator was, the worse.
+    """
+    marked = not _shown_as_certain(run) if question.answers else not unmarked_invention(question, run)
+    return run.abstained, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
+
+
+def _invented(run: Run) -> Loss:
+    if run.action is Action.CORRECT:
+        return Loss(Cause.EVALUATOR, f"CORRECT was decided where nothing answers: {run.rule}")
+    decided = f"{run.action}: {run.rule}; " if run.action else ""
+    number = len(run.evidence)
+    return Loss(Cause.INVENTED, f"{decided}answered from {number} piece{'' if number == 1 else 's'} of evidence")
+
+
+def _questionable(question: Question, run: Run) -> str | None:
+    """Return why the accepted answers, and not the run, may be what is wrong."""
+    if run.abstained:
+        return None
+    if (shared := token_f1(question, run) or 0.0) >= NEARLY:
+        return f"the answer shares words with an accepted one (token F1 {shared:.2f})"
+    if any(holds(passage.text, question.answers) for passage in run.passages):
+        return None
+    sources = {source.id: source for source in run.sources}
+    backing = {piece.n: sources[piece.source].document for piece in run.evidence if piece.source in sources}
+    named = {
+        document
+        for support in run.support
+        if support.shown and support.backing is Backing.SUPPORTED
+        for n in support.citations
+        if (document := backing.get(n)) in question.documents
+    }
+    if named and run.action is Action.CORRECT:
+        return f"{', '.join(sorted(filter(None, named)))} backs the answer in full, in other words than the accepted"
+    return None
+
+
+def _not_found(question: Question, run: Run) -> Loss:
+    if question.held_by is HeldBy.DOCUMENTS:
+        return Loss(Cause.RETRIEVAL, _not_retrieved(question, run))
+    if run.action is Action.CORRECT:
+        return Loss(Cause.EVALUATOR, f"CORRECT was decided where only the web answers: {run.rule}")
+    if run.web.error:
+        return Loss(Cause.WEB, f"the web could not be asked: {run.web.error}")
+    if not run.web.used:
+        return Loss(Cause.WEB, "the web was not asked")
+    return Loss(Cause.WEB, f"none of {len(run.web.results)} web results for “{run.web.query}” holds it")
+
+
+def _not_retrieved(question: Question, run: Run) -> str:
+    if not question.documents:
+        return f"none of {len(run.passages)} passages holds an accepted string"
+    names = ", ".join(question.documents)
+    found = sum(passage.document in question.documents for passage in local(run))
+    if not found:
+        return f"no passage of {names} was retrieved"
+    return f"{found} of {len(local(run))} passages are of {names}, and none of them holds an accepted string"
+
+
+def _set_aside(passage: GradedPassage, run: Run) -> str:
+    where = passage.document or passage.title or passage.url or "a passage"
+    if passage.grade is Grade.INCORRECT:
+        return f"{where} holds it, and was graded incorrect: {compared(passage.relevance, run.thresholds)}"
+    if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:
+        return f"{where} holds it, and INCORRECT was decided: {run.rule}"
+    return f"{where} holds it, and was not used ({run.action}: {run.rule})"
+
+
+def _dropped(question: Question, run: Run) -> str:
+    lost = [strip for strip in run.strips if holds(strip.text, question.answers)]
+    if not lost:
+        return "it stands across strips, of which one was dropped"
+    best = max(lost, key=lambda strip: strip.relevance)
+    if best.kept:
+        return "its piece of evidence was left out where documents and web contradict each other"
+    return f"{best.reason or 'dropped'}, relevance {best.relevance:.2f}"
+
+
+def _not_said(question: Question, run: Run) -> Loss:
+    if any(not support.shown and holds(support.sentence, question.answers) for support in run.support):
+        why = "; ".join(dict.fromkeys(support.why for support in run.support if not support.shown and support.why))
+        return Loss(Cause.VERIFY, why or "taken out")
+    if run.abstained:
+        written = "nothing of what the model wrote was backed" if run.support else "the model said that it found none"
+        return Loss(Cause.ABSTAINED, written)
+    pieces = [piece.n for piece in run.evidence if holds(piece.text, question.answers)]
+    return Loss(Cause.GENERATOR, f"evidence {', '.join(map(str, pieces))} of {len(run.evidence)} holds it")
+
+
+def _shown_as_certain(run: Run) -> bool:
+    shown = [support for support in run.support if support.shown]
+    return not run.abstained and (not shown or any(support.backing is Backing.SUPPORTED for support in shown))
+
+
+def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:
+    """Return the passage to show: the most relevant one, or of unscored ones the first that holds an answer."""
+    if not run.passages:
+        return None
+    if is_scored(run.passages):
+        return max(run.passages, key=lambda passage: passage.relevance)
+    return next((passage for passage in run.passages if holds(passage.text, answers)), run.passages[0])

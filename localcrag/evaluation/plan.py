@@ -1,0 +1,102 @@
+"""What is to be asked: the questions of sets, their collections, and the evaluation that they make, new or begun."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from localcrag import __version__
+from localcrag.errors import EvaluationError
+from localcrag.evaluation import store
+from localcrag.evaluation.configurations import Configuration
+from localcrag.evaluation.evaluation_set import EvaluationSet, Question
+from localcrag.evaluation.results import About, Evaluation, SetUsed
+from localcrag.evaluation.runner import code_digest, language_warning
+from localcrag.settings import Settings
+
+PINNED = "pinned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`collections` maps a question's id to the collection whose documents it is asked of."""
+
+    name: str
+    questions: tuple[Question, ...]
+    collections: dict[str, str]
+    sets: tuple[SetUsed, ...] = ()
+
+    def drawn(self, number: int) -> Plan:
+        """Return a plan of so many of the questions, always the same ones, in their order."""
+        by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
+        chosen = {question.id for question in by_chance[:number]}
+        return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
+
+
+def collection_of(evaluation_set: EvaluationSet) -> str:
+    """Return the name of the collection that a set's documents are kept in."""
+    return f"{evaluation_set.name[:80]}-{evaluation_set.digest[:12]}"
+
+
+def of_sets(sets: Sequence[EvaluationSet]) -> Plan:
+    """Return the plan of all sets' questions; of several, ids begin with the set's name. Raises EvaluationError."""
+    names = [one.name for one in sets]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise EvaluationError(f"Two sets have the same name: {', '.join(twice)}. Rename a folder.")
+    questions, collections = [], {}
+    for one in sets:
+        for question in one.questions:
+            name = question.id if len(sets) == 1 else f"{one.name}/{question.id}"
+            questions.append(dataclasses.replace(question, id=name))
+            collections[name] = collection_of(one)
+    used = tuple(SetUsed(one.name, one.digest, len(one.questions), len(one.files)) for one in sets)
+    return Plan(name="+".join(names)[:60], questions=tuple(questions), collections=collections, sets=used)
+
+
+def of_pinned(questions: Sequence[Question], collection: str) -> Plan:
+    """Return the plan of a collection's pinned questions. Raises EvaluationError when there are none."""
+    if not questions:
+        raise EvaluationError(
+            f"No question of the collection “{collection}” is pinned. Pin one on the page or with `localcrag pins add`."
+        )
+    return Plan(name=PINNED, questions=tuple(questions), collections={one.id: collection for one in questions})
+
+
+def begun(
+    plan: Plan, configurations: Sequence[Configuration], settings: Settings, folder: Path, *, again: bool
+) -> tuple[Evaluation, Path]:
+    """Return the evaluation that a plan makes in `folder`, with the runs that are there already, and its own folder.
+
+    It is found again by what it is made of. With `again`, what is there is forgotten. Raises EvaluationError.
+    """
+    made_of: dict[str, Any] = {
+        "configurations": {
+            one.name: {"changes": one.changes, "steps": dataclasses.asdict(one.steps)} for one in configurations
+        },
+        "models": {"embedder": settings.embedder, "relevance": settings.relevance, "llm": settings.llm},
+        "settings": settings.of_a_run() | {"preset": settings.preset},
+    }
+    key = [made_of, [dataclasses.asdict(one) for one in plan.sets], [dataclasses.asdict(one) for one in plan.questions]]
+    digest = hashlib.sha256(json.dumps(key, default=str, sort_keys=True).encode()).hexdigest()
+    name = "".join(character if character.isalnum() or character in "-+._" else "-" for character in plan.name)
+    own = folder / f"{name}-{digest[:8]}"
+    if (own / store.ABOUT).exists() and not again:
+        return store.read(own), own
+    warning = language_warning(plan.questions)
+    about = About(
+        id=own.name,
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=__version__,
+        code=code_digest(),
+        sets=plan.sets,
+        warnings=(warning,) if warning else (),
+        **json.loads(json.dumps(made_of, default=str)),
+    )
+    store.begin(own, about, plan.questions)
+    return Evaluation(about, plan.questions), own

@@ -1,0 +1,119 @@
+"""Figures -> words: numbers with their unit, and what a difference proves and what it does not."""
+
+from __future__ import annotations
+
+from localcrag.evaluation.metrics import BY_NAME, Better
+from localcrag.evaluation.statistics import Difference, Estimate
+
+NONE = "–"
+_SECONDS, _CALLS = "seconds", "llm_calls"
+_WHOLE = ("prompt_tokens", "completion_tokens")
+_SMALL_P = 0.001
+_FEW = 30
+"""Questions below which a difference that is not significant says next to nothing."""
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is a share, in 0..1, and not a number of seconds, calls or tokens."""
+    return metric not in (_SECONDS, _CALLS, *_WHOLE)
+
+
+def unit(metric: str) -> str:
+    """Return what a metric counts, for a heading; nothing for a share."""
+    return {_SECONDS: "s"}.get(metric, "")
+
+
+def number(metric: str, value: float | None, *, signed: bool = False) -> str:
+    """Return a metric's value with as many digits as it is worth: "0.68", "1.42", "312"; with a sign if wanted."""
+    if value is None:
+        return NONE
+    digits = 0 if metric in _WHOLE else 2
+    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")  # What is rounded to nothing has no sign.
+
+
+def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -> str:
+    """Return the 95 % interval: "0.64 to 0.72"; nothing where there is none."""
+    if one.low is None or one.high is None:
+        return ""
+    return f"{number(metric, one.low, signed=signed)} to {number(metric, one.high, signed=signed)}"
+
+
+def chance(p: float | None) -> str:
+    """Return p as it is written: "p = 0.03", "p < 0.001"."""
+    if p is None:
+        return "no p"
+    return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
+
+
+def direction(metric: str, difference: Difference) -> Better | None:
+    """Return HIGHER for a significant gain, LOWER for a significant loss, NEITHER for a change of no value; else None.
+
+    A gain is what the metric's `better` says.
+    """
+    better = BY_NAME[metric].better
+    if not difference.significant or not difference.mean:
+        return None
+    if better is Better.NEITHER:
+        return Better.NEITHER
+    return Better.HIGHER if (difference.mean > 0) == (better is Better.HIGHER) else Better.LOWER
+
+
+def says(metric: str, difference: Difference | None) -> str:
+    """Return a paired difference in words, with its interval and p, and whether it is significant."""
+    if difference is None:
+        return "not compared: one of the two has no such figure"
+    questions = f"{difference.n} question{'' if difference.n == 1 else 's'}"
+    if difference.low is None or difference.p is None:
+        return f"{_by(metric, difference.mean)} on {questions}, which proves nothing"
+    spread = f"95 % interval {_range(metric, difference)}, {chance(difference.p)}, {questions}"
+    if not difference.mean:
+        return f"the same ({spread}): no difference is proved"
+    verdict = {
+        Better.HIGHER: "better, significant",
+        Better.LOWER: "worse, significant",
+        Better.NEITHER: "significant",
+        None: "not significant",
+    }[direction(metric, difference)]
+    return f"{_by(metric, difference.mean)} ({spread}): {verdict}"
+
+
+def not_proved(metric: str, difference: Difference | None) -> str | None:
+    """Return why a difference is not proved, and what could not have been seen; None where it is, or none was made."""
+    if difference is None or difference.significant:
+        return None
+    if difference.low is None or difference.high is None:
+        return "one question shows nothing"
+    includes = difference.low <= 0 <= difference.high
+    reasons = ["the interval includes 0" if includes else f"{chance(difference.p)} is not below 0.05"]
+    if difference.n < _FEW:
+        reasons.append(f"{difference.n} questions are too few")
+    if width := (difference.high - difference.low) / 2:
+        reasons.append(f"with these questions a difference below about {_size(metric, width)} does not show")
+    return "; ".join(reasons)
+
+
+def _by(metric: str, mean: float) -> str:
+    if not mean:
+        return "the same"
+    return f"{'higher' if mean > 0 else 'lower'} by {_size(metric, abs(mean))}"
+
+
+def _size(metric: str, value: float) -> str:
+    if is_share(metric):
+        points = f"{100 * value:.1f}".removesuffix(".0")
+        return f"{points} points"
+    return {_SECONDS: f"{value:.2f} s", _CALLS: f"{value:.2f} calls"}.get(metric, f"{value:.0f} tokens")
+
+
+def _range(metric: str, difference: Difference) -> str:
+    if difference.low is None or difference.high is None:
+        return NONE
+    if not is_share(metric):
+        return interval(metric, difference, signed=True)
+    return f"{_points(difference.low)} to {_points(difference.high)}"
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:+.1f}"
+    return text.replace("-", "−") if float(text) else "0"
