@@ -27,13 +27,14 @@ from localcrag.backends.document_store import (
     replace_vectors,
     require_collection,
 )
-from localcrag.backends.label_store import LabelStore, Pin, PinStore
+from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
+from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Preset, Run, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import GapError, LabelError, ModelError, SearchError, UnreadableDocument

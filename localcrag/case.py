@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from localcrag import replay
 from localcrag.cite import without_citations
 from localcrag.datatypes import Action, Evidence, Origin, Run, Source, Support
 from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.words import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A question that is asked again after a change; `run_id` is the turn it was made of."""
+
+    run_id: str
+    pinned_at: str
+    collection: str
+    question: Question
 
 
 def proposed(run: Run) -> Question:
