@@ -114,8 +114,11 @@ def test_labels_stay_pressed_when_an_earlier_turn_or_a_stored_run_is_opened_agai
         pressed(the(panel, "This answer is good"))
         page.locator("#lc-learned .lc-learned").scroll_into_view_if_needed()
         page.screenshot(path=screens / "labels.png")
+        # The newest label is listed first.
+        page.locator("#lc-learned").get_by_role("button", name="Remove this label").first.click()
+        expect(page.locator("#lc-learned")).to_contain_text("1 label:")
     kept = {label.kind: label for label in LabelStore(Database(folder / DATABASE_NAME)).find(run_id=first)}
-    assert {kind: label.verdict for kind, label in kept.items()} == {"passage": "relevant", "answer": "good"}
+    assert {kind: label.verdict for kind, label in kept.items()} == {"passage": "relevant"}
     assert kept["passage"].logit is not None  # type: ignore[index]
 
 

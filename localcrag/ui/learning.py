@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,23 +38,27 @@ class Shown:
 
 
 def panel(assembly: Assembly, run: Run) -> str:
-    """Return the side panel of a stored run, with what was said of it."""
+    """Return the side panel of a stored run, with what was said of it where that can be read."""
     if run.action is None:
         return render.panel(run)
+    try:
+        return render.panel(run, learned=_learned(assembly, run))
+    except LocalcragError:
+        return render.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
+
+
+def _learned(assembly: Assembly, run: Run) -> render.Learned:
     labels = {(label.kind.value, label.target): label.good for label in assembly.labels.find(run_id=run.run_id)}
     pin = next(iter(assembly.pins.find(run_id=run.run_id)), None)
     proposed = pin.question if pin else case.proposed(run)
     added, addable = _web_texts(assembly, run)
-    return render.panel(
-        run,
-        learned=render.Learned(
-            labels=labels,
-            pin=pin,
-            answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
-            unanswerable=not proposed.answers,
-            added=added,
-            addable=addable,
-        ),
+    return render.Learned(
+        labels=labels,
+        pin=pin,
+        answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
+        unanswerable=not proposed.answers,
+        added=added,
+        addable=addable,
     )
 
 
@@ -116,7 +120,7 @@ def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
         good = {"yes": True, "no": False, "": None}[str(event.good)]
         with _told():
             assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=good)
-        return panel(assembly, assembly.runs.get(str(event.run_id))), with_thumbs(turns), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), with_thumbs(turns), read()
 
     def like(turns: Sequence[Any], event: gr.LikeData) -> tuple[Any, ...]:
         place = event.index if isinstance(event.index, int) else event.index[0]
@@ -124,7 +128,7 @@ def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
         good = event.liked if isinstance(event.liked, bool) else None
         with _told():
             assembly.label(turn.run_id or "", LabelKind.ANSWER, good=good)
-        return panel(assembly, assembly.runs.get(turn.run_id)), with_thumbs(turns), read()
+            return panel(assembly, assembly.runs.get(turn.run_id)), with_thumbs(turns), read()
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
@@ -132,12 +136,12 @@ def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
             assembly.pin(str(event.run_id), answers)
-        return panel(assembly, assembly.runs.get(str(event.run_id))), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), read()
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
         with _told():
             assembly.pins.remove(str(event.run_id))
-        return panel(assembly, assembly.runs.get(str(event.run_id))), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), read()
 
     def remove(event: gr.EventData) -> str:
         with _told():
@@ -196,11 +200,10 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
     yield render.uploads(None, results, message), listed(assembly), shown, gaps(assembly)
 
 
-class _told:  # noqa: N801  reads as what it does
-    """Tells the page what is wrong, and ends the event."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, LocalcragError):
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the page what is wrong, and end the event."""
+    try:
+        yield
+    except LocalcragError as error:
+        raise gr.Error(str(error), duration=None, print_exception=False) from error
