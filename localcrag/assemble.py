@@ -33,7 +33,7 @@ from localcrag.backends.document_store import (
     texts_of,
 )
 from localcrag.backends.kept_scores import KeptScores
-from localcrag.backends.label_store import LabelStore, Pin, PinStore
+from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
@@ -43,6 +43,7 @@ from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
 from localcrag.calibrated_scorer import CalibratedScorer
 from localcrag.calibration import FittedCalibration
+from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument

@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from localcrag import replay
 from localcrag.cite import without_citations
 from localcrag.datatypes import Action, Evidence, Origin, Run, Source, Support
 from localcrag.evaluation.evaluation_set import HeldBy, Question
+from localcrag.neutralise import quotable
 from localcrag.words import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A question that is asked again after a change; `run_id` is the turn it was made of."""
+
+    run_id: str
+    pinned_at: str
+    collection: str
+    question: Question
 
 
 def proposed(run: Run) -> Question:
@@ -53,7 +65,10 @@ def with_answers(case: Question, answers: Sequence[str]) -> Question:
 
 def strips_behind(run: Run, support: Support) -> tuple[str, ...]:
     """Return the kept strips of the evidence that a sentence cites, most relevant first."""
-    pieces = [piece for piece in run.evidence if piece.n in support.citations]
+    return _strips_of(run, [piece for piece in run.evidence if piece.n in support.citations])
+
+
+def _strips_of(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
     strips = [
         strip
         for strip in run.strips
@@ -82,5 +97,11 @@ def _accepted(run: Run, cited: Sequence[Evidence]) -> tuple[str, ...]:
     found = [without_citations(support.sentence) for support in backed]
     found += [strips[0] for support in backed if (strips := strips_behind(run, support))]
     if not backed:
-        found += [piece.text for piece in cited]
+        found += _quoted(run, cited)
     return tuple(sorted(dict.fromkeys(map(one_line, found)), key=len))
+
+
+def _quoted(run: Run, cited: Sequence[Evidence]) -> list[str]:
+    """Return the strips that an answer quotes instead of saying something, else the most relevant one behind it."""
+    strips = _strips_of(run, cited)
+    return [strip for strip in strips if quotable(strip) in run.answer] or list(strips[:1])

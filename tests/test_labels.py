@@ -136,6 +136,15 @@ def test_an_answer_proposes_its_backed_sentence_and_the_strip_behind_it_shortest
     assert proposed.answers == (LIMIT, STRIP)
 
 
+def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "quoting", *DOCUMENT)
+    desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
+    run = desk.ask(ANSWERABLE)[1]
+    assert run.answer.startswith("What the language model wrote is not backed")
+    assert case.proposed(run).answers[0] == STRIP
+    assert case.proposed(run).documents == ("rules.txt",)
+
+
 def test_an_abstention_proposes_that_nobody_holds_an_answer(abstained: Run) -> None:
     proposed = case.proposed(abstained)
     assert (proposed.held_by, proposed.answers, proposed.documents) == (HeldBy.NOWHERE, (), ())
