@@ -243,7 +243,7 @@ def _in_words(assembly: Assembly, fitted: Fitted, before: FittedCalibration, cri
 def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
     rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in _THRESHOLDS]
     for kind in ("passage", "strip"):
-        for name in ("logit", "cosine", "bias") if kind == "passage" else ("logit", "bias"):
+        for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
             values = (getattr(getattr(one, kind), name) for one in (before, after))
             rows.append((f"{kind}: {name}", *values))
     return [f"{'':<27}{'in force':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
