@@ -1,8 +1,8 @@
 """Labelled scores -> a calibration with thresholds, and how good it is on questions that it was not fitted on.
 
-Passages get Platt scaling over logit, cosine and overlap, strips of relevant passages over their logit; the formulae are
-in localcrag/calibration.py. Knows no scorer, file or collection. "Before" is what is in force; "after" is cross-validated:
-coefficients and thresholds for each fifth of the questions come from the other four.
+Passages get Platt scaling over logit, cosine and overlap, strips of relevant passages over their logit; the formulae
+are in localcrag/calibration.py. Knows no scorer, file or collection. "Before" is what is in force; "after" is
+cross-validated: coefficients and thresholds for each fifth of the questions come from the other four.
 """
 
 from __future__ import annotations
