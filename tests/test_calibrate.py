@@ -53,7 +53,7 @@ def changes(fitted: Fitted) -> dict[str, tuple[float, float]]:
 def test_the_coefficients_that_made_the_labels_are_found_and_better_than_others_on_unseen_questions() -> None:
     fitted = fit_calibration(made(600), strips(), in_force=OFF, criterion=F1)
     found = fitted.calibration.passage
-    assert [found.logit, found.bias, found.cosine, found.overlap] == pytest.approx([1.0, -2.0, 1.0, 0.5], abs=0.3)
+    assert [found.logit, found.bias, found.cosine, found.overlap] == pytest.approx([1.0, -2.0, 1.0, 0.5], abs=0.35)
     figures = changes(fitted)
     for name in ("log loss", "calibration error", "Brier score"):
         assert figures[name][1] < figures[name][0], name
