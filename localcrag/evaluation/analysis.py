@@ -10,7 +10,7 @@ import numpy as np
 
 from localcrag.datatypes import Action
 from localcrag.evaluation import curves
-from localcrag.evaluation.configurations import ablations
+from localcrag.evaluation.configurations import FULL, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
 from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.figures import (
@@ -46,9 +46,9 @@ def figures(evaluation: Evaluation) -> Figures:
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
     actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
-    scored = next((name for name in reversed(asked) if curves.sweep(evaluation.pairs(name)[:1])), None)
+    full = _full(asked)
+    scored = full if full in actions else next(reversed(actions), None)
     of_scored = evaluation.pairs(scored) if scored else []
-    full = asked[-1] if asked else None
     return Figures(
         about=evaluation.about,
         questions=len(evaluation.questions),
@@ -75,6 +75,12 @@ def figures(evaluation: Evaluation) -> Figures:
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
     )
+
+
+def _full(asked: Sequence[str]) -> str | None:
+    """Return the configuration that is all of localcrag under the settings in use, else the last."""
+    known = (FULL, ablations()[-1].name, *asked[-1:])
+    return next((name for name in known if name in asked), None)
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
