@@ -12,7 +12,7 @@ from localcrag import web_document
 from localcrag.aggregates import RunLine
 from localcrag.assemble import Assembly
 from localcrag.backends.readers import open_document
-from localcrag.datatypes import Action, GradedPassage, Origin, Run, WebAnswer, WebResult, WebUse
+from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, WebAnswer, WebResult, WebUse
 from localcrag.errors import GapError
 from localcrag.ingest import IngestResult
 from localcrag.knowledge_gaps import SAME, grouped, open_questions
@@ -115,7 +115,7 @@ def test_without_an_embedder_the_gaps_are_still_listed(tmp_path: Path) -> None:
 def web_passage(text: str = "The moon orbits the earth in 27 days.", **fields: object) -> GradedPassage:
     given = {
         "id": "web-1", "origin": Origin.WEB, "text": text, "url": "https://example.org/moon", "title": "The moon",
-        "dated": "2026-03-01", "cosine": 0.5, "logit": 1.0, "relevance": 0.9, "grade": "correct",
+        "dated": "2026-03-01", "cosine": 0.5, "logit": 1.0, "relevance": 0.9, "grade": Grade.CORRECT,
     }  # fmt: skip
     return GradedPassage(**{**given, **fields})  # type: ignore[arg-type]
 

@@ -145,6 +145,11 @@ def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
     assert case.proposed(run).documents == ("rules.txt",)
 
 
+def test_a_sentence_that_misses_the_point_is_not_proposed_but_what_is_quoted_below_it(answered: Run) -> None:
+    beside = f"{answered.answer}\n\nWhat the sources say that comes nearest to the question:\n\n“{STRIP}” [1]"
+    assert case.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
+
+
 def test_an_abstention_proposes_that_nobody_holds_an_answer(abstained: Run) -> None:
     proposed = case.proposed(abstained)
     assert (proposed.held_by, proposed.answers, proposed.documents) == (HeldBy.NOWHERE, (), ())
