@@ -236,7 +236,9 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known.
+    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of
+    passage and question: of their embeddings, and the share of the question's content words that the passage holds
+    (None in runs that were stored before there was one).
     """
 
     id: str
@@ -250,6 +252,7 @@ class Passage:
     title: str | None = None
     dated: str | None = None
     cosine: float
+    overlap: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

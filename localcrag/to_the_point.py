@@ -24,7 +24,8 @@ def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> b
     if content_words(best) - content_words(question) <= content_words(answer):
         return False
     logits = scorer.logits(question, [answer, best])
-    relevances = scorer.calibration.passages(logits, np.zeros(2, dtype=np.float32)).astype(np.float64)
+    same = np.zeros(2, dtype=np.float32)  # What both have in common with the question does not count.
+    relevances = scorer.calibration.passages(logits, same, same).astype(np.float64)
     # A calibration's probabilities are above 0 and below 1 but for rounding.
     said, could_be = np.clip(relevances, 1e-6, 1 - 1e-6)
     return bool(np.log(could_be / (1 - could_be)) - np.log(said / (1 - said)) > LESS)

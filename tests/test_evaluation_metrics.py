@@ -21,11 +21,13 @@ from localcrag.evaluation.configurations import (
     policies,
     sweep,
 )
+from localcrag.evaluation.diagnosis import MEANING
 from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.metrics import BY_NAME
 from localcrag.evaluation.results import GROUPS, differences, estimates, step_costs
 from localcrag.evaluation.statistics import difference, estimate
 from localcrag.settings import load
+from tests.app_process import ROOT
 from tests.made_evaluations import BESIDE, HOLDS, evaluation, passage, question, run, sentence, varied
 
 IN_DOCUMENTS = question("d", HeldBy.DOCUMENTS, "42 litres", "forty-two litres", documents=["a.md"])
@@ -333,3 +335,11 @@ def test_an_ablation_goes_from_plain_rag_to_everything_one_step_at_a_time() -> N
 def test_every_policy_is_compared() -> None:
     assert [configuration.settings(load()).policy for configuration in policies()] == list(Policy)
     assert Configuration("x").settings(load()) == load()
+
+
+def test_the_documentation_defines_each_metric_and_each_cause_as_the_code_does() -> None:
+    text = (ROOT / "docs" / "figures.md").read_text("utf-8")
+    for metric in BY_NAME.values():
+        assert f"| {metric.title} | {metric.definition} | {metric.source} |" in text
+    for cause, meaning in MEANING.items():
+        assert f"| {cause} | {meaning} |" in text

@@ -20,10 +20,10 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from localcrag.datatypes import Action, Run, Thresholds
 from localcrag.errors import EvaluationError
 from localcrag.evaluation import curves
+from localcrag.evaluation.analysis import figures
 from localcrag.evaluation.configurations import FULL, PLAIN, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
 from localcrag.evaluation.evaluation_set import HeldBy
-from localcrag.evaluation.figures import figures
 from localcrag.evaluation.report import comparison_summary, summary, write, write_comparison
 from localcrag.evaluation.results import Evaluation
 from tests.app_process import ROOT, start_chromium, watch

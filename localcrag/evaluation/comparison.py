@@ -9,9 +9,10 @@ from typing import Any
 
 from localcrag.datatypes import Run
 from localcrag.errors import EvaluationError
+from localcrag.evaluation.analysis import groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
 from localcrag.evaluation.evaluation_set import Question
-from localcrag.evaluation.figures import Paired, Verdict, groups_of, paired, verdict
+from localcrag.evaluation.figures import Paired, Verdict
 from localcrag.evaluation.results import About, Evaluation, common, measured
 from localcrag.evaluation.wording import NONE, plain
 

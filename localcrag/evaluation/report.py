@@ -11,8 +11,9 @@ from pydantic import TypeAdapter
 
 from localcrag.errors import EvaluationError
 from localcrag.evaluation import comparison
+from localcrag.evaluation.analysis import figures
 from localcrag.evaluation.comparison import Comparison
-from localcrag.evaluation.figures import Figures, figures
+from localcrag.evaluation.figures import Figures
 from localcrag.evaluation.page import Page
 from localcrag.evaluation.page_html import html
 from localcrag.evaluation.page_markdown import markdown

@@ -40,7 +40,7 @@ def page(figures: Figures) -> Page:
 def _verdicts(figures: Figures) -> Section | None:
     if not figures.verdicts:
         return None
-    last = figures.verdicts[-1]
+    last = next((one for one in figures.verdicts if one.second == figures.full), figures.verdicts[-1])
     others = [verdict for verdict in figures.verdicts if verdict is not last]
     return Section(
         "Verdict",

@@ -18,9 +18,9 @@ from localcrag.evaluation.wording import NONE, number
 def _actions(figures: Figures) -> Section | None:
     if not figures.actions:
         return None
-    last = next(reversed(figures.actions))
-    others = {name: found for name, found in figures.actions.items() if name != last}
-    tables = [_by_action(figures, last), _confusion(last, figures.actions[last])]
+    shown = figures.scored or next(iter(figures.actions))
+    others = {name: found for name, found in figures.actions.items() if name != shown}
+    tables = [_by_action(figures, shown), _confusion(shown, figures.actions[shown])]
     for name, found in others.items():
         tables += [_by_action(figures, name, folded=True), _confusion(name, found, folded=True)]
     return Section(

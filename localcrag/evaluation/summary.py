@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from localcrag.evaluation.analysis import Values, groups_of, verdict
 from localcrag.evaluation.comparison import Change, Side, compare
-from localcrag.evaluation.figures import KEYS, Values, Verdict, groups_of, verdict
+from localcrag.evaluation.figures import KEYS, Verdict
 from localcrag.evaluation.page import TONES, Tone
 from localcrag.evaluation.results import Evaluation, measured
 from localcrag.evaluation.statistics import Estimate, estimate

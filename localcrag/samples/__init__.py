@@ -10,5 +10,5 @@ from __future__ import annotations
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-FIRST_QUESTIONS = ("tank", "joining-2025", "kx50")
-"""Ids of questions to begin with: a plain one, one on which two documents differ, and one that reads as if answered."""
+FIRST_QUESTIONS = ("tank", "lighthouse", "kx50")
+"""Ids of questions to begin with: one for the documents, one for the web, and one that reads as if it were answered."""
