@@ -313,7 +313,8 @@ class Assembly:
     def labels_as_set(self, collection: str | None = None) -> labels_export.ExportedSet:
         """Return the evaluation set that a collection's labels make. Raises LabelError when they make none."""
         name = collection or self.settings.collection
-        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name))
+        pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
+        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name), pinned)
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
         """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.

@@ -235,7 +235,7 @@ def test_good_answers_become_questions_of_an_evaluation_set_that_can_be_read(
 @pytest.mark.parametrize(
     ("sentence", "accepted"),
     [
-        pytest.param(True, (LIMIT,), id="right: it alone is accepted"),
+        pytest.param(True, (LIMIT, STRIP), id="right: it is accepted, and the strip behind it"),
         pytest.param(False, None, id="wrong: neither it nor the strip behind it"),
     ],
 )
@@ -253,9 +253,26 @@ def test_what_was_said_of_sentences_decides_what_is_accepted(
 def test_a_bad_answer_is_an_unanswerable_question_only_when_every_passage_is_refused(answered: Run) -> None:
     refused = [labels.make(answered, PASSAGE, passage.id, good=False) for passage in answered.passages]
     bad = labels.make(answered, ANSWER, "", good=False)
-    with pytest.raises(LabelError, match="each of its passages"):
+    with pytest.raises(LabelError, match="each passage labelled not relevant"):
         labels_export.as_set([bad, *refused[:-1]], TEXTS)
     line = json.loads(labels_export.as_set([bad, *refused], TEXTS).lines[0])
+    assert (line["answers"], "documents" in line) == ([], False)
+
+
+def test_a_sentence_that_was_only_partly_backed_is_accepted_when_a_person_says_that_it_is_right(answered: Run) -> None:
+    partly = tuple(dataclasses.replace(support, supported=False) for support in answered.support)
+    run = dataclasses.replace(answered, support=partly)
+    assert json.loads(labels_export.as_set(good(run), TEXTS).lines[0])["answers"] == [STRIP]
+    said = good(run, (SENTENCE, "1", True))
+    assert json.loads(labels_export.as_set(said, TEXTS).lines[0])["answers"] == [LIMIT, STRIP]
+
+
+def test_what_is_pinned_of_a_run_counts_more_than_its_labels(answered: Run) -> None:
+    bad = labels.make(answered, ANSWER, "", good=False)
+    pinned = {answered.run_id: case.with_answers(case.proposed(answered), ["195 euros"])}
+    assert json.loads(labels_export.as_set([bad], TEXTS, pinned).lines[0])["answers"] == ["195 euros"]
+    unanswerable = {answered.run_id: case.with_answers(case.proposed(answered), [])}
+    line = json.loads(labels_export.as_set(good(answered), TEXTS, unanswerable).lines[0])
     assert (line["answers"], "documents" in line) == ([], False)
 
 

@@ -65,7 +65,10 @@ def test_labels_are_added_listed_exported_and_removed(data: Path, answered: Run,
     made = as_json(localcrag(data, "labels", "export", "--as", "set", str(tmp_path / "set"), "--json"))
     assert (made["questions"], made["documents"], made["left_out"]) == (1, 1, [])
     (question,) = evaluation_set.read(tmp_path / "set").questions
-    assert (question.question, question.answers) == (ANSWERABLE, ("The limit is 195 euros.",))
+    assert (question.question, question.answers) == (
+        ANSWERABLE,
+        ("The limit is 195 euros.", "The hotel limit in London is 195 euros."),
+    )
     again = localcrag(data, "labels", "export", "--as", "set", str(tmp_path / "set"))
     assert (again.returncode, "not empty" in again.stderr) == (1, True)
     pairs = as_json(localcrag(data, "labels", "export", "--as", "training", str(tmp_path / "pairs.jsonl"), "--json"))
