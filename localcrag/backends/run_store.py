@@ -130,13 +130,15 @@ def _scored(
 ) -> ScoredRun:
     columns = list(zip(*passages, strict=True)) or [()] * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
+    model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
+    if kind is ScorerKind.CROSS_ENCODER and None in columns[4]:
+        model = ""  # Of a time when relevances were made of less than today: they cannot be made anew.
     return ScoredRun(
         run_id=row["id"],
         question=question,
         action=row["action"] and Action(row["action"]),
         scorer=kind,
-        # Without an overlap: of a time when relevances were made of less, and cannot be made anew.
-        model="" if None in columns[4] else models.get("llm" if kind is ScorerKind.LLM else "relevance", ""),
+        model=model,
         logits=columns[0],
         cosines=columns[1],
         overlaps=columns[4],
