@@ -62,8 +62,16 @@ def not_backed(best: Sequence[Evidence]) -> str:
 
 def in_their_words(best: Sequence[Evidence]) -> str:
     """Return the best sentences as quotations."""
-    quotes = (f"“{quotable(piece.text)}” [{piece.n}]" for piece in best)
-    return "In the words of the sources:\n\n" + "\n\n".join(quotes)
+    return f"In the words of the sources:\n\n{_whole_quotes(best)}"
+
+
+def more_to_the_point(best: Sequence[Evidence]) -> str:
+    """Return the best sentences as quotations, below an answer that says something else."""
+    return f"What the sources say that comes nearest to the question:\n\n{_whole_quotes(best)}"
+
+
+def _whole_quotes(pieces: Sequence[Evidence]) -> str:
+    return "\n\n".join(f"“{quotable(piece.text)}” [{piece.n}]" for piece in pieces)
 
 
 def quoted(evidence: Sequence[Evidence]) -> str:

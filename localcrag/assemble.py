@@ -33,7 +33,7 @@ from localcrag.backends.document_store import (
     texts_of,
 )
 from localcrag.backends.kept_scores import KeptScores
-from localcrag.backends.label_store import LabelStore, Pin, PinStore
+from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
@@ -43,6 +43,7 @@ from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
 from localcrag.calibrated_scorer import CalibratedScorer
 from localcrag.calibration import FittedCalibration
+from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
@@ -138,6 +139,7 @@ class Assembly:
             store=self.store(settings.collection),
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
             runs=runs or self.runs,
+            rewrites=self.library.rewrites(self.settings.llm),
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,
@@ -313,7 +315,8 @@ class Assembly:
     def labels_as_set(self, collection: str | None = None) -> labels_export.ExportedSet:
         """Return the evaluation set that a collection's labels make. Raises LabelError when they make none."""
         name = collection or self.settings.collection
-        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name))
+        pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
+        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name), pinned)
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
         """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.

@@ -41,9 +41,10 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     )
     command.add_argument(
         "what",
-        nargs="?",
+        nargs="*",
+        default=[],
         metavar="SET | show | undo",
-        help="an evaluation set's folder; show: what is in force; undo: back to the calibration before it",
+        help="folders of evaluation sets; show: what is in force; undo: back to the calibration before it",
     )
     command.add_argument("--from-use", action="store_true", help="take the labels that passages got in use")
     command.add_argument("--criterion", choices=CRITERIA, default="f1", help="what the threshold upper is chosen by")
@@ -57,10 +58,10 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
 
-    if parsed.what in (SHOW, UNDO):
-        if parsed.from_use or parsed.apply:
-            raise SettingsError(f"`calibrate {parsed.what}` fits nothing: leave --from-use and --apply away.")
-        return (_show if parsed.what == SHOW else _undo)(parsed, Assembly(settings))
+    if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
+        if parsed.from_use or parsed.apply or len(parsed.what) > 1:
+            raise SettingsError(f"`calibrate {named}` fits nothing: leave sets, --from-use and --apply away.")
+        return (_show if named == SHOW else _undo)(parsed, Assembly(settings))
     if not parsed.what and not parsed.from_use:
         raise SettingsError("Name the folder of an evaluation set, or --from-use, or both.")
     return _fit(parsed, Assembly(settings), _criterion(parsed))
@@ -96,9 +97,11 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
             print(
                 f"{left_out} labels left out: their scores are not of {assembly.settings.relevance}.", file=sys.stderr
             )
-    if parsed.what:
-        of_set, strips = _from_set(assembly, Path(parsed.what))
-        scores = [*scores, *of_set]
+    for folder in map(Path, parsed.what):
+        of_set, of_its_strips = _from_set(assembly, folder)
+        # Two sets may ask the same question of other documents.
+        scores += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in of_set]
+        strips += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in of_its_strips]
     print(f"fitting to {len(scores)} passages and {len(strips)} strips", file=sys.stderr)
     before = assembly.calibration()
     fitted = fit_calibration(scores, strips, in_force=before, criterion=criterion)
@@ -108,7 +111,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
         relevant=fitted.relevant,
         questions=fitted.questions,
         strips=fitted.strips,
-        from_set=Path(parsed.what).resolve().name if parsed.what else None,
+        from_set=", ".join(Path(folder).resolve().name for folder in parsed.what) or None,
         from_use=from_use,
         figures={change.name: (change.before, change.after) for change in fitted.changes},
     )
@@ -243,7 +246,7 @@ def _in_words(assembly: Assembly, fitted: Fitted, before: FittedCalibration, cri
 def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
     rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in _THRESHOLDS]
     for kind in ("passage", "strip"):
-        for name in ("logit", "cosine", "bias") if kind == "passage" else ("logit", "bias"):
+        for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
             values = (getattr(getattr(one, kind), name) for one in (before, after))
             rows.append((f"{kind}: {name}", *values))
     return [f"{'':<27}{'in force':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]

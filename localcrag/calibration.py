@@ -1,4 +1,8 @@
-"""From a scorer's logits to probabilities: Platt scaling (Platt 1999), with the bi-encoder's cosine as a second input.
+"""From a scorer's logits to probabilities: Platt scaling (Platt 1999) with two more inputs.
+
+They are the bi-encoder's cosine, and the overlap: the share of the question's content words that the passage holds. On
+880 questions, half of them without their document, the three together tell passages that answer from others with an AUC
+of 0.952, logit and cosine 0.940, the logit alone 0.913 (docs/evaluation.md).
 
 The coefficients belong to one scorer model and lie beside it as data (`calibration.json`); this module knows the
 formula, not the file. Both kinds of text have their own: whole passages, and single-sentence strips of passages that
@@ -18,24 +22,28 @@ from localcrag.protocols import Vectors
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """p = sigmoid(logit * a + cosine * b + bias).
+    """p = sigmoid(logit * a + cosine * b + overlap * c + bias).
 
-    Raises ValueError unless all three are finite and a higher logit means a higher probability.
+    Raises ValueError unless all four are finite and a higher logit means a higher probability.
     """
 
     logit: float
     bias: float
     cosine: float = 0.0
+    overlap: float = 0.0
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.cosine)):
-            raise ValueError("logit, bias and cosine must be finite numbers")
+        if not all(math.isfinite(value) for value in (self.logit, self.bias, self.cosine, self.overlap)):
+            raise ValueError("logit, bias, cosine and overlap must be finite numbers")
         if self.logit <= 0:
             raise ValueError(f"logit ({self.logit:g}) must be above 0: a better passage has a higher logit")
 
-    def probabilities(self, logits: Vectors, cosines: Vectors | float = 0.0) -> Vectors:
+    def probabilities(
+        self, logits: Vectors, cosines: Vectors | float = 0.0, overlaps: Vectors | float = 0.0
+    ) -> Vectors:
         """Return probabilities of the shape of `logits`."""
-        z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64) + self.bias
+        z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64)
+        z += self.overlap * np.asarray(overlaps, dtype=np.float64) + self.bias
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z, -60, 60))), dtype=np.float32)
 
 
@@ -58,9 +66,9 @@ class FittedCalibration:
         if chosen.lower > chosen.upper:
             raise ValueError(f"the threshold lower ({chosen.lower:g}) must not be above upper ({chosen.upper:g})")
 
-    def passages(self, logits: Vectors, cosines: Vectors) -> Vectors:
-        """Return the relevance of passages from logits and cosines, both of shape (passages,)."""
-        return self.passage.probabilities(logits, cosines)
+    def passages(self, logits: Vectors, cosines: Vectors, overlaps: Vectors) -> Vectors:
+        """Return the relevance of passages from logits, cosines and overlaps, each of shape (passages,)."""
+        return self.passage.probabilities(logits, cosines, overlaps)
 
     def strips(self, logits: Vectors, passage_relevances: Vectors) -> Vectors:
         """Return the relevance of strips from their logits and their passages' relevances, both of shape (strips,).

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from localcrag.ask_web import WebParts
 from localcrag.budget import Budget
 from localcrag.clock import Clock
-from localcrag.datatypes import ScorerKind, Thresholds
+from localcrag.datatypes import Rewriter, ScorerKind, Thresholds
 from localcrag.grade_by_llm import Judgements
 from localcrag.grade_by_llm import own_thresholds as own_thresholds_of_llm
 from localcrag.planted_rules import RULES, Rule
@@ -28,7 +28,10 @@ from localcrag.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions."""
+    """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions.
+
+    `rewrites`: the language model can be asked to put a question in other words.
+    """
 
     embedder: Embedder
     scorer: Scorer
@@ -41,6 +44,7 @@ class Parts:
     rules: tuple[Rule, ...] = RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
+    rewrites: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,12 @@ class Context:
     def thresholds(self) -> Thresholds:
         """The thresholds in force."""
         return self.settings.thresholds(self.own_thresholds)
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the language model puts questions in other words; else rules do."""
+        chosen = self.settings.rewriter
+        return self.parts.rewrites if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
 
     @property
     def web(self) -> WebParts | None:

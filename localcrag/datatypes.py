@@ -68,6 +68,14 @@ class RefinerKind(StrEnum):
     LLM = "llm"
 
 
+class Rewriter(StrEnum):
+    """What puts a question in other words. AUTO: the language model, unless its manifest entry says that it cannot."""
+
+    AUTO = "auto"
+    LLM = "llm"
+    RULES = "rules"
+
+
 class StripMode(StrEnum):
     """How a passage is cut into strips (strips.py)."""
 
@@ -228,7 +236,9 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known.
+    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of
+    passage and question: of their embeddings, and the share of the question's content words that the passage holds
+    (None in runs that were stored before there was one).
     """
 
     id: str
@@ -242,6 +252,7 @@ class Passage:
     title: str | None = None
     dated: str | None = None
     cosine: float
+    overlap: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Nothing heavy is imported before a subcommand runs, so that `localcrag --help` s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from localcrag.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator
 
     from localcrag.evaluation.configurations import Configuration
-    from localcrag.evaluation.evaluation_set import Question
     from localcrag.evaluation.results import Evaluation
+    from localcrag.evaluation.runner import Asked
+    from localcrag.evaluation.store import RunWriter
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -157,26 +159,41 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
 
     configurations = _configurations(parsed, settings)
     sets = [evaluation_set.read(folder) for folder in parsed.sets]
+    with contextlib.closing(Assembly(settings)) as own:
+        calibration = own.calibration()
+        pinned = own.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:
-        planned, data_dir = plan.of_pinned(_pinned(settings), settings.collection), settings.data_dir
+        planned, data_dir = plan.of_pinned(pinned, settings.collection), settings.data_dir
     else:
         planned, data_dir = plan.of_sets(sets), _folder(settings) / BENCH
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
     with runner.recorded_web(planned.questions) as address:
-        assembly = Assembly(runner.settings_for(settings, data_dir, address))
-        try:
+        bench = runner.settings_for(settings, data_dir, address)
+        with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 _say(f"{one.name}: {len(one.questions)} questions, {len(one.files)} documents")
                 terminal.show_ingest(runner.take_in(assembly, folder, plan.collection_of(one)), quiet=True)
             texts = {name: assembly.texts(name) for name in set(planned.collections.values())}
             questions = tuple(runner.settled(one, texts[planned.collections[one.id]]) for one in planned.questions)
             planned = dataclasses.replace(planned, questions=questions)
-            evaluation, own = plan.begun(planned, configurations, settings, _folder(settings), again=parsed.again)
-            _ask(evaluation, configurations, own, assembly, planned.collections)
-        finally:
-            assembly.close()
-    return _report(store.read(own), parsed, settings)
+            evaluation, own_folder = plan.begun(
+                planned, configurations, settings, _folder(settings), calibration=calibration, again=parsed.again
+            )
+            _ask(
+                evaluation,
+                own_folder,
+                lambda writer: runner.ask_all(
+                    evaluation,
+                    configurations,
+                    writer,
+                    assembly=assembly,
+                    collections=planned.collections,
+                    calibration=calibration,
+                ),
+                warm_up=assembly.warm_up,
+            )
+    return _report(store.read(own_folder), parsed, settings)
 
 
 def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Configuration, ...]:
@@ -198,43 +215,24 @@ def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Con
     return tuple(chosen)
 
 
-def _pinned(settings: Settings) -> tuple[Question, ...]:
-    """Return the collection's pinned questions."""
-    from localcrag.assemble import Assembly  # noqa: PLC0415
-
-    assembly = Assembly(settings)
-    try:
-        return assembly.pinned_questions()
-    finally:
-        assembly.close()
-
-
 def _ask(
-    evaluation: Evaluation,
-    configurations: Sequence[Configuration],
-    folder: Path,
-    assembly: Any,
-    collections: dict[str, str],
+    evaluation: Evaluation, folder: Path, asking: Callable[[RunWriter], Iterator[Asked]], *, warm_up: Callable[[], None]
 ) -> None:
+    """Ask what is missing, with progress; say what was found of it, and what is to be known."""
     from localcrag import terminal  # noqa: PLC0415
     from localcrag.evaluation import runner, store  # noqa: PLC0415
 
-    total = len(evaluation.questions) * len(configurations)
+    total = len(evaluation.questions) * len(evaluation.configurations)
     for warning in evaluation.about.warnings:
         _say(f"warning: {warning}")
     if evaluation.missing < total:
         _say(f"Found the same evaluation: {evaluation.missing} of {total} runs are missing. (--again asks all anew.)")
         if evaluation.about.code != runner.code_digest():
             _say("warning: localcrag's own code has changed since it was begun. --again asks all anew.")
-    if not evaluation.missing:
-        return
-    assembly.warm_up()
-    with store.appended(folder) as writer:
-        terminal.show_asking(
-            runner.ask_all(evaluation, configurations, writer, assembly=assembly, collections=collections),
-            done=total - evaluation.missing,
-            total=total,
-        )
+    if evaluation.missing:
+        warm_up()
+        with store.appended(folder) as writer:
+            terminal.show_asking(asking(writer), done=total - evaluation.missing, total=total)
 
 
 def _report(evaluation: Evaluation, parsed: argparse.Namespace, settings: Settings) -> int:

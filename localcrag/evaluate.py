@@ -22,7 +22,8 @@ def evaluate(
         return ()
     logits = scorer.logits(question, [passage.text for passage in passages])
     cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
-    relevances = scorer.calibration.passages(logits, cosines)
+    overlaps = np.array([passage.overlap or 0.0 for passage in passages], dtype=np.float32)
+    relevances = scorer.calibration.passages(logits, cosines, overlaps)
     return tuple(
         graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
         for passage, logit, relevance in zip(passages, logits, relevances, strict=True)

@@ -65,15 +65,20 @@ def grouped(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -
 
     A question joins the first group whose newest question asks the same in the same collection.
     """
+    texts = [question.last.question for question in questions]
+    read = [_Words(frozenset(content_words(text)), frozenset(names(text)), frozenset(numbers(text))) for text in texts]
+    cosines = None if vectors is None else vectors @ vectors.T
     groups: list[list[int]] = []
     for number, question in enumerate(questions):
         for group in groups:
             first = group[0]
-            if questions[first].last.collection == question.last.collection and _same(
-                questions[first].last.question,
-                question.last.question,
-                None if vectors is None else float(vectors[first] @ vectors[number]),
-            ):
+            if questions[first].last.collection != question.last.collection:
+                continue
+            if cosines is None:
+                same = read[first].content == read[number].content
+            else:
+                same = bool(cosines[first, number] >= SAME) and _may_be_same(read[first], read[number])
+            if same:
                 group.append(number)
                 break
         else:
@@ -81,11 +86,16 @@ def grouped(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -
     return tuple(_gap([questions[number] for number in group]) for group in groups)
 
 
-def _same(one: str, other: str, cosine: float | None) -> bool:
-    words, others = content_words(one), content_words(other)
-    if cosine is None:
-        return words == others
-    return cosine >= SAME and numbers(one) == numbers(other) and names(one) <= others and names(other) <= words
+@dataclass(frozen=True, slots=True)
+class _Words:
+    content: frozenset[str]
+    names: frozenset[str]
+    numbers: frozenset[str]
+
+
+def _may_be_same(one: _Words, other: _Words) -> bool:
+    """Whether each has the names and numbers of the other; a name may be written without its capital."""
+    return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 
 
 def _gap(members: Sequence[OpenQuestion]) -> KnowledgeGap:

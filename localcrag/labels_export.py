@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from localcrag.errors import LabelError
 from localcrag.evaluation.evaluation_set import HeldBy, Question, dump
@@ -40,13 +41,15 @@ class TrainingPair:
     kind: str
 
 
-def as_set(labels: Sequence[Label], texts: Mapping[str, str]) -> ExportedSet:
+def as_set(
+    labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
+) -> ExportedSet:
     """Return the evaluation set that a collection's labels make; `texts` are its documents' texts, by name.
 
-    An answer labelled good is a question with its accepted answers: the sentences labelled right, else what was
-    proposed of the run (case.proposed) without what was labelled wrong; a good abstention has no answer. An answer
-    labelled bad all of whose passages were labelled not relevant has none either. Raises LabelError when nothing is
-    left.
+    Of a run that is `pinned` (by its id), what the pin says counts. Else an answer labelled good is a question with its
+    accepted answers: the sentences labelled right, and what was proposed of the run (case.proposed) without what was
+    labelled wrong; a good abstention has no answer. An answer labelled bad all of whose passages were labelled not
+    relevant has none either. Raises LabelError when nothing is left.
     """
     answers = [label for label in labels if label.kind is LabelKind.ANSWER and label.circumstances]
     if not answers:
@@ -56,7 +59,7 @@ def as_set(labels: Sequence[Label], texts: Mapping[str, str]) -> ExportedSet:
     wanted: set[str] = set()
     for answer in answers:
         own = [label for label in labels if label.run_id == answer.run_id]
-        question, why = _question(answer, own, texts)
+        question, why = _question(answer, own, texts, pinned.get(answer.run_id))
         if question is None:
             left_out.append((answer.question, why))
             continue
@@ -106,28 +109,34 @@ def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
     return tuple(json.dumps(dataclasses.asdict(pair), ensure_ascii=False) + "\n" for pair in pairs)
 
 
-def _question(answer: Label, own: Sequence[Label], texts: Mapping[str, str]) -> tuple[Question | None, str]:
+def _question(
+    answer: Label, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
+) -> tuple[Question | None, str]:
     """Return the question that a labelled answer makes, or None and why it makes none."""
     kept = answer.circumstances
     assert kept is not None, "as_set takes only those"  # noqa: S101
     # The question as it was understood: a set's question has to make sense without the chat it came from.
-    case = dataclasses.replace(kept.case, question=answer.question, history=())
-    if not answer.good:
+    case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
+    if pin is None and not answer.good:
         refused = {label.target for label in own if label.kind is LabelKind.PASSAGE and not label.good}
-        if kept.passages and refused >= set(kept.passages):
-            return dataclasses.replace(case, held_by=HeldBy.NOWHERE, answers=(), documents=(), web=()), ""
-        return None, "a bad answer is a question only when each of its passages is labelled not relevant"
+        if not kept.passages or not refused >= set(kept.passages):
+            return None, "a bad answer is a question only when it is pinned, or each passage labelled not relevant"
+        case = dataclasses.replace(case, held_by=HeldBy.NOWHERE)
     if case.held_by is HeldBy.NOWHERE:
-        return dataclasses.replace(case, web=()), ""
-    sentences = [label for label in own if label.kind is LabelKind.SENTENCE]
-    right = tuple(label.text for label in sentences if label.good)
-    wrong = {text for label in sentences if not label.good for text in (label.text, label.evidence) if text}
-    accepted = right or tuple(text for text in case.answers if text not in wrong)
+        return dataclasses.replace(case, answers=(), documents=(), web=()), ""
+    accepted = case.answers if pin else _accepted(case, own)
     if not accepted:
         return None, "nothing of the answer is backed and not labelled wrong"
     if missing := [name for name in case.documents if name not in texts]:
         return None, f"a document that held the answer is not in the collection any more: {', '.join(missing)}"
     return dataclasses.replace(case, answers=accepted), ""
+
+
+def _accepted(case: Question, own: Sequence[Label]) -> tuple[str, ...]:
+    sentences = [label for label in own if label.kind is LabelKind.SENTENCE]
+    right = [label.text for label in sentences if label.good]
+    wrong = {text for label in sentences if not label.good for text in (label.text, label.evidence) if text}
+    return tuple(dict.fromkeys([*right, *(text for text in case.answers if text not in wrong)]))
 
 
 def _file_names(names: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from localcrag.errors import SettingsError
 
 if TYPE_CHECKING:
-    from localcrag.backends.label_store import Pin
+    from localcrag.case import Pin
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from localcrag import abstain, ask_web, condense, generate, planted, reconcile, record, stages
 from localcrag.budget import Budget
 from localcrag.context import EVERY_STEP, Context, Parts, Steps
-from localcrag.datatypes import Action, Conflict, Grade, Run, ScorerKind, Turn, WebUse
+from localcrag.datatypes import Action, Conflict, Run, ScorerKind, Turn, WebUse
 from localcrag.decide import usable
 from localcrag.errors import QuestionError
 from localcrag.events import Answered, Event, RunFinished, RunStarted, Warned
@@ -96,7 +96,6 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     if not refinement.evidence:
         yield Answered(abstain.nothing_found(planted.screened(local, rules), web, settings), abstained=True)
         return
-    correct = any(passage.grade is Grade.CORRECT for passage in used)
     written = write_answer(
         question,
         standalone,
@@ -104,7 +103,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         context,
         history=history,
         web=web,
-        correct=correct,
+        quotable=stages.may_hold_the_answer(used),
         quoted=reconcile.quoted(conflicts),
     )
     yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)

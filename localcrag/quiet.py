@@ -1,4 +1,4 @@
-"""Switches off what dependencies would send or print, before they are imported.
+"""Switches off what dependencies would send or print, and how they would wait, before they are imported.
 
 Not an effect at import: entry points (cli.py, app.py, tests) call `silence` first.
 """
@@ -27,6 +27,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def silence() -> None:
     """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
     os.environ.update(SWITCHES)
+    # Read when OpenMP is loaded: llama.cpp's and torch's threads sleep while they wait for each other. By default they
+    # spin, and beside another busy program an answer then took 16 s instead of 2 (docs/measurements.md).
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     # Gradio asks its own server whether it is up: without this, by way of a proxy where one is configured.
     for name in ("NO_PROXY", "no_proxy"):
         kept = [host for host in os.environ.get(name, "").split(",") if host and host not in LOOPBACK]

@@ -8,6 +8,7 @@ import numpy as np
 
 from localcrag.datatypes import Origin, Passage
 from localcrag.protocols import ChunkStore, Embedder, VectorIndex
+from localcrag.words import overlap
 
 RANK_CONSTANT = 60
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
@@ -25,8 +26,8 @@ def retrieve(
 ) -> tuple[Passage, ...]:
     """Return up to `k` passages, best first; `candidates` are taken from each of the two rankings.
 
-    They are looked for by `query`, and their cosine is that to `question`, which they are judged by. Without an index,
-    full text alone is searched.
+    They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
+    Without an index, full text alone is searched.
     """
     vector, asked = embedder.embed([query, question])
     dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)] if index is not None else []
@@ -51,6 +52,7 @@ def retrieve(
                     end=chunk.end,
                     dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
+                    overlap=overlap(question, chunk.text),
                 )
             )
     return tuple(passages)

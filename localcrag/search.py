@@ -9,7 +9,7 @@ import numpy as np
 from localcrag.datatypes import Message, Origin, Passage, WebResult
 from localcrag.dates import iso_date
 from localcrag.protocols import Embedder
-from localcrag.words import content_words, one_line
+from localcrag.words import content_words, one_line, overlap
 
 SYSTEM = (
     "You turn a question into a short query for a web search engine: the names and key words of the question, "
@@ -49,7 +49,7 @@ def keeps_enough(kept: str, query: str) -> bool:
 
 
 def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedder) -> tuple[Passage, ...]:
-    """Return the results as passages, with the cosine that a local passage would have."""
+    """Return the results as passages, with the cosine and overlap that a local passage would have."""
     if not results:
         return ()
     vectors = embedder.embed([question, *(result.content for result in results)])
@@ -63,6 +63,7 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
             title=result.title,
             dated=iso_date(result.published),
             cosine=float(cosine),
+            overlap=overlap(question, result.content),
         )
         for number, (result, cosine) in enumerate(zip(results, cosines, strict=True), start=1)
     )

@@ -26,6 +26,7 @@ from localcrag.datatypes import (
     Policy,
     Preset,
     RefinerKind,
+    Rewriter,
     ScorerKind,
     Strictness,
     StripMode,
@@ -39,8 +40,8 @@ FILE_NAME = "settings.json"
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by putting documents into it."""
 OF_A_RUN = (
-    "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "upper", "lower", "strip", "refiner",
-    "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "conflict_rule",
+    "k", "candidates", "scorer", "policy", "relevance_threshold", "retry", "rewriter", "upper", "lower", "strip",
+    "refiner", "strip_mode", "window_words", "most_strips", "evidence_tokens", "minimum_retention", "conflict_rule",
     "conflict_judge", "time_budget", "answer_tokens", "temperature", "strictness", "history_turns", "web_results",
     "web_time_range", "web_language", "web_safesearch",
 )  # fmt: skip
@@ -90,6 +91,12 @@ class Settings(BaseSettings):
     policy: Policy = Policy.MAX
     relevance_threshold: float = Field(0.6, ge=0, le=1, description="share of relevant passages that ratio asks for")
     retry: bool = Field(True, description="look once more, in other words, when the first passages are not enough")
+    rewriter: Rewriter = Field(
+        Rewriter.AUTO,
+        # The embedded model's were accepted for 15 of 140 questions, and took a third of the time (docs/evaluation.md).
+        description="what puts follow-ups, second looks and web queries in other words; auto: the language model, if "
+        "it is one that can",
+    )
     upper: float | None = Field(None, ge=0, le=1)
     lower: float | None = Field(None, ge=0, le=1)
     strip: float | None = Field(None, ge=0, le=1)

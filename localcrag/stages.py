@@ -25,9 +25,11 @@ from localcrag.context import Context
 from localcrag.datatypes import (
     Action,
     Conflict,
+    Grade,
     GradedPassage,
     Message,
     NotAsked,
+    Origin,
     Passage,
     RefinerKind,
     ScorerKind,
@@ -68,11 +70,8 @@ def understand(question: str, history: Sequence[Turn], context: Context) -> Gene
     clock = context.clock("condense")
     standalone = condense.by_rule(question, history)
     if standalone is None:
-        written = ""
-        try:
-            written = clock.complete(context.parts.llm, condense.prompt(question, history), condense.MAX_TOKENS)
-        except GenerationError as error:
-            yield Warned(f"The follow-up was not rewritten: {error}")
+        asked = condense.prompt(question, history)
+        written = yield from _rewritten(asked, context, clock, condense.MAX_TOKENS, "The follow-up was not rewritten")
         standalone = condense.accept(written, question, history)
     yield Condensed(standalone, clock.cost())
     return standalone
@@ -113,11 +112,8 @@ def look_again(
         return known, action
     yield StepStarted("retry", "looking again, in other words")
     clock = context.clock("retry")
-    written = ""
-    try:
-        written = clock.complete(context.parts.llm, retry.prompt(question), retry.MAX_TOKENS, stop=("\n",))
-    except GenerationError as error:
-        yield Warned(f"The question was not put in other words: {error}")
+    why_not = "The question was not put in other words"
+    written = yield from _rewritten(retry.prompt(question), context, clock, retry.MAX_TOKENS, why_not, stop=("\n",))
     query = retry.accept(written, question)
     found = retry.new_passages((yield from _retrieve(query, question, context)), known)
     yield Retried(query, found, clock.cost())
@@ -152,6 +148,18 @@ def search_web(
     graded = yield from _score(question, passages, context, clock)
     yield Searched(use, graded, clock.cost())
     return graded, use
+
+
+def may_hold_the_answer(passages: Sequence[GradedPassage]) -> bool:
+    """Whether the best sentences of these passages may be quoted as what there is to say.
+
+    One is correct, or one of the documents ambiguous. Those of the web are asked when the documents do not say it; what
+    comes then is more often beside the point.
+    """
+    return is_scored(passages) and any(
+        passage.grade is Grade.CORRECT or (passage.origin is Origin.LOCAL and passage.grade is Grade.AMBIGUOUS)
+        for passage in passages
+    )
 
 
 def pick_strips(
@@ -271,12 +279,28 @@ def _decide(query: str, passages: Sequence[GradedPassage], context: Context) -> 
 def _web_query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
     """Return the question as a query for a search engine."""
     yield StepStarted("search", "writing a web query")
-    written = ""
-    try:
-        written = clock.complete(context.parts.llm, search.prompt(question), search.MAX_TOKENS, stop=("\n",))
-    except GenerationError as error:
-        yield Warned(f"The question was not rewritten for the web search: {error}")
+    why_not = "The question was not rewritten for the web search"
+    written = yield from _rewritten(search.prompt(question), context, clock, search.MAX_TOKENS, why_not, stop=("\n",))
     return search.accept(written, question)
+
+
+def _rewritten(
+    messages: Sequence[Message],
+    context: Context,
+    clock: Clock,
+    max_tokens: int,
+    why_not: str,
+    *,
+    stop: Sequence[str] = (),
+) -> Generator[Event, None, str]:
+    """Return what the language model writes; nothing where it is not to be asked, or fails, which is said."""
+    if not context.rewrites:
+        return ""
+    try:
+        return clock.complete(context.parts.llm, messages, max_tokens, stop=stop)
+    except GenerationError as error:
+        yield Warned(f"{why_not}: {error}")
+        return ""
 
 
 def _refine(

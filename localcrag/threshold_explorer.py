@@ -40,6 +40,7 @@ class ScoredRun:
     model: str
     logits: tuple[float, ...]
     cosines: tuple[float, ...]
+    overlaps: tuple[float, ...]
     relevances: tuple[float, ...]
     scored: bool = True
 
@@ -159,7 +160,8 @@ def past_questions(
     # All in one go: a call for each run would take longer than everything else.
     logits = np.array([logit for run in kept for logit in run.logits], dtype=np.float32)
     cosines = np.array([cosine for run in kept for cosine in run.cosines], dtype=np.float32)
-    relevances = calibration.passages(logits, cosines).tolist()
+    overlaps = np.array([overlap for run in kept for overlap in run.overlaps], dtype=np.float32)
+    relevances = calibration.passages(logits, cosines, overlaps).tolist()
     questions, at = [], 0
     for run in kept:
         end = at + len(run.logits)

@@ -53,6 +53,12 @@ def content_words(text: str) -> set[str]:
     return set(word_list(text))
 
 
+def overlap(question: str, text: str) -> float:
+    """Return the share of the question's content words that the text holds; 0 for a question without any."""
+    asked = content_words(question)
+    return len(asked & content_words(text)) / len(asked) if asked else 0.0
+
+
 def word_list(text: str) -> list[str]:
     """Return the same words in their order."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))

@@ -8,9 +8,10 @@ from localcrag import abstain, generate, links, verify
 from localcrag.budget import NO_ANSWER
 from localcrag.context import Context
 from localcrag.datatypes import Evidence, Support, Turn, WebUse
-from localcrag.errors import GenerationError
+from localcrag.errors import GenerationError, ModelError
 from localcrag.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
 from localcrag.refine import Refinement, best_strips
+from localcrag.to_the_point import misses_the_point
 from localcrag.words import shorten
 
 WRITING, AGAIN = "writing the answer", "writing it again, from the best sentences alone"
@@ -24,14 +25,14 @@ def write_answer(
     *,
     history: Sequence[Turn],
     web: WebUse,
-    correct: bool,
+    quotable: bool,
     quoted: frozenset[int] = frozenset(),
 ) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     Where nothing of it is backed it is written once more, from the best strips alone; then the best strips are quoted
-    if a passage was graded correct (`correct`), else the documents do not say it. Evidence that is `quoted` anyway, in
-    what is said of contradictions, is not quoted beside an answer that is only partly backed.
+    if they may hold the answer (`quotable`), else the documents do not say it. They are also quoted beside an answer
+    that is only partly backed or misses the point, but for those that are `quoted` anyway, with a contradiction.
     """
     evidence = refinement.evidence
     best = best_strips(refinement.strips, evidence)
@@ -70,13 +71,26 @@ def write_answer(
     if verify.is_answer(supports):
         answer = verify.compose(supports)
         beside = [piece for piece in best if piece.n not in quoted]
-        if beside and not any(support.shown and support.supported for support in supports):
-            answer += f"\n\n{abstain.in_their_words(beside)}"
+        answer += _quoted_beside(supports, beside, standalone, context)
         yield Answered(answer + abstain.web_note(web), abstained=False)
-    elif correct:
+    elif quotable:
         yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)
     else:
         yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
+
+
+def _quoted_beside(supports: Sequence[Support], best: Sequence[Evidence], question: str, context: Context) -> str:
+    """Return what stands below an answer that is not backed in full or misses the point: the best strips, quoted."""
+    if not best:
+        return ""
+    if not any(support.shown and support.supported for support in supports):
+        return f"\n\n{abstain.in_their_words(best)}"
+    shown = " ".join(support.sentence for support in supports if support.shown)
+    try:
+        missed = misses_the_point(shown, best[0].text, question, context.parts.scorer)
+    except ModelError:
+        return ""  # Without the relevance model there is no best sentence; that it is missing has been said.
+    return f"\n\n{abstain.more_to_the_point(best)}" if missed else ""
 
 
 def _generate(

@@ -54,7 +54,12 @@ from localcrag.evaluation.threshold_sweeps import (  # noqa: E402
     sweep_upper,
 )
 
-PASSAGES = {"temperature": Form((0,), bias=False), "logit": Form((0,)), "logit and cosine": Form((0, 1))}
+PASSAGES = {
+    "temperature": Form((0,), bias=False),
+    "logit": Form((0,)),
+    "logit and cosine": Form((0, 1)),
+    "logit, cosine and overlap": Form((0, 1, 2)),
+}
 STRIPS = {"temperature": Form((0,), bias=False), "logit": Form((0,))}
 
 
@@ -72,7 +77,7 @@ def calibrate(samples: Sequence[Sample], model: Model) -> tuple[FittedCalibratio
     passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
 
-    relevances = [passage.probabilities(ranking.logits, ranking.cosines) for ranking in rankings]
+    relevances = [passage.probabilities(ranking.logits, ranking.cosines, ranking.overlaps) for ranking in rankings]
     best = best_rows(rankings, relevances, any_own=True)
     uppers, lowers = (sweep(best.features[:, 0], best.marks, best.weights) for sweep in (sweep_upper, sweep_lower))
     refined, of_own = refined_strips(samples, relevances, model.scores)

@@ -61,7 +61,7 @@ def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tupl
     for sample in samples:
         sample.compute(scores)
     rankings = [rank(sample, scores) for sample in samples]
-    relevances = [calibration.passages(ranking.logits, ranking.cosines) for ranking in rankings]
+    relevances = [calibration.passages(ranking.logits, ranking.cosines, ranking.overlaps) for ranking in rankings]
     passages, strips, best = (
         passage_rows(rankings),
         refined_strips(samples, relevances, scores)[0],

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval_set_search import Asked, Engine, Judge, Text, holds, snippet, text_of
+from eval_set_search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
 from eval_set_texts import Candidate, Document, Texts, is_heading, slug
 
 from localcrag.datatypes import WebResult
@@ -66,6 +66,7 @@ class Choice:
         self._standing_by = tuple(sorted(taken, key=lambda article: article.name))
         self._documents = {document.name: document for document in texts.documents}
         self._texts = tuple(self._read(half) for half in (*self._halves, self._standing_by))
+        self._sentences = tuple([sentence for text in part for sentence in sentences_of(text)] for part in self._texts)
         self._judge = Judge([text for part in self._texts for text in part])
         others = [article for article in texts.articles if article not in set(taken)]
         # The web: all that can be asked, and the articles that are in neither set.
@@ -147,6 +148,8 @@ class Choice:
             return "its paragraph does not hold its answer as a word"
         if any(self._judge.may_answer(asked, text) for part in (1 - side, 2) for text in self._texts[part]):
             return "another document may answer it in the set that leaves its own out"
+        if any(asked.words <= words for part in (1 - side, 2) for words in self._sentences[part]):
+            return "another document has all of its words in one sentence, and may answer it in other words"
         same = [one for one in chosen if one.side == side]
         if elsewhere is HeldBy.NOWHERE:
             shown = [result for one in same for result in one.shown]
@@ -201,7 +204,9 @@ class Choice:
         wanted = WEB_RESULTS - len(one.shown)
         golden = {asked.candidate.paragraph for asked in silent} | {candidate.paragraph}
         spoken = " ".join([candidate.question, *(turn.question for turn in candidate.history)])
-        for place in engine.find(spoken, MOST_LOOKED_AT):
+        # The title's: for a question whose only word stands nowhere else.
+        found = [*engine.find(spoken, MOST_LOOKED_AT), *engine.find(candidate.title, MOST_LOOKED_AT)]
+        for place in dict.fromkeys(found):
             paragraph, title = self._pages[place]
             if paragraph in golden:
                 continue

@@ -51,6 +51,11 @@ def text_of(paragraph: str) -> Text:
     return Text(paragraph, normalised(paragraph), frozenset(content_words(paragraph)))
 
 
+def sentences_of(text: Text) -> list[frozenset[str]]:
+    """Return the content words of each sentence."""
+    return [frozenset(content_words(sentence.text)) for sentence in split_sentences(text.plain)]
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A candidate with its answers, normalised and without empty ones, and whether each says nothing by itself."""
@@ -107,29 +112,26 @@ def holds(asked: Asked, text: Text) -> bool:
 def snippet(asked: Asked, paragraph: str, judge: Judge, *, answering: bool) -> str | None:
     """Return the sentences in a row that are most about the question, within a snippet's length.
 
-    `answering`: only a row that holds an accepted answer; None where there is none so short. Otherwise a row without.
+    `answering`: only a row that holds an accepted answer, shorter than a snippet where no other does. Otherwise a row
+    without one. None where there is no such row.
     """
     spans = split_sentences(paragraph)
-    best: tuple[float, int, str] | None = None
+    best: tuple[bool, float, int, str] | None = None
     for first in range(len(spans)):
         for last in range(first, len(spans)):
             words = paragraph[spans[first].start : spans[last].end]
             if len(words) > LONGEST_SNIPPET:
                 break
-            whole = first == 0 and last == len(spans) - 1
-            if (
-                len(words) < SHORTEST_SNIPPET
-                and not whole
-                and _can_grow(paragraph, spans[first].start, spans[last].end)
-            ):
-                continue
             text = text_of(words)
             if not (_says(asked, words) if answering else not holds(asked, text)):
                 continue
+            long = len(words) >= SHORTEST_SNIPPET
+            if not long and not answering:
+                continue
             shown = f"{'' if first == 0 else '… '}{words}{'' if last == len(spans) - 1 else ' …'}"
-            found = (judge.likeness(asked, text), -len(words), shown)
+            found = (long, judge.likeness(asked, text), -len(words), shown)
             best = max(best, found) if best else found
-    return best[2] if best else None
+    return best[3] if best else None
 
 
 def _says(asked: Asked, text: str) -> bool:
@@ -137,11 +139,6 @@ def _says(asked: Asked, text: str) -> bool:
     return any(
         re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text, re.IGNORECASE) for answer in asked.candidate.answers
     )
-
-
-def _can_grow(paragraph: str, start: int, end: int) -> bool:
-    """Whether the paragraph has so much more that a snippet need not be as short as this."""
-    return len(paragraph) - (end - start) > SHORTEST_SNIPPET
 
 
 class Engine:

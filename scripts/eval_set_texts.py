@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -44,11 +45,12 @@ MOST_OF_A_TITLE = 60  # characters
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`name` is a file's name without its ending; `paragraphs` that begin with “## ” are headings."""
+    """`name` is a file's name without its ending; `paragraphs` that begin with “## ” are headings, with “|” tables."""
 
     name: str
     title: str
     paragraphs: tuple[str, ...]
+    dated: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,12 @@ def _questions(row: dict[str, object], document: str, title: str, place: str) ->
         if one["answerable"]
     ]
     for number, question, answers in answered:
-        if answers and stands_alone(question, title):
+        if answers and stands_alone(question, title) and says_something(question, answers, title):
             yield Candidate(f"squad-{place}-{number}", "squad", question, answers, document, passage, title)
     for (_, first, said), (number, second, answers) in pairwise(answered):
         if not (said and answers and stands_alone(first, title) and stands_alone(second, title)):
+            continue
+        if not says_something(f"{first} {second}", answers, title):
             continue
         found = follow_up(first, second, title, passage)
         if found and {answer.lower() for answer in said}.isdisjoint(answer.lower() for answer in answers):
@@ -153,6 +157,12 @@ def stands_alone(question: str, title: str) -> bool:
     return bool(named) or any(subject in question.lower() for subject in subjects)
 
 
+def says_something(question: str, answers: Iterable[str], title: str) -> bool:
+    """Whether no accepted answer is in the question, or has a word of the title, which all of its article has."""
+    known, named = content_words(question), content_words(title)
+    return all(words - known and not words & named for words in map(content_words, answers) if words)
+
+
 def _natural(rows: Iterable[dict[str, object]]) -> tuple[list[Document], list[Candidate]]:
     documents: dict[str, Document] = {}
     names: dict[str, int] = {}
@@ -170,6 +180,8 @@ def _natural(rows: Iterable[dict[str, object]]) -> tuple[list[Document], list[Ca
             raise TypeError(f"answers of {question}")
         asked, held = content_words(question), content_words(passage)
         if not answers or _POINTS_AT_CONTEXT.search(question) or len(asked & held) < OWN_WORDS * len(asked):
+            continue
+        if not says_something(question, answers, ""):
             continue
         candidates.append(
             Candidate(f"natural-{number}", "natural", question, tuple(filter(None, map(one_line, answers))),

@@ -7,6 +7,7 @@ single sentences. So the model learns to rank within a group, and that the right
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import sys
@@ -72,6 +73,8 @@ SOURCES = {
     "selqa_test": Source(1_590, "Apache-2.0", general=True),
     "boolq_dev": Source(1_886, "CC BY-SA 3.0", sentences=False, general=True),
 }
+LABELS = "labels"
+"""The source of what people labelled in use (docs/learning.md)."""
 MOST_GENERAL = 9_000
 """Passages of the encyclopaedia among which further look-alikes are sought, at most GENERAL_EACH of one article."""
 GENERAL_EACH = 4
@@ -173,6 +176,35 @@ def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
                     f"Refused: held-out data among the training pairs of {group.source}: {pair.question!r} with "
                     f"{pair.text[:80]!r}. It must be left out of the rows that pairs are made of."
                 )
+
+
+def load_labels(path: Path, held: HeldOut) -> tuple[list[Group], int]:
+    """Return what `localcrag labels export --as training` wrote, as groups, and how many held-out pairs are left out.
+
+    A question's first relevant text makes a group with all that are not, in which it is ranked; every other text stands
+    alone, and only its probability is learned. Pairs are taken as they are: no text is cut, no question dressed. Raises
+    SystemExit.
+    """
+    try:
+        rows = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+        pairs = [(row["kind"], Pair(row["question"], row["text"], bool(row["label"]))) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SystemExit(
+            f"{path} holds no labels ({error!r}): make it with localcrag labels export --as training."
+        ) from error
+    kept = [(kind, pair) for kind, pair in pairs if not held.asks(pair.question) and not held.holds(pair.text)]
+    by_question: dict[tuple[str, str], list[Pair]] = {}
+    for kind, pair in kept:
+        by_question.setdefault((kind, pair.question), []).append(pair)
+    groups = []
+    for (kind, _), own in by_question.items():
+        relevant = [pair for pair in own if pair.relevant]
+        beside = [pair for pair in own if not pair.relevant]
+        lists = (
+            [(relevant[0], *beside), *((pair,) for pair in relevant[1:])] if relevant else [(pair,) for pair in beside]
+        )
+        groups += [Group(LABELS, one, ()) if kind == "passage" else Group(LABELS, (), one) for one in lists]
+    return groups, len(pairs) - len(kept)
 
 
 def make_groups(

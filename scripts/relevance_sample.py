@@ -26,6 +26,7 @@ from localcrag.evaluation.platt import Rows
 from localcrag.evaluation.probability_metrics import Floats, Marks
 from localcrag.protocols import Embedder
 from localcrag.settings import Settings
+from localcrag.words import overlap
 
 RETRIEVED: int = Settings.model_fields["k"].default
 """Passages that the app scores for a question, by default."""
@@ -124,6 +125,7 @@ class Ranking:
 
     logits: Floats
     cosines: Floats
+    overlaps: Floats
     own: Marks
     unclear: Marks
 
@@ -155,6 +157,7 @@ def rank(sample: Sample, scores: KeptScores) -> Ranking:
     return Ranking(
         np.array([scores.of(asked.question.text, sample.texts(asked)) for asked in sample.asked]),
         np.array([asked.cosines for asked in sample.asked]),
+        np.array([[overlap(asked.question.text, text) for text in sample.texts(asked)] for asked in sample.asked]),
         np.array([[number == asked.question.own for number in asked.nearest] for asked in sample.asked]),
         np.array(
             [
@@ -169,11 +172,11 @@ def rank(sample: Sample, scores: KeptScores) -> Ranking:
 
 
 def passage_rows(rankings: Sequence[Ranking]) -> Rows:
-    """Return the rows that a calibration for passages is fitted to: logit and cosine."""
+    """Return the rows that a calibration for passages is fitted to: logit, cosine and overlap."""
     parts = []
     for number, ranking in enumerate(rankings):
         kept = ranking.as_retrieved()
-        features = np.stack([ranking.logits[kept], ranking.cosines[kept]], axis=1)
+        features = np.stack([ranking.logits[kept], ranking.cosines[kept], ranking.overlaps[kept]], axis=1)
         parts.append(Rows(features, ranking.own[kept], np.nonzero(kept)[0], np.full(len(features), number)))
     return _joined(parts)
 

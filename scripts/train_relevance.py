@@ -7,6 +7,9 @@ nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the ru
 bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the pairs, the curve and a checkpoint: run
 again, it goes on.
 
+With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
+they are, beside the others; none of them is among the groups kept apart for the curve.
+
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
 pair within its group (ranking), and where the answer's place is known, the share of a second head's attention that lies
 on the answer's tokens (so that the model looks for an answer, not for a topic; the app reads strips by that head).
@@ -228,9 +231,29 @@ def apart(groups: list[pairs.Group]) -> tuple[list[pairs.Group], list[pairs.Grou
     return groups[:count], groups[count:]
 
 
-def train(trainer: Trainer, groups: list[pairs.Group], work: Path, minutes: float, check_every: int) -> Progress:
-    """Go through the groups once, or as far as `minutes` reach; the learning rate falls to 0 by then."""
-    known, seen = apart(groups)
+def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path, seed: int) -> list[pairs.Group]:
+    """Return the groups to train on with those of labelled pairs among them, in random order."""
+    labelled, left_out = pairs.load_labels(file, pairs.HeldOut.of(held_out))
+    count = sum(len(group.passages) + len(group.strips) for group in labelled)
+    print(f"{count} labelled pairs, {left_out} more left out: question or text held out", file=sys.stderr)
+    mixed = [*seen, *labelled]
+    random.Random(seed).shuffle(mixed)
+    return mixed
+
+
+def train(
+    trainer: Trainer,
+    known: Sequence[pairs.Group],
+    seen: Sequence[pairs.Group],
+    work: Path,
+    *,
+    minutes: float,
+    check_every: int,
+) -> Progress:
+    """Go through `seen` once, or as far as `minutes` reach; the learning rate falls to 0 by then.
+
+    `known` are the groups for the curve.
+    """
     steps = len(seen) // GROUPS_PER_STEP
     checkpoint = work / "checkpoint.pt"
     progress = Progress()
@@ -284,20 +307,24 @@ def main() -> None:
     parser.add_argument(
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
+    parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
     parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
     parser.add_argument("--check-every", type=int, default=250, help="steps between two checkpoints")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     groups = prepare(arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work, arguments.seed)
+    known, seen = apart(groups)
+    if arguments.labels:
+        seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
     trainer = Trainer(arguments.base, arguments.seed)
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
-    print(f"{len(groups):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
-    progress = train(trainer, groups, arguments.work, arguments.minutes, arguments.check_every)
+    print(f"{len(known) + len(seen):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
+    progress = train(trainer, known, seen, arguments.work, minutes=arguments.minutes, check_every=arguments.check_every)
     save_model(trainer, arguments.base, arguments.out)
     report = {"base": arguments.base.name, "machine": machine, "seed": arguments.seed}
-    report |= summary(progress, apart(groups)[1][: progress.step * GROUPS_PER_STEP])
+    report |= summary(progress, seen[: progress.step * GROUPS_PER_STEP])
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
     before = earlier_training(arguments.base)
     (arguments.out / "CARD.md").write_text(card(arguments.out.name, report, progress.curve) + before, "utf-8")
@@ -325,7 +352,7 @@ def summary(progress: Progress, used: Sequence[pairs.Group]) -> dict[str, Any]:
 def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> str:
     """Return the model card in Markdown; scripts/eval_relevance.py adds the figures to it."""
     sources = "\n".join(
-        f"| {source} | {pairs.SOURCES[source].licence} | {count:,} | {report['pairs_by_source'][source]:,} |"
+        f"| {source} | {licence_of(source)} | {count:,} | {report['pairs_by_source'][source]:,} |"
         for source, count in sorted(report["questions"].items(), key=lambda item: -item[1])
     )
     rows = "\n".join(
@@ -334,6 +361,11 @@ def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> st
         for row in curve
     )
     return CARD.format(name=name, sources=sources, curve=rows, kept_apart=MOST_VALIDATED, **report)
+
+
+def licence_of(source: str) -> str:
+    """Return the licence of a source; labels are of whoever gave them, and quote that person's documents."""
+    return "own, may quote private documents" if source == pairs.LABELS else pairs.SOURCES[source].licence
 
 
 def earlier_training(base: Path) -> str:

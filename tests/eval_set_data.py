@@ -37,13 +37,13 @@ def _articles() -> list[dict[str, object]]:
             year, rooms = 1500 + 100 * number + 3 * place, 20 + 40 * number + place
             passage = (
                 f"The {thing} of {island} was designed by {builder}, who had learnt the trade abroad. Work on it began "
-                f"in {year} and went on for two winters. {island} was known for its {thing} from then on. It has "
+                f"in {year} and went on for two winters. {island} was known for its {last} knots from then on. It has "
                 f"{rooms} windows, and its roof was made of slate from the mainland, which came by boat."
             )
             questions = [
                 _asked(f"Who designed the {thing} of {island}?", builder),
                 _asked(f"When did work on the {thing} of {island} begin?", str(year), f"in {year}"),
-                _asked(f"What was {island} known for from then on?", f"its {thing}"),
+                _asked(f"What was {island} known for from then on?", f"its {last} knots"),
                 _asked(f"What does the author say in this passage about {island}?", "slate"),
                 _asked(f"Where is {island}?", ""),
                 {"question": f"Who burnt the {thing} of {island}?", "answers": [], "answerable": False},

@@ -10,13 +10,13 @@ from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, Score
 from localcrag.evaluate import grade
 
 THRESHOLDS = Thresholds(upper=0.33, lower=0.05, strip=0.06)
-COSINE = 0.5
+COSINE = OVERLAP = 0.5
 
 
 def logit_of(relevance: float, calibration: Logistic) -> float:
-    """Return the logit that the calibration makes this relevance of, at COSINE."""
+    """Return the logit that the calibration makes this relevance of, at COSINE and OVERLAP."""
     odds = math.log(relevance / (1 - relevance))
-    return (odds - calibration.bias - calibration.cosine * COSINE) / calibration.logit
+    return (odds - calibration.bias - calibration.cosine * COSINE - calibration.overlap * OVERLAP) / calibration.logit
 
 
 def scored_run(
@@ -43,6 +43,7 @@ def scored_run(
             document="ferry.md" if origin is Origin.LOCAL else None,
             url=None if origin is Origin.LOCAL else "https://ferry.example/",
             cosine=COSINE,
+            overlap=OVERLAP,
             logit=logit_of(relevance, calibration),
             relevance=relevance,
             grade=grade(relevance, THRESHOLDS) if reason is None else Grade.AMBIGUOUS,

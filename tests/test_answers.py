@@ -54,7 +54,9 @@ def test_what_the_documents_do_not_hold_is_not_answered(library: Assembly, quest
     run = ask(library, question)
     assert run.action is Action.INCORRECT
     assert run.abstained
-    assert [step.name for step in run.steps if step.llm_calls] == ["retry"]
+    # The embedded model is none that rewrites (models.toml): the second look is in the question's key words.
+    assert [step.name for step in run.steps].count("retry") == 1
+    assert not any(step.llm_calls for step in run.steps)
 
 
 def test_every_sentence_of_an_answer_cites_evidence_that_exists(library: Assembly) -> None:

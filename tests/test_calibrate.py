@@ -14,7 +14,7 @@ from localcrag.evaluation.calibrate import Fitted, fit_calibration
 from localcrag.evaluation.criteria import Criterion, CriterionKind, choose_upper, cost, f1, web_rate
 from localcrag.evaluation.labelled_scores import LabelledScore, LabelledStrip
 
-TRUE = FittedCalibration(Logistic(1.0, -2.0, 1.0), Logistic(1.0, 0.5), Thresholds(upper=0.5, lower=0.1, strip=0.3))
+TRUE = FittedCalibration(Logistic(1.0, -2.0, 1.0, 0.5), Logistic(1.0, 0.5), Thresholds(upper=0.5, lower=0.1, strip=0.3))
 OFF = dataclasses.replace(TRUE, passage=Logistic(0.3, 2.0))
 F1 = Criterion()
 
@@ -25,9 +25,12 @@ def made(questions: int = 150, *, sign: float = 1.0, seed: int = 3) -> list[Labe
     scores = []
     for question in range(questions):
         for _ in range(6):
-            logit, cosine = float(chance.normal(-1.5, 3)), float(chance.uniform(0, 1))
-            (probability,) = TRUE.passage.probabilities(np.array([sign * logit]), np.array([cosine]))
-            scores.append(LabelledScore(f"q{question}", logit, cosine, bool(chance.random() < probability)))
+            logit, cosine, overlap = float(chance.normal(-1.5, 3)), float(chance.uniform(0, 1)), float(chance.random())
+            (probability,) = TRUE.passage.probabilities(
+                np.array([sign * logit]), np.array([cosine]), np.array([overlap])
+            )
+            relevant = bool(chance.random() < probability)
+            scores.append(LabelledScore(f"q{question}", logit, cosine, relevant, overlap=overlap))
     return scores
 
 
@@ -50,7 +53,7 @@ def changes(fitted: Fitted) -> dict[str, tuple[float, float]]:
 def test_the_coefficients_that_made_the_labels_are_found_and_better_than_others_on_unseen_questions() -> None:
     fitted = fit_calibration(made(600), strips(), in_force=OFF, criterion=F1)
     found = fitted.calibration.passage
-    assert [found.logit, found.bias, found.cosine] == pytest.approx([1.0, -2.0, 1.0], abs=0.25)
+    assert [found.logit, found.bias, found.cosine, found.overlap] == pytest.approx([1.0, -2.0, 1.0, 0.5], abs=0.35)
     figures = changes(fitted)
     for name in ("log loss", "calibration error", "Brier score"):
         assert figures[name][1] < figures[name][0], name

@@ -136,6 +136,20 @@ def test_an_answer_proposes_its_backed_sentence_and_the_strip_behind_it_shortest
     assert proposed.answers == (LIMIT, STRIP)
 
 
+def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "quoting", *DOCUMENT)
+    desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
+    run = desk.ask(ANSWERABLE)[1]
+    assert run.answer.startswith("What the language model wrote is not backed")
+    assert case.proposed(run).answers[0] == STRIP
+    assert case.proposed(run).documents == ("rules.txt",)
+
+
+def test_a_sentence_that_misses_the_point_is_not_proposed_but_what_is_quoted_below_it(answered: Run) -> None:
+    beside = f"{answered.answer}\n\nWhat the sources say that comes nearest to the question:\n\n“{STRIP}” [1]"
+    assert case.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
+
+
 def test_an_abstention_proposes_that_nobody_holds_an_answer(abstained: Run) -> None:
     proposed = case.proposed(abstained)
     assert (proposed.held_by, proposed.answers, proposed.documents) == (HeldBy.NOWHERE, (), ())
@@ -221,7 +235,7 @@ def test_good_answers_become_questions_of_an_evaluation_set_that_can_be_read(
 @pytest.mark.parametrize(
     ("sentence", "accepted"),
     [
-        pytest.param(True, (LIMIT,), id="right: it alone is accepted"),
+        pytest.param(True, (LIMIT, STRIP), id="right: it is accepted, and the strip behind it"),
         pytest.param(False, None, id="wrong: neither it nor the strip behind it"),
     ],
 )
@@ -239,9 +253,26 @@ def test_what_was_said_of_sentences_decides_what_is_accepted(
 def test_a_bad_answer_is_an_unanswerable_question_only_when_every_passage_is_refused(answered: Run) -> None:
     refused = [labels.make(answered, PASSAGE, passage.id, good=False) for passage in answered.passages]
     bad = labels.make(answered, ANSWER, "", good=False)
-    with pytest.raises(LabelError, match="each of its passages"):
+    with pytest.raises(LabelError, match="each passage labelled not relevant"):
         labels_export.as_set([bad, *refused[:-1]], TEXTS)
     line = json.loads(labels_export.as_set([bad, *refused], TEXTS).lines[0])
+    assert (line["answers"], "documents" in line) == ([], False)
+
+
+def test_a_sentence_that_was_only_partly_backed_is_accepted_when_a_person_says_that_it_is_right(answered: Run) -> None:
+    partly = tuple(dataclasses.replace(support, supported=False) for support in answered.support)
+    run = dataclasses.replace(answered, support=partly)
+    assert json.loads(labels_export.as_set(good(run), TEXTS).lines[0])["answers"] == [STRIP]
+    said = good(run, (SENTENCE, "1", True))
+    assert json.loads(labels_export.as_set(said, TEXTS).lines[0])["answers"] == [LIMIT, STRIP]
+
+
+def test_what_is_pinned_of_a_run_counts_more_than_its_labels(answered: Run) -> None:
+    bad = labels.make(answered, ANSWER, "", good=False)
+    pinned = {answered.run_id: case.with_answers(case.proposed(answered), ["195 euros"])}
+    assert json.loads(labels_export.as_set([bad], TEXTS, pinned).lines[0])["answers"] == ["195 euros"]
+    unanswerable = {answered.run_id: case.with_answers(case.proposed(answered), [])}
+    line = json.loads(labels_export.as_set(good(answered), TEXTS, unanswerable).lines[0])
     assert (line["answers"], "documents" in line) == ([], False)
 
 

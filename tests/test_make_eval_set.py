@@ -17,10 +17,11 @@ from tests.eval_set_data import ISLANDS, write_data_folder
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
+from eval_set_choice import Choice  # noqa: E402
 from eval_set_files import FORMS  # noqa: E402
 from eval_set_followups import follow_up  # noqa: E402
 from eval_set_search import Judge, snippet, text_of  # noqa: E402
-from eval_set_texts import Candidate, Document, read_texts, stands_alone, subject  # noqa: E402
+from eval_set_texts import Candidate, Document, Texts, read_texts, says_something, stands_alone, subject  # noqa: E402
 
 NUMBERS = ("--questions", "4", "--follow-ups", "2", "--distractors", "6")
 
@@ -103,7 +104,7 @@ def test_recorded_results_hold_the_answer_for_half_of_the_questions_left_out_and
         assert len(question.web) == 5
         assert len({web.url for web in question.web}) == 5
         assert all(web.url.startswith(("https://example.org/", "https://notes.example.org/")) for web in question.web)
-        assert all(0 < len(web.content) <= 510 for web in question.web)
+        assert all(0 < len(web.content) <= 504 for web in question.web)
         answers = question.answers or answers_in_other(sides, side, question)
         holding = [web for web in question.web if any(answer in web.content for answer in answers)]
         assert len(holding) in ((1, 2) if question.held_by is HeldBy.WEB else (0,))
@@ -162,7 +163,7 @@ def test_what_was_written_is_said(made: tuple[Path, str]) -> None:
     out, said = made
     assert f"{out / 'general-1'}: 20 questions, " in said
     assert all(form in said for form in FORMS)
-    assert "another question of the same paragraph" in said
+    assert "Passed over:" in said
     assert "What was it known for from then on? (its " in said
 
 
@@ -273,6 +274,21 @@ def test_a_question_stands_alone_when_it_says_what_it_is_about(question: str, ti
 
 
 @pytest.mark.parametrize(
+    ("question", "answers", "title", "expected"),
+    [
+        ("Who lit the lamp?", ["Liv Moen"], "Sandholm", True),
+        ("Which gas is in the air of Sandholm?", ["pure oxygen"], "Oxygen", False),  # as all of its article
+        ("Is the harbour or the pier older?", ["the pier", "pier"], "Sandholm", False),  # the question says it
+        ("Is the harbour or the pier older?", ["the pier of 1871"], "Sandholm", True),
+    ],
+)
+def test_an_answer_that_the_question_or_the_title_tells_says_nothing(
+    question: str, answers: list[str], title: str, expected: bool
+) -> None:
+    assert says_something(question, answers, title) is expected
+
+
+@pytest.mark.parametrize(
     ("passage", "expected"),
     [
         ("The Red Badge of Courage is a war novel.", "The Red Badge of Courage"),
@@ -320,6 +336,26 @@ def test_what_a_follow_up_is_about_is_known_from_the_conversation() -> None:
     asked = judge.asked(candidate("When was it built?", "1871", history=(turn,)))
     assert judge.may_answer(asked, text_of("The lighthouse of Sandholm was built in 1871."))
     assert not judge.may_answer(asked, text_of("The bakery burnt down in 1871."))
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "why"),
+    [
+        ("The harbour lamp of Sandholm was lit by Liv Moen.", "another document may answer it in the set"),
+        ("Sandholm's harbour lamp was first lit by a boy.", "all of its words in one sentence"),
+        ("The boys of Sandholm like the harbour. A lamp was lit.", None),
+    ],
+)
+def test_a_question_that_another_document_may_answer_is_passed_over(elsewhere: str, why: str | None) -> None:
+    own = "The harbour lamp of Sandholm was lit for the first time by Liv Moen."
+    asked = Candidate(
+        "squad-1", "squad", "Who lit the harbour lamp of Sandholm?", ("Liv Moen",), "own", own, "Sandholm"
+    )
+    documents = (Document("own", "Own", (own,)), Document("other", "Other", (elsewhere,)))
+    wanted = {"squad": 1, "natural": 0, "followup": 0}
+    pair = Choice(Texts(documents, (), (asked,)), wanted=wanted, distractors=0, seed=1).make()
+    assert [why is not None and why in reason for reason in pair.passed_over] == [True] * (why is not None)
+    assert sum(len(side.questions) for side in pair.sides) == (2 if why is None else 0)
 
 
 def test_a_snippet_is_the_sentences_about_the_question_and_never_longer_than_an_engine_shows() -> None:

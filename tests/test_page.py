@@ -202,10 +202,11 @@ def test_totals_are_shown_and_all_questions_are_summed_up_as_they_come(opened: W
     expect(page.locator("#lc-panel .lc-because").first).to_contain_text("correct:")
     expect(page.locator("#lc-panel .lc-totals")).to_contain_text(re.compile(r"plain RAG's \d+"))
     page.get_by_role("button", name="All questions so far").click()
-    summed_up = page.locator("#lc-all .lc-all")
+    summed_up = page.locator("#lc-all .lc-all").first
     expect(summed_up).to_contain_text(re.compile(r"[1-9]\d* CORRECT"), timeout=PATIENCE)
     ask(page, "Which colour has the Brackwater lighthouse <b>?")
-    expect(summed_up.locator("li").first).to_contain_text("Which colour has the Brackwater lighthouse <b>?")
+    newest = page.locator("#lc-gaps li").first
+    expect(newest).to_contain_text("Which colour has the Brackwater lighthouse <b>?", timeout=PATIENCE)
     expect(summed_up).to_be_visible()
     summed_up.scroll_into_view_if_needed()
     page.screenshot(path=screens / "all-questions.png")

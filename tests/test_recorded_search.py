@@ -121,6 +121,12 @@ def test_other_requests_are_refused_as_searxng_refuses_them(path: str, status: i
     assert server.queries == []
 
 
+def test_what_looks_like_markup_comes_back_as_it_was() -> None:
+    page = WebResult("Pell & Sons", "https://example.org/pell", "A rope of <b> strands: 3 < 4 & 5 > 4; it's “laid”.")
+    with recorded_search([page]) as server, client(server.url) as search:
+        assert search.search("rope").results == (page,)
+
+
 def test_many_ask_at_once_and_each_gets_its_own_answer() -> None:
     pages = [WebResult(f"Pier {n}", f"https://example.org/{n}", f"Pier number{n} is open.") for n in range(40)]
     with recorded_search(pages) as server, client(server.url) as search, ThreadPoolExecutor(16) as pool:

@@ -100,6 +100,7 @@ def test_pairs_on_the_same_passage_are_of_one_answerable_and_one_unanswerable_qu
 RANKING = sampled.Ranking(
     logits=np.array([[3.0, 1.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]]),
     cosines=np.array([[0.9, 0.8, 0.7, 0.6], [0.9, 0.8, 0.7, 0.6]]),
+    overlaps=np.array([[1.0, 0.5, 0.4, 0.3], [1.0, 0.5, 0.4, 0.3]]),
     own=np.array([[True, False, False, False], [False, False, False, True]]),
     unclear=np.array([[False, True, False, False], [False, False, False, False]]),
 )
@@ -117,11 +118,11 @@ def test_a_calibration_sees_every_second_question_without_its_own_passage_and_no
     assert list(rows.questions) == [0, 0, 1, 1, 1, 1] * 2
     assert list(rows.marks) == [False, False, False, False, False, True] * 2
     assert list(rows.sets) == [0] * 6 + [1] * 6
-    assert rows.features[0] == pytest.approx([2.0, 0.7])
+    assert rows.features[0] == pytest.approx([2.0, 0.7, 0.4])
 
 
 def test_the_best_passages_are_marked_by_what_they_are_or_by_what_is_among_them() -> None:
-    clear = sampled.Ranking(RANKING.logits, RANKING.cosines, RANKING.own, np.zeros_like(RANKING.own))
+    clear = sampled.Ranking(RANKING.logits, RANKING.cosines, RANKING.overlaps, RANKING.own, np.zeros_like(RANKING.own))
     scores = np.array([[1.0, 3.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]])
     rows = sampled.best_rows([clear], [scores], any_own=False)
     assert list(rows.features[:, 0]) == [3.0, 3.0, 3.0, 2.0]

@@ -105,3 +105,34 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data
     assert after["base"] == "model"
     assert after["pairs"] > before["pairs"], "some questions have an article among their negatives"
     assert f"{before['pairs']:,} pairs of 24 questions" in card
+
+
+def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(data: Path, tmp_path: Path) -> None:
+    rows = [
+        {"question": f"what does the ferry to {town} cost", "text": text, "label": label, "kind": kind}
+        for town in TOWNS
+        for text, label, kind in (
+            (f"A ticket to {town} costs nine crowns.", 1, "passage"),
+            (f"The ferry to {town} leaves at noon.", 0, "passage"),
+            (f"Nine crowns, to {town}.", 1, "sentence"),
+        )
+    ]
+    rows.append({"question": "something else", "text": "Held out by its question.", "label": 1, "kind": "passage"})
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = start(data, tmp_path / "labelled", "--labels", labels)
+    _, said = run.communicate()
+    assert run.returncode == 0, said
+    assert "45 labelled pairs, 1 more left out" in said
+    report = json.loads((tmp_path / "labelled" / "report.json").read_text())
+    assert report["questions"]["labels"] > 0
+    assert report["pairs_by_source"]["labels"] > report["questions"]["labels"], "with what is not relevant beside it"
+    assert "| labels | own, may quote private documents |" in (tmp_path / "labelled" / "model" / "CARD.md").read_text()
+
+
+def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_text('{"question": "one"}\n', "utf-8")
+    run = start(data, tmp_path / "work", "--labels", tmp_path / "labels.jsonl")
+    _, said = run.communicate()
+    assert run.returncode == 1
+    assert "holds no labels" in said

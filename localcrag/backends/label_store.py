@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from localcrag.backends.database import Database
+from localcrag.case import Pin
 from localcrag.datatypes import Origin, ScorerKind
 from localcrag.errors import LabelError, StoreError
 from localcrag.evaluation.evaluation_set import Question
@@ -20,16 +20,6 @@ from localcrag.labels import Circumstances, Label, LabelKind
 _CIRCUMSTANCES = TypeAdapter(Circumstances)
 _QUESTION = TypeAdapter(Question)
 _COLUMNS = tuple(field.name for field in dataclasses.fields(Label) if field.name != "id")
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """A question that is asked again after a change; `run_id` is the turn it was made of."""
-
-    run_id: str
-    pinned_at: str
-    collection: str
-    question: Question
 
 
 class LabelStore:

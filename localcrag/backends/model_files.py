@@ -93,6 +93,11 @@ class Library:
         self._confirm(entry)
         return self.location(entry)
 
+    def rewrites(self, name_or_path: str) -> bool:
+        """Return whether a language model is one that can put questions in other words; a user's own is taken to be."""
+        entry = self.manifest.find(name_or_path)
+        return entry is None or entry.rewrites
+
     def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
         """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.
 

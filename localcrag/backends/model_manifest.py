@@ -83,7 +83,7 @@ Source = RepositorySource | WheelSource | HubSource
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model of the manifest."""
+    """One model of the manifest. `rewrites` False: a language model that cannot put a question in other words."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     name: Name
@@ -93,6 +93,7 @@ class ModelEntry:
     folder: Name
     source: Annotated[Source, Field(discriminator="kind")]
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
+    rewrites: bool = True
 
     @property
     def embedded(self) -> bool:

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -129,8 +130,16 @@ def _best(index: sqlite3.Connection, query: str) -> list[dict[str, object]]:
         "SELECT title, content, url, published, -rank FROM pages WHERE pages MATCH ? ORDER BY rank, rowid LIMIT ?",
         (phrases, MOST_RESULTS),
     )
+    # Escaped, because SearXNG's texts may be markup, and what reads them takes them for it.
     return [
-        {"title": title, "url": url, "content": content, "engine": ENGINE, "engines": [ENGINE], "score": score}
+        {
+            "title": escape(title),
+            "url": url,
+            "content": escape(content),
+            "engine": ENGINE,
+            "engines": [ENGINE],
+            "score": score,
+        }
         | ({"publishedDate": published} if published else {})
         for title, content, url, published, score in rows
     ]

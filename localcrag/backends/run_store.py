@@ -84,8 +84,8 @@ class RunStore:
         rows = self._database.rows(
             "SELECT id, question, action, json_extract(record, '$.replays', '$.standalone_question', '$.scorer', "
             "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', "
-            "'$.relevance', '$.reason'))) FROM json_each(record, '$.passages') WHERE value ->> 'origin' = 'local') "
-            "AS passages "
+            "'$.relevance', '$.reason', '$.overlap'))) FROM json_each(record, '$.passages') "
+            "WHERE value ->> 'origin' = 'local') AS passages "
             "FROM runs WHERE collection = ? ORDER BY created_at, rowid",
             collection,
         )
@@ -128,16 +128,20 @@ def _line(row: sqlite3.Row, question: str, abstained: bool, web_used: bool, step
 def _scored(
     row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str], passages: list[list[Any]]
 ) -> ScoredRun:
-    columns = list(zip(*passages, strict=True)) or [()] * 4
+    columns = list(zip(*passages, strict=True)) or [()] * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
+    model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
+    if kind is ScorerKind.CROSS_ENCODER and None in columns[4]:
+        model = ""  # Of a time when relevances were made of less than today: they cannot be made anew.
     return ScoredRun(
         run_id=row["id"],
         question=question,
         action=row["action"] and Action(row["action"]),
         scorer=kind,
-        model=models.get("llm" if kind is ScorerKind.LLM else "relevance", ""),
+        model=model,
         logits=columns[0],
         cosines=columns[1],
+        overlaps=columns[4],
         relevances=columns[2],
         scored=NOT_SCORED not in columns[3],
     )

@@ -1,8 +1,8 @@
 """Labelled scores -> a calibration with thresholds, and how good it is on questions that it was not fitted on.
 
-Passages get Platt scaling over logit and cosine, strips of relevant passages over their logit (localcrag/calibration.py
-has the formulae). Knows no scorer, file or collection. "Before" is what is in force; "after" is cross-validated:
-coefficients and thresholds for each fifth of the questions come from the other four.
+Passages get Platt scaling over logit, cosine and overlap, strips of relevant passages over their logit; the formulae
+are in localcrag/calibration.py. Knows no scorer, file or collection. "Before" is what is in force; "after" is
+cross-validated: coefficients and thresholds for each fifth of the questions come from the other four.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from localcrag.evaluation.probability_metrics import (
 from localcrag.evaluation.threshold_sweeps import choose, sweep_lower, sweep_strip
 
 FEWEST_ROWS = 50
-"""Labelled passages (issue 5), and strips: the three coefficients of fewer say more of chance than of the documents."""
+"""Labelled passages (issue 5), and strips: the four coefficients of fewer say more of chance than of the documents."""
 FOLDS = 5
 FEWEST_QUESTIONS = FOLDS
 """Of either kind, so that each fold has one."""
 RESAMPLES = 1000
 """Efron and Tibshirani (1993, chapter 13) ask for as many for a percentile interval."""
-_PASSAGE, _STRIP = Form((0, 1)), Form((0,))
+_PASSAGE, _STRIP = Form((0, 1, 2)), Form((0,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def require_enough(scores: Sequence[LabelledScore]) -> None:
 
 
 def _rows(scores: Sequence[LabelledScore]) -> _Decided:
-    features = np.array([[score.logit, score.cosine] for score in scores], dtype=np.float64)
+    features = np.array([[score.logit, score.cosine, score.overlap] for score in scores], dtype=np.float64)
     marks = np.array([score.relevant for score in scores])
     local = np.array([score.local for score in scores])
     names, questions = np.unique([score.question for score in scores], return_inverse=True)
@@ -216,7 +216,7 @@ def _strips(
     relevant = sum(strip.relevant for strip in strips)
     if len(strips) < FEWEST_ROWS or not 0 < relevant < len(strips):
         return *kept, ("What is in force for strips stays: there are too few labelled ones.",)
-    features = np.array([[strip.logit, 0.0] for strip in strips])
+    features = np.array([[strip.logit, 0.0, 0.0] for strip in strips])
     marks = np.array([strip.relevant for strip in strips])
     zeros = np.zeros(len(strips), dtype=np.intp)
     try:
@@ -226,6 +226,7 @@ def _strips(
     of_passages = passage.probabilities(
         np.array([strip.passage_logit for strip in strips], dtype=np.float32),
         np.array([strip.passage_cosine for strip in strips], dtype=np.float32),
+        np.array([strip.passage_overlap for strip in strips], dtype=np.float32),
     )
     relevances = fitted.probabilities(features[:, 0].astype(np.float32)) * of_passages
     numbers = np.unique([f"{strip.question}\0{strip.passage}" for strip in strips], return_inverse=True)[1]

@@ -2,8 +2,9 @@
 
 `questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
 answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`
-(recorded web results: `title`, `url`, `content`), `web_answers` (accepted strings that only these results hold),
-`history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag reads.
+(recorded web results: `title`, `url`, `content`, and perhaps `published`), `web_answers` (accepted strings that only
+these results hold), `history` (earlier turns: `question`, `answer`), `id`. `documents/` holds any files that localcrag
+reads.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from localcrag.datatypes import Turn, WebResult
 from localcrag.errors import EvaluationSetError
@@ -26,6 +28,23 @@ MOST_PROBLEMS = 10
 """Shown at once; whoever mends these sees the next."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+def _comparable(text: str) -> str:
+    if not any(character.isalnum() for character in text):
+        raise ValueError("an accepted string needs a letter or a digit, or no answer can hold it")
+    return text
+
+
+def _openable(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an address begins with http:// or https:// and names a host, or the search drops the result")
+    return address
+
+
+Accepted = Annotated[Text, AfterValidator(_comparable)]
+Address = Annotated[Text, AfterValidator(_openable)]
 
 
 class HeldBy(StrEnum):
@@ -66,8 +85,9 @@ class _Result(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     title: str
-    url: Text
+    url: Address
     content: str
+    published: str | None = None
 
 
 class _Turn(BaseModel):
@@ -79,16 +99,31 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: Text
-    answers: list[Text]
+    answers: list[Accepted]
     documents: list[Text] | None = None
     web: list[_Result] = Field(default_factory=list)
-    web_answers: list[Text] = Field(default_factory=list)
+    web_answers: list[Accepted] = Field(default_factory=list)
     history: list[_Turn] = Field(default_factory=list)
     id: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> _Line:
+        if self.answers and self.web_answers:
+            raise ValueError("web_answers are for questions that the documents do not answer; here are answers, too")
+        if self.web_answers and not self.web:
+            raise ValueError("there are web_answers, but no web results that could hold them")
+        if self.documents and not self.answers:
+            raise ValueError("documents are named that hold the answer, but answers is empty")
+        return self
 
 
 def read(folder: Path) -> EvaluationSet:
     """Return the set in `folder`. Raises EvaluationSetError, which lists the lines that are wrong and why."""
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise EvaluationSetError(
+            f"{folder} {what}. An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS} (docs/evaluation.md)."
+        )
     lines = _lines(folder / QUESTIONS)
     documents = folder / DOCUMENTS
     files = tuple(sorted(path for path in documents.rglob("*") if path.is_file() and not _hidden(path, documents)))
@@ -136,6 +171,10 @@ def _lines(path: Path) -> list[tuple[int, str]]:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
+    if text.lstrip().startswith("["):
+        raise EvaluationSetError(
+            f"{path} is a JSON list. Write each of its objects in a line of its own, without commas."
+        )
     # Not splitlines: JSON may hold other line separators inside a string.
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
@@ -154,7 +193,7 @@ def _question(name: str, line: _Line) -> Question:
         held_by=held_by,
         answers=tuple(line.answers or line.web_answers),
         documents=tuple(line.documents or ()),
-        web=tuple(WebResult(result.title, result.url, result.content) for result in line.web),
+        web=tuple(WebResult(result.title, result.url, result.content, result.published) for result in line.web),
         history=tuple(Turn(turn.question, turn.answer) for turn in line.history),
     )
 
@@ -172,8 +211,11 @@ def _digest(folder: Path, files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in (folder / QUESTIONS, *files):
         digest.update(str(path.relative_to(folder)).encode() + b"\0")
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise EvaluationSetError(f"{path} cannot be read: {error}. Check that you may read it.") from error
     return digest.hexdigest()
 
 
@@ -187,7 +229,11 @@ def dump(questions: Sequence[Question]) -> Iterator[str]:
         if question.held_by is HeldBy.WEB:
             line["web_answers"] = list(question.answers)
         if question.web:
-            line["web"] = [{"title": web.title, "url": web.url, "content": web.content} for web in question.web]
+            line["web"] = [
+                {"title": web.title, "url": web.url, "content": web.content}
+                | ({"published": web.published} if web.published else {})
+                for web in question.web
+            ]
         if question.history:
             line["history"] = [{"question": turn.question, "answer": turn.answer} for turn in question.history]
         yield json.dumps(line, ensure_ascii=False) + "\n"

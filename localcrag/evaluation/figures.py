@@ -1,24 +1,12 @@
-"""An evaluation -> everything that its report says, as data: what report.json holds and the two other forms show."""
+"""Everything that an evaluation's report says, as records: what report.json holds, and the two other forms show."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-import numpy as np
-
-from localcrag.datatypes import Action, Grade, Origin, Run
 from localcrag.evaluation import curves
-from localcrag.evaluation.answers import holds
-from localcrag.evaluation.configurations import ablations
-from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
-from localcrag.evaluation.evaluation_set import HeldBy, Question
-from localcrag.evaluation.metrics import BY_NAME, METRICS
-from localcrag.evaluation.results import GROUPS, About, Evaluation, measured, step_costs
-from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
-from localcrag.evaluation.wording import not_proved, says
+from localcrag.evaluation.results import GROUPS, About
+from localcrag.evaluation.statistics import Difference, Estimate
 
 ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
 KEYS = (
@@ -32,13 +20,6 @@ KEYS = (
     ("prompt_tokens", ALL),
 )
 """The figures that a verdict is made of: metric, and of which questions."""
-WORST = 20
-"""As many as a person reads through."""
-FEWEST_ABLATED = 3
-"""Configurations of an ablation from which on each is compared with the one before it."""
-
-Values = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Configuration, metric, question -> value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +128,7 @@ class Worst:
 
     id: str
     question: str
+    standalone: str
     held_by: str
     accepted: tuple[str, ...]
     answer: str
@@ -183,222 +165,3 @@ class Figures:
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
-
-
-def figures(evaluation: Evaluation) -> Figures:
-    """Return the figures of an evaluation, finished or not: of the questions that were asked so far."""
-    asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
-    values = {name: measured(evaluation, name) for name in asked}
-    groups = {name: _ids(evaluation.questions, name) for name in GROUPS}
-    pairs = [(asked[0], name) for name in asked[1:]] if asked else []
-    actions = {name: found for name in asked if (found := _actions(evaluation, name, asked[0], values))}
-    scored = next((name for name in reversed(asked) if curves.sweep(evaluation.pairs(name)[:1])), None)
-    of_scored = evaluation.pairs(scored) if scored else []
-    full = asked[-1] if asked else None
-    return Figures(
-        about=evaluation.about,
-        questions=len(evaluation.questions),
-        groups={name: len(ids) for name, ids in groups.items()},
-        asked={name: len(evaluation.pairs(name)) for name in evaluation.configurations},
-        missing=evaluation.missing,
-        metrics={
-            metric.name: MetricUsed(
-                title=metric.title, definition=metric.definition, source=metric.source, better=metric.better
-            )
-            for metric in METRICS
-        },
-        verdicts=tuple(verdict(values, groups, *pair) for pair in pairs),
-        estimates={name: {group: _estimates(values[name], ids) for group, ids in groups.items()} for name in asked},
-        against_first=tuple(_paired(values, groups, *pair) for pair in pairs),
-        against_former=tuple(_paired(values, groups, *pair) for pair in _steps(asked)),
-        actions=actions,
-        scored=scored,
-        reliability=curves.reliability(of_scored),
-        sweep=curves.sweep(of_scored),
-        retention=curves.retention(of_scored),
-        times={name: _time(evaluation, name, values) for name in asked},
-        losses={name: _losses(evaluation, name) for name in asked},
-        full=full,
-        worst=_worst(evaluation, full, asked[0]) if full else (),
-    )
-
-
-def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
-    """Return KEYS under two configurations; what applies to no question is left out."""
-    found = (_key(values, groups, (first, second), *key) for key in KEYS)
-    return Verdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
-
-
-def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], metric: str, group: str) -> KeyFigure:
-    before, after = (_within(values[name][metric], groups[group]) for name in pair)
-    both = _both(before, after)
-    change = difference(*both)
-    title = BY_NAME[metric].title + ("" if group == ALL else f", {group}")
-    return KeyFigure(
-        metric=metric,
-        group=group,
-        title=title,
-        first=estimate(list(before.values())),
-        second=estimate(list(after.values())),
-        difference=change,
-        ratio=_ratio(*both),
-        says=says(metric, change),
-        not_proved=not_proved(metric, change),
-    )
-
-
-def _ids(questions: Sequence[Question], group: str) -> set[str]:
-    belongs = GROUPS[group]
-    return {question.id for question in questions if belongs is None or belongs(question)}
-
-
-def _within(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if name in ids}
-
-
-def _both(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
-    names = [name for name in first if name in second]
-    return [first[name] for name in names], [second[name] for name in names]
-
-
-def _ratio(first: Sequence[float], second: Sequence[float]) -> float | None:
-    return float(sum(second) / whole) if (whole := sum(first)) else None
-
-
-def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict[str, Estimate]:
-    found = {name: estimate(list(_within(one, ids).values())) for name, one in values.items()}
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def _paired(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Paired:
-    differences: dict[str, dict[str, Difference]] = {}
-    for group, ids in groups.items():
-        found = {
-            name: difference(*_both(_within(one, ids), _within(values[second][name], ids)))
-            for name, one in values[first].items()
-        }
-        differences[group] = {name: one for name, one in found.items() if one is not None}
-    return Paired(first=first, second=second, differences=differences)
-
-
-def _steps(asked: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each configuration of an ablation with the one before it; none where this is no ablation."""
-    order = [configuration.name for configuration in ablations()]
-    there = [name for name in order if name in asked]
-    return list(pairwise(there)) if len(there) >= FEWEST_ABLATED else []
-
-
-def _actions(evaluation: Evaluation, name: str, first: str, values: Values) -> Actions | None:
-    pairs = [(question, run) for question, run in evaluation.pairs(name) if run.action is not None]
-    if not pairs:
-        return None
-    confusion = {
-        holder.value: {
-            action.value: len([run for question, run in pairs if (question.held_by, run.action) == (holder, action)])
-            for action in Action
-        }
-        for holder in HeldBy
-        if any(question.held_by is holder for question, _ in pairs)
-    }
-    decided = {}
-    for action in Action:
-        ids = {question.id for question, run in pairs if run.action is action}
-        before, after = _both(_within(values[first]["seconds"], ids), _within(values[name]["seconds"], ids))
-        decided[action.value] = Decided(
-            n=len(ids),
-            share=len(ids) / len(pairs),
-            accuracy=estimate(list(_within(values[name]["action_right"], ids).values())),
-            answer_match=estimate(list(_within(values[name]["answer_match"], ids).values())),
-            seconds=estimate(list(_within(values[name]["seconds"], ids).values())),
-            speed=None if name == first else _ratio(before, after),
-        )
-    return Actions(decided=decided, confusion=confusion)
-
-
-def _time(evaluation: Evaluation, name: str, values: Values) -> Time:
-    seconds = list(values[name]["seconds"].values())
-    mean = estimate(seconds)
-    assert mean is not None  # noqa: S101  every run has seconds, and `name` was asked
-    median, slowest = np.quantile(seconds, [0.5, 0.95])
-    return Time(mean=mean, median=float(median), slowest=float(slowest), steps=step_costs(evaluation, name))
-
-
-def _losses(evaluation: Evaluation, name: str) -> Losses:
-    pairs = evaluation.pairs(name)
-    found = [(question.held_by, loss.cause) for question, run in pairs if (loss := diagnose(question, run))]
-    counts = Counter(cause for _, cause in found)
-    by_holder = Counter(found)
-    return Losses(
-        questions=len(pairs),
-        right=len(pairs) - len(found),
-        causes={cause.value: counts[cause] for cause in Cause},
-        by_holder={
-            holder.value: {cause.value: by_holder[holder, cause] for cause in Cause}
-            for holder in HeldBy
-            if any(question.held_by is holder for question, _ in pairs)
-        },
-    )
-
-
-def _worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
-    found = [
-        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
-    ]  # fmt: skip
-    found.sort(key=lambda one: severity(*one))
-    others = evaluation.runs.get(first, {}) if name != first else {}
-    return tuple(
-        Worst(
-            id=question.id,
-            question=question.question,
-            held_by=question.held_by.value,
-            accepted=question.answers,
-            answer=run.answer,
-            abstained=run.abstained,
-            action=run.action.value if run.action else None,
-            rule=run.rule,
-            cause=loss.cause.value,
-            why=loss.why,
-            passage=_passage(question, run),
-            evidence=_evidence(question, run),
-            first_right=is_right(question, others[question.id]) if question.id in others else None,
-        )
-        for question, run, loss in found[:WORST]
-    )
-
-
-def _passage(question: Question, run: Run) -> Shown | None:
-    passage = best_passage(run, question.answers)
-    if passage is None:
-        return None
-    graded: Grade | None = passage.grade if run.action else None
-    return Shown(
-        where=_where(passage.origin, passage.document, passage.page, passage.title, passage.url),
-        relevance=passage.relevance if run.action else None,
-        grade=graded.value if graded else None,
-        text=passage.text,
-        holds=holds(passage.text, question.answers),
-    )
-
-
-def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
-    sources = {source.id: source for source in run.sources}
-    pieces = []
-    for piece in run.evidence:
-        source = sources.get(piece.source)
-        where = _where(source.origin, source.document, source.page, source.title, source.url) if source else ""
-        pieces.append(
-            Shown(
-                where=f"[{piece.n}] {where}".strip(),
-                relevance=piece.relevance if run.action else None,
-                grade=None,
-                text=piece.text,
-                holds=holds(piece.text, question.answers),
-            )
-        )
-    return tuple(pieces)
-
-
-def _where(origin: Origin, document: str | None, page: int | None, title: str | None, url: str | None) -> str:
-    if origin is Origin.WEB or document is None:
-        return f"web: {title or url or ''}"
-    return f"{document}, page {page}" if page else document

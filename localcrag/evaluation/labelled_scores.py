@@ -17,6 +17,7 @@ class LabelledScore:
     cosine: float
     relevant: bool
     local: bool = True
+    overlap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +30,4 @@ class LabelledStrip:
     passage_logit: float
     passage_cosine: float
     relevant: bool
+    passage_overlap: float = 0.0

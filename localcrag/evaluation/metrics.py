@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from localcrag import verify
 from localcrag.cite import citations, without_citations
@@ -213,9 +214,14 @@ def _judged(run: Run) -> list[tuple[str, Backing]]:
             for support in run.support
             if support.shown
         ]
-    judged = verify.verify(run.answer, run.evidence, run.standalone_question, Strictness.LENIENT)
-    own = (span.text for span in verify.claims(run.answer))
-    return [(text, support.backing) for text, support in zip(own, judged, strict=True)]
+    return list(_judged_anew(run.answer, run.evidence, run.standalone_question))
+
+
+@lru_cache(maxsize=4096)  # Three metrics ask, each of all runs of a configuration.
+def _judged_anew(answer: str, evidence: tuple[Evidence, ...], question: str) -> tuple[tuple[str, Backing], ...]:
+    judged = verify.verify(answer, evidence, question, Strictness.LENIENT)
+    own = (span.text for span in verify.claims(answer))
+    return tuple((text, support.backing) for text, support in zip(own, judged, strict=True))
 
 
 def _backs(run: Run, sentence: str, n: int) -> bool:

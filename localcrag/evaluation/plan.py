@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from localcrag import __version__
+from localcrag.calibration import FittedCalibration
 from localcrag.errors import EvaluationError
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import Configuration
@@ -69,7 +70,13 @@ def of_pinned(questions: Sequence[Question], collection: str) -> Plan:
 
 
 def begun(
-    plan: Plan, configurations: Sequence[Configuration], settings: Settings, folder: Path, *, again: bool
+    plan: Plan,
+    configurations: Sequence[Configuration],
+    settings: Settings,
+    folder: Path,
+    *,
+    calibration: FittedCalibration,
+    again: bool,
 ) -> tuple[Evaluation, Path]:
     """Return the evaluation that a plan makes in `folder`, with the runs that are there already, and its own folder.
 
@@ -79,7 +86,12 @@ def begun(
         "configurations": {
             one.name: {"changes": one.changes, "steps": dataclasses.asdict(one.steps)} for one in configurations
         },
-        "models": {"embedder": settings.embedder, "relevance": settings.relevance, "llm": settings.llm},
+        "models": {
+            "embedder": settings.embedder,
+            "relevance": settings.relevance,
+            "calibration": _in_words(calibration),
+            "llm": settings.llm,
+        },
         "settings": settings.of_a_run() | {"preset": settings.preset},
     }
     key = [made_of, [dataclasses.asdict(one) for one in plan.sets], [dataclasses.asdict(one) for one in plan.questions]]
@@ -100,3 +112,10 @@ def begun(
     )
     store.begin(own, about, plan.questions)
     return Evaluation(about, plan.questions), own
+
+
+def _in_words(calibration: FittedCalibration) -> str:
+    """Return the thresholds, and what tells this calibration from others with the same."""
+    chosen = calibration.thresholds
+    digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]
+    return f"upper {chosen.upper:g}, lower {chosen.lower:g}, strip {chosen.strip:g} ({digest})"

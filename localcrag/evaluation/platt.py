@@ -21,7 +21,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rows:
-    """Scored texts: `features`, shape (rows, 2), holds the logit and a second input (localcrag/calibration.py).
+    """Scored texts: `features`, shape (rows, 3), holds the logit, cosine and overlap (localcrag/calibration.py).
 
     `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
     """
@@ -60,12 +60,13 @@ def fit(rows: Rows, form: Form, *, smoothed: bool = False) -> Logistic:
     model.fit(features, marks, sample_weight=weights)
     slopes = dict(zip(form.columns, model.coef_[0], strict=True))
     bias = float(model.intercept_[0]) if form.bias else 0.0
-    return Logistic(round(float(slopes[0]), 4), round(bias, 4), round(float(slopes.get(1, 0.0)), 4))
+    more = (round(float(slopes.get(column, 0.0)), 4) for column in (1, 2))
+    return Logistic(round(float(slopes[0]), 4), round(bias, 4), *more)
 
 
 def predict(fitted: Logistic, rows: Rows) -> Floats:
-    """Return the probabilities of rows by logit and cosine, shape (rows,)."""
-    return fitted.probabilities(rows.features[:, 0].astype(np.float32), rows.features[:, 1].astype(np.float32))
+    """Return the probabilities of rows by logit, cosine and overlap, shape (rows,)."""
+    return fitted.probabilities(*rows.features.astype(np.float32).T)
 
 
 def standard_error(values: Floats, rows: Rows) -> float:

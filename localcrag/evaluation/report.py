@@ -1,55 +1,69 @@
-"""An evaluation's figures as text."""
+"""An evaluation -> report.html, report.md and report.json; two of them -> comparison.html, .md and .json.
+
+The HTML file stands by itself: nothing is loaded, nothing runs. The JSON file holds every figure unrounded.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
-from localcrag.evaluation.metrics import METRICS
-from localcrag.evaluation.results import GROUPS, Evaluation, differences, estimates
+from pydantic import TypeAdapter
 
-Side = tuple[Evaluation, str]
+from localcrag.errors import EvaluationError
+from localcrag.evaluation import comparison
+from localcrag.evaluation.analysis import figures
+from localcrag.evaluation.comparison import Comparison
+from localcrag.evaluation.figures import Figures
+from localcrag.evaluation.page import Page
+from localcrag.evaluation.page_html import html
+from localcrag.evaluation.page_markdown import markdown
+from localcrag.evaluation.results import Evaluation
+from localcrag.evaluation.sections import page
+from localcrag.evaluation.sections_of_comparison import comparison_page
+from localcrag.evaluation.summary import comparison_summary, summary
 
+__all__ = ["comparison_summary", "summary", "to_json", "write", "write_comparison"]
 
-def write(evaluation: Evaluation, folder: Path) -> tuple[Path, ...]:
-    """Write the figures as JSON, and return the file."""
-    found = {name: {group: _plain(evaluation, name, group) for group in GROUPS} for name in evaluation.configurations}
-    path = folder / "report.json"
-    path.write_text(json.dumps(found, indent=1), "utf-8")
-    return (path,)
-
-
-def _plain(evaluation: Evaluation, name: str, group: str) -> dict[str, object]:
-    return {key: dataclasses.asdict(one) for key, one in estimates(evaluation, name, GROUPS[group]).items()}
-
-
-def write_comparison(before: Side, after: Side, folder: Path) -> tuple[Path, ...]:
-    """Write the differences as JSON, and return the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "comparison.json"
-    found = {key: dataclasses.asdict(one) for key, one in differences(before, after).items()}
-    path.write_text(json.dumps(found, indent=1), "utf-8")
-    return (path,)
+_FIGURES = TypeAdapter(Figures)
+_COMPARISON = TypeAdapter(Comparison)
 
 
-def comparison_summary(before: Side, after: Side) -> str:
-    """Return the differences, a line each."""
-    found = differences(before, after)
-    return "\n".join(f"{metric.title}: {found[metric.name].mean:+.3f}" for metric in METRICS if metric.name in found)
+def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
+    """Write the report of an evaluation, finished or not, and return the paths of HTML, Markdown and JSON.
+
+    Raises EvaluationError where the folder cannot be written.
+    """
+    found = figures(evaluation)
+    return _write(folder, "report", page(found), to_json(found))
 
 
-def summary(evaluation: Evaluation) -> str:
-    """Return a table per group of questions."""
-    lines = []
-    for group, chosen in GROUPS.items():
-        found = {name: estimates(evaluation, name, chosen) for name in evaluation.configurations}
-        lines += ["", f"## {group}", f"{'':40}" + "".join(f"{name[:22]:>23}" for name in found)]
-        for metric in METRICS:
-            if any(metric.name in row for row in found.values()):
-                cells = (
-                    f"{row[metric.name].mean:.3f} ({row[metric.name].n})" if metric.name in row else ""
-                    for row in found.values()
-                )
-                lines.append(f"{metric.title:40}" + "".join(f"{cell:>23}" for cell in cells))
-    return "\n".join(lines)
+def write_comparison(
+    before: tuple[Evaluation, str], after: tuple[Evaluation, str], folder: Path
+) -> tuple[Path, Path, Path]:
+    """Write what differs between two evaluations, each with the configuration that is meant, and return the paths.
+
+    Raises EvaluationError where the folder cannot be written, or where no question was asked in both.
+    """
+    found = comparison.compare(before, after)
+    document = _COMPARISON.dump_json(found, indent=1)
+    return _write(folder, "comparison", comparison_page(found), document)
+
+
+def to_json(found: Figures) -> bytes:
+    """Return every figure, unrounded."""
+    return _FIGURES.dump_json(found, indent=1)
+
+
+def _write(folder: Path, name: str, made: Page, document: bytes) -> tuple[Path, Path, Path]:
+    paths = (folder / f"{name}.html", folder / f"{name}.md", folder / f"{name}.json")
+    contents = (html(made).encode(), markdown(made).encode(), document + b"\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
+    except OSError as error:
+        raise EvaluationError(
+            f"The report could not be written to {folder}: {error.strerror}. Check that the folder is writable and the "
+            "disk not full, and give the command again: what was asked is kept."
+        ) from error
+    return paths

@@ -112,7 +112,7 @@ def differences(
 
     Questions are the same when id, wording and accepted answers are. Raises EvaluationError when no two are.
     """
-    same = _same(before[0].questions, after[0].questions)
+    same = common(before[0].questions, after[0].questions)
     if not same:
         raise EvaluationError(
             f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common: compare two of "
@@ -126,7 +126,8 @@ def differences(
     return {name: one for name, one in found.items() if one is not None}
 
 
-def _same(first: Sequence[Question], second: Sequence[Question]) -> set[str]:
+def common(first: Sequence[Question], second: Sequence[Question]) -> set[str]:
+    """Return the ids of the questions that are the same in both: id, wording and accepted answers."""
     others = {question.id: question for question in second}
     return {
         question.id

@@ -15,6 +15,8 @@ from pathlib import Path
 from localcrag import pipeline
 from localcrag.assemble import Assembly, uploads_from
 from localcrag.backends.recorded_search import recorded_search
+from localcrag.calibrated_scorer import CalibratedScorer
+from localcrag.calibration import FittedCalibration
 from localcrag.datatypes import IngestStatus, Run, WebMode
 from localcrag.errors import EvaluationError
 from localcrag.evaluation.answers import holds
@@ -116,8 +118,11 @@ def ask_all(
     *,
     assembly: Assembly,
     collections: Mapping[str, str],
+    calibration: FittedCalibration,
 ) -> Iterator[Asked]:
     """Ask what is missing, write each run down, and yield it; `collections` maps a question's id to its collection.
+
+    The scorer has the calibration given: that of the user's collection, which a set's own documents have none of.
 
     Each question is asked under all configurations before the next one, beginning with another one each time: so an
     interrupted evaluation compares equals, and none is always the first to be slow.
@@ -129,19 +134,26 @@ def ask_all(
         for configuration in (*configurations[at:], *configurations[:at]):
             if question.id in evaluation.runs.get(configuration.name, {}):
                 continue
-            run = ask(assembly, question, configuration, collections[question.id])
+            run = ask(assembly, question, configuration, collections[question.id], calibration)
             writer.add(configuration.name, question.id, run)
             done += 1
             yield Asked(configuration.name, question, run, done, total)
 
 
-def ask(assembly: Assembly, question: Question, configuration: Configuration, collection: str) -> Run:
+def ask(
+    assembly: Assembly,
+    question: Question,
+    configuration: Configuration,
+    collection: str,
+    calibration: FittedCalibration,
+) -> Run:
     """Return the run of a question under a configuration. Raises what the pipeline raises."""
     settings = changed(configuration.settings(assembly.settings), collection=collection)
     settings = settings.under(assembly.preset(settings.collection))
+    parts = assembly.parts(settings, runs=_Nowhere())
     events = pipeline.answer(
         question.question,
-        parts=assembly.parts(settings, runs=_Nowhere()),
+        parts=replace(parts, scorer=CalibratedScorer(parts.scorer, calibration)),
         settings=settings,
         history=question.history,
         steps=configuration.steps,

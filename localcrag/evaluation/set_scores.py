@@ -55,7 +55,14 @@ def score_question(
     texts = [passage.text for passage in planted.screened((passage for passage, _ in labelled))]
     logits = parts.scorer.logits(asked, texts).tolist()
     scores = [
-        LabelledScore(question.id, logit, passage.cosine, relevant, local=passage.origin is Origin.LOCAL)
+        LabelledScore(
+            question.id,
+            logit,
+            passage.cosine,
+            relevant,
+            local=passage.origin is Origin.LOCAL,
+            overlap=passage.overlap or 0.0,
+        )
         for (passage, relevant), logit in zip(labelled, logits, strict=True)
     ]
     answering = [(text, score) for text, score in zip(texts, scores, strict=True) if score.relevant and score.local]
@@ -94,7 +101,9 @@ def _strips(
         marks = [holds(span.text, question.answers) for span in spans]
         if any(marks):
             strips += [
-                LabelledStrip(question.id, str(number), logit, score.logit, score.cosine, mark)
+                LabelledStrip(
+                    question.id, str(number), logit, score.logit, score.cosine, mark, passage_overlap=score.overlap
+                )
                 for logit, mark in zip(values.tolist(), marks, strict=True)
             ]
     return strips

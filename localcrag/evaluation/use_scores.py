@@ -7,6 +7,7 @@ from typing import Protocol
 
 from localcrag.datatypes import Origin, ScorerKind
 from localcrag.evaluation.labelled_scores import LabelledScore
+from localcrag.words import overlap
 
 
 class PassageLabel(Protocol):
@@ -44,5 +45,12 @@ def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[
             continue
         question = label.question.casefold()
         local = label.origin is not Origin.WEB
-        kept[(question, label.text)] = LabelledScore(question, label.logit, label.cosine, label.good, local=local)
+        kept[(question, label.text)] = LabelledScore(
+            question,
+            label.logit,
+            label.cosine,
+            label.good,
+            local=local,
+            overlap=overlap(label.question, label.text),
+        )
     return list(kept.values()), left_out

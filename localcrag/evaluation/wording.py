@@ -18,11 +18,6 @@ def is_share(metric: str) -> bool:
     return metric not in (_SECONDS, _CALLS, *_WHOLE)
 
 
-def unit(metric: str) -> str:
-    """Return what a metric counts, for a heading; nothing for a share."""
-    return {_SECONDS: "s"}.get(metric, "")
-
-
 def number(metric: str, value: float | None, *, signed: bool = False) -> str:
     """Return a metric's value with as many digits as it is worth: "0.68", "1.42", "312"; with a sign if wanted."""
     if value is None:
@@ -33,16 +28,19 @@ def number(metric: str, value: float | None, *, signed: bool = False) -> str:
 
 
 def interval(metric: str, one: Estimate | Difference, *, signed: bool = False) -> str:
-    """Return the 95 % interval: "0.64 to 0.72"; nothing where there is none."""
-    if one.low is None or one.high is None:
+    """Return the 95 % interval: "0.64 to 0.72"; nothing where there is none.
+
+    There is none of values that are all alike: drawing from them again shows no spread, however few they are.
+    """
+    if one.low is None or one.high is None or one.low == one.high:
         return ""
     return f"{number(metric, one.low, signed=signed)} to {number(metric, one.high, signed=signed)}"
 
 
 def chance(p: float | None) -> str:
-    """Return p as it is written: "p = 0.03", "p < 0.001"."""
+    """Return p as it is written: "p = 0.03", "p < 0.001"; nothing where there is none."""
     if p is None:
-        return "no p"
+        return ""
     return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
 
 
@@ -66,7 +64,7 @@ def says(metric: str, difference: Difference | None) -> str:
     questions = f"{difference.n} question{'' if difference.n == 1 else 's'}"
     if difference.low is None or difference.p is None:
         return f"{_by(metric, difference.mean)} on {questions}, which proves nothing"
-    spread = f"95 % interval {_range(metric, difference)}, {chance(difference.p)}, {questions}"
+    spread = f"{_range(metric, difference)}, {chance(difference.p)}, {questions}"
     if not difference.mean:
         return f"the same ({spread}): no difference is proved"
     verdict = {
@@ -84,13 +82,29 @@ def not_proved(metric: str, difference: Difference | None) -> str | None:
         return None
     if difference.low is None or difference.high is None:
         return "one question shows nothing"
-    includes = difference.low <= 0 <= difference.high
-    reasons = ["the interval includes 0" if includes else f"{chance(difference.p)} is not below 0.05"]
+    if difference.low == difference.high == 0:
+        reasons = [f"the two are alike in all {difference.n} questions"]
+    elif difference.low <= 0 <= difference.high:
+        reasons = ["the interval includes 0"]
+    else:
+        reasons = [f"{chance(difference.p)} is not below 0.05"]
     if difference.n < _FEW:
         reasons.append(f"{difference.n} questions are too few")
     if width := (difference.high - difference.low) / 2:
-        reasons.append(f"with these questions a difference below about {_size(metric, width)} does not show")
+        about = f"{100 * width:.0f} points" if is_share(metric) else _size(metric, width)
+        reasons.append(f"with these questions a difference below about {about} does not show")
     return "; ".join(reasons)
+
+
+def plain(value: object) -> str:
+    """Return a setting's value in words."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value)) or "none"
+    return str(value)
 
 
 def _by(metric: str, mean: float) -> str:
@@ -107,11 +121,11 @@ def _size(metric: str, value: float) -> str:
 
 
 def _range(metric: str, difference: Difference) -> str:
-    if difference.low is None or difference.high is None:
-        return NONE
+    if difference.low is None or difference.high is None or difference.low == difference.high:
+        return "all alike"
     if not is_share(metric):
-        return interval(metric, difference, signed=True)
-    return f"{_points(difference.low)} to {_points(difference.high)}"
+        return f"95 % interval {interval(metric, difference, signed=True)}"
+    return f"95 % interval {_points(difference.low)} to {_points(difference.high)}"
 
 
 def _points(share: float) -> str:

@@ -8,19 +8,20 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
-from localcrag.ui import render
+from localcrag.ui import learning, render
 
 
-def all_questions(assembly: Assembly, page: gr.Blocks) -> tuple[Any, gr.HTML]:
-    """Make the fold; return what reads it anew, and the component that shows that."""
+def all_questions(assembly: Assembly, page: gr.Blocks) -> tuple[Any, tuple[gr.HTML, gr.HTML]]:
+    """Make the fold; return what reads it anew, and the components that show figures and gaps."""
 
-    def read() -> str:
+    def read() -> tuple[str, str]:
         try:
-            return render.all_questions(assembly.aggregates())
+            return render.all_questions(assembly.aggregates()), learning.gaps(assembly)
         except LocalcragError as error:
-            return render.uploads(None, [], str(error))
+            return render.uploads(None, [], str(error)), ""
 
     with gr.Accordion("All questions so far", open=False, elem_id="lc-all"):
-        shown = gr.HTML("")
-    page.load(read, None, [shown], api_visibility="private", show_progress="hidden")
-    return read, shown
+        figures = gr.HTML("")
+        gaps = gr.HTML("", elem_id="lc-gaps", js_on_load=learning.LIST_SCRIPT)
+    page.load(read, None, [figures, gaps], api_visibility="private", show_progress="hidden")
+    return read, (figures, gaps)

@@ -18,8 +18,8 @@ from localcrag.ui import render
 HERE = Path(__file__).parent
 
 
-def documents_column(assembly: Assembly) -> gr.HTML:
-    """Make the column of documents, with what happens in it, and return the list."""
+def documents_column(assembly: Assembly) -> tuple[gr.HTML, gr.HTML]:
+    """Make the column of documents, with what happens in it, and return the list and the report of uploads."""
     gr.HTML("<p class='lc-title'>Documents</p>")
     drop = gr.File(
         file_count="multiple",
@@ -58,7 +58,7 @@ def documents_column(assembly: Assembly) -> gr.HTML:
     )
     cancel.click(cancelled.set, None, None, **private)
     listing.delete(delete, None, [uploads, listing], **private)
-    return listing
+    return listing, uploads
 
 
 def listed(assembly: Assembly) -> str:

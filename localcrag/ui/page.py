@@ -39,11 +39,12 @@ from localcrag.events import (
     Warned,
 )
 from localcrag.markdown import literal
-from localcrag.ui import render
+from localcrag.ui import learning, render
 from localcrag.ui.all_questions import all_questions
 from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.conflict_choice import conflict_choice
-from localcrag.ui.consent import WaitingConsent, consent_card, hidden, shown
+from localcrag.ui.consent import WaitingConsent, consent_card, hidden
+from localcrag.ui.consent import shown as shown_card
 from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.threshold_explorer import threshold_explorer
@@ -90,7 +91,7 @@ def build(assembly: Assembly) -> gr.Blocks:
         )
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):
-                documents = documents_column(assembly)
+                documents, uploads = documents_column(assembly)
             with gr.Column(elem_id="lc-middle"):
                 chat = gr.Chatbot(
                     elem_id="lc-chat",
@@ -107,10 +108,11 @@ def build(assembly: Assembly) -> gr.Blocks:
             with gr.Column(elem_id="lc-right"):
                 once = _choices(assembly, page)
                 gr.HTML("<p class='lc-title'>How this was answered</p>")
-                panel = gr.HTML(
-                    render.panel(None), elem_id="lc-panel", js_on_load=(HERE / "panel.js").read_text("utf-8")
-                )
+                panel = gr.HTML(render.panel(None), elem_id="lc-panel", js_on_load=learning.PANEL_SCRIPT)
                 read_all, all_so_far = _folds(assembly, page)
+                learning.learned_fold(
+                    assembly, page, learning.Shown(chat, turns, panel, uploads, documents, gaps=all_so_far[1])
+                )
 
         # Stop is a flag that the answer looks at between two events. Gradio's own `cancels` fails with a server error
         # when the answer ends at that very moment (6.31).
@@ -144,7 +146,7 @@ def build(assembly: Assembly) -> gr.Blocks:
         private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         one_at_a_time: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "answer"}
         answered = gr.on([send.click, question.submit], ask, [question, turns, once], outputs, **one_at_a_time)
-        answered.then(read_all, None, [all_so_far], **private)
+        answered.then(read_all, None, list(all_so_far), **private)
         answered.then(lambda: "", None, [once], **private)
         stop.click(stop_answer, None, None, **private)
         new.click(forget_answer, None, None, **private).then(_new_chat, None, outputs, **private)
@@ -153,7 +155,6 @@ def build(assembly: Assembly) -> gr.Blocks:
         page.load(lambda: listed(assembly), None, [documents], **private)
         # A tab that is closed while its question waits for consent must not keep the others waiting.
         page.unload(forget_answer)
-        panel.select(_open_run(assembly), None, [panel], **private)
     return page
 
 
@@ -165,8 +166,8 @@ def _choices(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
     return once
 
 
-def _folds(assembly: Assembly, page: gr.Blocks) -> tuple[Any, gr.HTML]:
-    """Make what is folded below the panel; return what reads all questions anew, and the component that shows them."""
+def _folds(assembly: Assembly, page: gr.Blocks) -> tuple[Any, tuple[gr.HTML, gr.HTML]]:
+    """Make what is folded below the panel; return what reads all questions anew, and the components that show them."""
     policy = answer_settings(assembly)
     web_settings(assembly, page)
     all_so_far = all_questions(assembly, page)
@@ -234,7 +235,7 @@ def _ask(
     if run and run.stopped:
         note = "Stopped before it was checked." if turn.unchecked else "Stopped."
         turn = dataclasses.replace(turn, answer=f"{turn.answer} … {note}".strip(), unchecked=False)
-    yield _shown((*before, turn), render.panel(run))
+    yield _shown((*before, turn), learning.panel(assembly, run) if run else render.panel(None))
 
 
 def _known(run: Run | None) -> Run:
@@ -278,7 +279,7 @@ def _shown(
         gr.skip() if typing is None else typing,
         gr.Button(visible=not busy),
         gr.Button(visible=busy),
-        *(hidden() if proposed is None else shown(proposed)),
+        *(hidden() if proposed is None else shown_card(proposed)),
     )
 
 
@@ -295,14 +296,6 @@ def _messages(turns: Turns) -> list[dict[str, str]]:
 
 
 def _new_chat() -> tuple[Any, ...]:
-    return _shown((), render.panel(None))
-
-
-def _open_run(assembly: Assembly) -> Any:
-    def open_run(event: gr.EventData) -> str:
-        try:
-            return render.panel(assembly.runs.get(str(event.run_id)))
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
-
-    return open_run
+    # Without this, the first answer of the new chat would show the thumb of the old one.
+    _, *others = _shown((), render.panel(None))
+    return gr.Chatbot(value=[], feedback_value=[]), *others

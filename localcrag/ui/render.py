@@ -6,18 +6,21 @@ Everything that came from a document, the web or a model passes through here, an
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
+from localcrag.case import Pin
 from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason, Thresholds
 from localcrag.decide import compared
 from localcrag.diagnostics import totals, totals_in_words
 from localcrag.evaluate import grade
 from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.knowledge_gaps import KnowledgeGap
+from localcrag.labels import Label
 from localcrag.markdown import literal
 from localcrag.threshold_explorer import Exploration
 
@@ -33,6 +36,7 @@ CHANGES_SHOWN = 12
 HISTOGRAM_WIDTH = 320
 LABEL_ROOM = 0.2
 """Share of the histogram's width that a threshold's label takes."""
+LABELS_SHOWN = 30
 _CITATION = re.compile(r"\[(\d{1,3})\]")
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
@@ -58,14 +62,38 @@ class MarkedStrip:
         return None if self.strip.reason in _EXPLAINED else self.strip.reason
 
 
-def panel(run: Run | None, busy: str | None = None) -> str:
-    """Return the side panel for a run; `busy` says what is being done right now."""
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of a run beside itself: its labels, its pin, and which web texts are documents by now.
+
+    `answers` is what the pin's field holds, a line each. `added` and `addable` go by passage: a document's name, and
+    the number of a web result.
+    """
+
+    labels: Mapping[tuple[str, str], bool]
+    pin: Pin | None
+    answers: str
+    unanswerable: bool
+    added: Mapping[str, str]
+    addable: Mapping[str, str]
+
+    def said(self, kind: str, target: str) -> bool | None:
+        """Whether something was labelled good or bad; None: neither."""
+        return self.labels.get((kind, target))
+
+
+def panel(run: Run | None, busy: str | None = None, learned: Learned | None = None) -> str:
+    """Return the side panel for a run; `busy` says what is being done right now.
+
+    Only with `learned` can anything of it be labelled, pinned or added.
+    """
     if run is None:
         return _TEMPLATES.get_template("panel_empty.html").render(busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
     return _TEMPLATES.get_template("panel.html").render(
         run=run,
         busy=busy,
+        learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
         strips={passage.id: _marked(passage, run) for passage in passages},
@@ -107,7 +135,22 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
 
 def all_questions(found: Aggregates) -> str:
     """Return how the questions went so far."""
-    return _TEMPLATES.get_template("all_questions.html").render(found=found, shown=GAPS_SHOWN)
+    return _TEMPLATES.get_template("all_questions.html").render(found=found)
+
+
+def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
+    """Return what the documents lack; `texts`, by run that the web answered: the document its text makes, and its name.
+
+    The name is None as long as the collection has no such document.
+    """
+    shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
+    several = len({gap.collection for gap in found}) > 1
+    return _TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
+
+
+def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
+    """Return the labels, newest first, and the pinned questions."""
+    return _TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)

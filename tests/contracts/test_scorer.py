@@ -102,8 +102,8 @@ def test_several_threads_may_ask_at_once(scorer: Scorer) -> None:
 def test_calibrated_relevances_grow_with_the_logit_and_stay_probabilities(scorer: Scorer) -> None:
     logits = np.concatenate([[-np.inf, -1e9], np.linspace(-15, 15, 200), [1e9, np.inf]]).astype(np.float32)
     for relevances in (
-        scorer.calibration.passages(logits, np.zeros_like(logits)),
-        scorer.calibration.passages(logits, np.ones_like(logits)),
+        scorer.calibration.passages(logits, np.zeros_like(logits), np.zeros_like(logits)),
+        scorer.calibration.passages(logits, np.ones_like(logits), np.zeros_like(logits)),
         scorer.calibration.strips(logits, np.ones_like(logits)),
     ):
         assert relevances.shape == logits.shape

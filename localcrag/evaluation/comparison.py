@@ -1,0 +1,181 @@
+"""Two evaluations of the same questions -> what differs, as data: figures, and which questions changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from localcrag.datatypes import Run
+from localcrag.errors import EvaluationError
+from localcrag.evaluation.analysis import groups_of, paired, verdict
+from localcrag.evaluation.diagnosis import diagnose, is_right
+from localcrag.evaluation.evaluation_set import Question
+from localcrag.evaluation.figures import Paired, Verdict
+from localcrag.evaluation.results import About, Evaluation, common, measured
+from localcrag.evaluation.wording import NONE, plain
+
+Side = tuple[Evaluation, str]
+"""An evaluation and one of its configurations."""
+
+
+class Change(StrEnum):
+    """What became of a question, worst first."""
+
+    LOST = "right before, wrong now"
+    WON = "wrong before, right now"
+    DECIDED = "another action, and as right or wrong as before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A question's run in short; `cause` is what went wrong, None where it is right."""
+
+    right: bool
+    action: str | None
+    rule: str
+    answer: str
+    abstained: bool
+    cause: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A question that came out otherwise."""
+
+    id: str
+    question: str
+    held_by: str
+    accepted: tuple[str, ...]
+    change: Change
+    before: Outcome
+    after: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differing:
+    """A setting, model or version that is not the same in both."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """`questions` were asked in both; `only_before` and `only_after` in one, or are worded or labelled otherwise."""
+
+    before: About
+    after: About
+    first: str
+    second: str
+    questions: int
+    only_before: int
+    only_after: int
+    groups: dict[str, int]
+    differing: tuple[Differing, ...]
+    verdict: Verdict
+    paired: Paired
+    changed: tuple[Changed, ...]
+
+
+def compare(before: Side, after: Side) -> Comparison:
+    """Return what differs. Raises EvaluationError where no question was asked in both."""
+    pairs = {question.id: (question, run) for question, run in before[0].pairs(before[1])}
+    others = {question.id: (question, run) for question, run in after[0].pairs(after[1])}
+    same = common(before[0].questions, after[0].questions)
+    both = [name for name in pairs if name in others and name in same]
+    if not both:
+        raise EvaluationError(
+            f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common that was asked "
+            "in both: compare two of the same evaluation set."
+        )
+    questions = [pairs[name][0] for name in both]
+    first, second = _names(before, after)
+    values = {
+        name: {metric: {one: measure[one] for one in both if one in measure} for metric, measure in found.items()}
+        for name, found in ((first, measured(*before)), (second, measured(*after)))
+    }
+    groups = groups_of(questions)
+    changed = [found for name in both if (found := _changed(pairs[name][0], pairs[name][1], others[name][1]))]
+    changed.sort(key=lambda one: list(Change).index(one.change))
+    return Comparison(
+        before=before[0].about,
+        after=after[0].about,
+        first=first,
+        second=second,
+        questions=len(both),
+        only_before=len(pairs) - len(both),
+        only_after=len(others) - len(both),
+        groups={name: len(ids) for name, ids in groups.items()},
+        differing=_differing(before, after),
+        verdict=verdict(values, groups, first, second),
+        paired=paired(values, groups, first, second),
+        changed=tuple(changed),
+    )
+
+
+def _names(before: Side, after: Side) -> tuple[str, str]:
+    """Return what the two are called: by configuration, or by evaluation where that is the same, or by both."""
+    if before[1] != after[1]:
+        return before[1], after[1]
+    first, second = before[0].about.id, after[0].about.id
+    return (first, second) if first != second else (f"{first}, before", f"{second}, after")
+
+
+def _changed(question: Question, before: Run, after: Run) -> Changed | None:
+    was, now = is_right(question, before), is_right(question, after)
+    decided = {action for action in (before.action, after.action) if action}
+    if was == now and len(decided) < 2:
+        return None
+    change = Change.DECIDED if was == now else Change.LOST if was else Change.WON
+    return Changed(
+        id=question.id,
+        question=question.question,
+        held_by=question.held_by.value,
+        accepted=question.answers,
+        change=change,
+        before=_outcome(question, before),
+        after=_outcome(question, after),
+    )
+
+
+def _outcome(question: Question, run: Run) -> Outcome:
+    loss = diagnose(question, run)
+    return Outcome(
+        right=loss is None,
+        action=run.action.value if run.action else None,
+        rule=run.rule,
+        answer=run.answer,
+        abstained=run.abstained,
+        cause=loss.cause.value if loss else None,
+        why=loss.why if loss else "",
+    )
+
+
+def _differing(before: Side, after: Side) -> tuple[Differing, ...]:
+    first, second = _described(before), _described(after)
+    names = dict.fromkeys((*first, *second))
+    return tuple(
+        Differing(name=name, before=first.get(name, NONE), after=second.get(name, NONE))
+        for name in names
+        if first.get(name) != second.get(name)
+    )
+
+
+def _described(side: Side) -> dict[str, str]:
+    about = side[0].about
+    of_configuration: Mapping[str, Any] = about.configurations[side[1]]
+    settings = {**about.settings, **of_configuration.get("changes", {})}
+    steps = of_configuration.get("steps", {})
+    return {
+        "made at": about.created_at,
+        "localcrag": about.version,
+        "digest of localcrag’s code": about.code,
+        **{f"set {used.name}": used.digest for used in about.sets},
+        **{f"model: {role}": name for role, name in about.models.items()},
+        **{f"setting {name}": plain(value) for name, value in settings.items()},
+        **{f"step {name}": "runs" if runs else "left out" for name, runs in steps.items()},
+    }

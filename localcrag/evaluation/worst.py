@@ -1,0 +1,79 @@
+"""An evaluation -> the questions of a configuration that went worst, with what each came to rest on."""
+
+from __future__ import annotations
+
+from localcrag.datatypes import Grade, Origin, Run
+from localcrag.evaluation.answers import holds
+from localcrag.evaluation.diagnosis import best_passage, diagnose, is_right, severity
+from localcrag.evaluation.evaluation_set import Question
+from localcrag.evaluation.figures import Shown, Worst
+from localcrag.evaluation.results import Evaluation
+
+WORST = 20
+"""As many as a person reads through."""
+
+
+def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
+    """Return WORST questions of a configuration, the worst first; `first` is the one that it is compared with."""
+    found = [
+        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
+    ]  # fmt: skip
+    found.sort(key=lambda one: severity(*one))
+    others = evaluation.runs.get(first, {}) if name != first else {}
+    return tuple(
+        Worst(
+            id=question.id,
+            question=question.question,
+            standalone=run.standalone_question,
+            held_by=question.held_by.value,
+            accepted=question.answers,
+            answer=run.answer,
+            abstained=run.abstained,
+            action=run.action.value if run.action else None,
+            rule=run.rule,
+            cause=loss.cause.value,
+            why=loss.why,
+            passage=_passage(question, run),
+            evidence=_evidence(question, run),
+            first_right=is_right(question, others[question.id]) if question.id in others else None,
+        )
+        for question, run, loss in found[:WORST]
+    )
+
+
+def _passage(question: Question, run: Run) -> Shown | None:
+    passage = best_passage(run, question.answers)
+    if passage is None:
+        return None
+    graded: Grade | None = passage.grade if run.action else None
+    return Shown(
+        where=_where(passage.origin, passage.document, passage.page, passage.title, passage.url),
+        relevance=passage.relevance if run.action else None,
+        grade=graded.value if graded else None,
+        text=passage.text,
+        holds=holds(passage.text, question.answers),
+    )
+
+
+def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
+    sources = {source.id: source for source in run.sources}
+    pieces = []
+    for piece in run.evidence:
+        source = sources.get(piece.source)
+        where = _where(source.origin, source.document, source.page, source.title, source.url) if source else ""
+        pieces.append(
+            Shown(
+                where=f"[{piece.n}] {where}".strip(),
+                relevance=piece.relevance if run.action else None,
+                grade=None,
+                text=piece.text,
+                holds=holds(piece.text, question.answers),
+            )
+        )
+    return tuple(pieces)
+
+
+def _where(origin: Origin, document: str | None, page: int | None, title: str | None, url: str | None) -> str:
+    if origin is Origin.WEB or document is None:
+        return f"web: {title or url or ''}"
+    return f"{document}, page {page}" if page else document
