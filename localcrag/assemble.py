@@ -32,7 +32,7 @@ from localcrag.backends.document_store import (
     require_collection,
     texts_of,
 )
-from localcrag.backends.kept_scores import KeptScores
+from localcrag.backends.kept_scores import KEPT_FIELDS, KeptScores
 from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
@@ -375,7 +375,7 @@ class Assembly:
         Raises ModelError.
         """
         names = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
-        shaped_by = [str(self.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in names)]
+        shaped_by = [str(self.scorer_identity), *(f"{name}={getattr(settings, name)}" for name in names), KEPT_FIELDS]
         digest = hashlib.sha256("\n".join(shaped_by).encode()).hexdigest()[:16]
         return KeptScores(self.settings.data_dir / f"scores-{digest}.jsonl")
 

@@ -12,13 +12,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from localcrag.assemble import Assembly
-from localcrag.settings import load
+from localcrag.backends.calibration_file import read_calibration
+from localcrag.settings import REPOSITORY_MODELS, load
 from tests.app_process import running_app, start_chromium, watch
 from tests.scored_runs import scored_run
 
 pytestmark = pytest.mark.browser
 PATIENCE = 120_000
 """Milliseconds, on a machine that is busy with other tests."""
+OWN = read_calibration(REPOSITORY_MODELS / "relevance-v1").thresholds
 LONG = "Which of the two harbours on the northern coast was enlarged for the timber trade before the railway came?"
 
 
@@ -61,8 +63,8 @@ def unfold(page: Page, address: str) -> None:
     page.get_by_role("button", name="What other thresholds would change").click()
     expect(page.locator(".lc-explored")).to_contain_text("97 questions", timeout=PATIENCE)
     # As in test_page.py: Gradio sets the values of what an accordion holds after it has made it.
-    expect(number(page, "upper")).to_have_value("0.33", timeout=PATIENCE)
-    expect(number(page, "lower")).to_have_value("0.05", timeout=PATIENCE)
+    expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
+    expect(number(page, "lower")).to_have_value(f"{OWN.lower:g}", timeout=PATIENCE)
 
 
 def number(page: Page, name: str):  # type: ignore[no-untyped-def]
@@ -102,9 +104,9 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         number(page, "upper").fill("")
         number(page, "upper").fill("0.4")
         expect(shown.locator("svg")).to_have_attribute(
-            "aria-label", "Best relevances of 97 questions, upper 0.40, lower 0.05"
+            "aria-label", f"Best relevances of 97 questions, upper 0.40, lower {OWN.lower:.2f}"
         )
-        expect(number(page, "lower")).to_have_value("0.05")
+        expect(number(page, "lower")).to_have_value(f"{OWN.lower:g}")
 
         # By hand, as a slider is moved; past the other one it takes it along.
         slider = page.locator("#lc-explore-lower input[type=range]")
@@ -128,7 +130,7 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         assert json.loads(settings.read_text("utf-8")) == {"upper": 0.6, "lower": 0.1, "policy": "count"}
         expect(changes).to_contain_text("No question would change.")
         page.get_by_role("button", name="Back to the calibrated ones").click()
-        expect(number(page, "upper")).to_have_value("0.33", timeout=PATIENCE)
+        expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
         expect(page.locator(".toast-body")).to_have_count(0)
         expect(changes).to_contain_text("In force are the calibrated thresholds")
         wait_until(lambda: json.loads(settings.read_text("utf-8")) == {"policy": "count"})

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from localcrag.errors import EvaluationError
 from localcrag.evaluation.labelled_scores import LabelledScore, LabelledStrip
 
+KEPT_FIELDS = " ".join(field.name for kind in (LabelledScore, LabelledStrip) for field in fields(kind))
+"""Part of the file's name: what was kept without a field says nothing of it."""
 Scored = tuple[list[LabelledScore], list[LabelledStrip]]
 
 
