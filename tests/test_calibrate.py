@@ -166,8 +166,11 @@ def test_the_criteria_are_what_their_formulae_say() -> None:
 
 
 def test_a_web_rate_that_cannot_be_reached_is_said() -> None:
-    fitted = fit_calibration(made(), (), in_force=TRUE, criterion=Criterion(CriterionKind.WEB_RATE, target=0.0))
-    assert fitted.calibration.thresholds.upper <= 0.02 or any("at best" in note for note in fitted.notes)
+    hopeless = [LabelledScore(f"none {number}", -40.0, 0.0, relevant=False) for number in range(5)]
+    criterion = Criterion(CriterionKind.WEB_RATE, target=0.0)
+    fitted = fit_calibration([*made(), *hopeless], (), in_force=TRUE, criterion=criterion)
+    assert fitted.calibration.thresholds.upper == 0.005
+    assert any("No threshold brings the web rate down to 0: it is 0.03 at best." in note for note in fitted.notes)
 
 
 @pytest.mark.parametrize("wrong", [{"target": 1.2}, {"target": -0.1}, {"cost": 0.0}, {"cost": float("nan")}])
