@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from localcrag import abstain, ask_web, condense, generate, planted, reconcile, record, stages
 from localcrag.budget import Budget
 from localcrag.context import EVERY_STEP, Context, Parts, Steps
-from localcrag.datatypes import Action, Conflict, Run, ScorerKind, Turn, WebUse
+from localcrag.datatypes import Action, Conflict, Grade, Run, ScorerKind, Turn, WebUse
 from localcrag.decide import usable
 from localcrag.errors import QuestionError
 from localcrag.events import Answered, Event, RunFinished, RunStarted, Warned
@@ -103,7 +103,8 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         context,
         history=history,
         web=web,
-        quotable=stages.may_hold_the_answer(used),
+        # Of the best sentences of ambiguous passages two in three do not answer (models/relevance-v1/CARD.md).
+        quotable=any(passage.grade is Grade.CORRECT for passage in used),
         quoted=reconcile.quoted(conflicts),
     )
     yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)

@@ -25,11 +25,9 @@ from localcrag.context import Context
 from localcrag.datatypes import (
     Action,
     Conflict,
-    Grade,
     GradedPassage,
     Message,
     NotAsked,
-    Origin,
     Passage,
     RefinerKind,
     ScorerKind,
@@ -148,18 +146,6 @@ def search_web(
     graded = yield from _score(question, passages, context, clock)
     yield Searched(use, graded, clock.cost())
     return graded, use
-
-
-def may_hold_the_answer(passages: Sequence[GradedPassage]) -> bool:
-    """Whether the best sentences of these passages may be quoted as what there is to say.
-
-    One is correct, or one of the documents ambiguous. Those of the web are asked when the documents do not say it; what
-    comes then is more often beside the point.
-    """
-    return is_scored(passages) and any(
-        passage.grade is Grade.CORRECT or (passage.origin is Origin.LOCAL and passage.grade is Grade.AMBIGUOUS)
-        for passage in passages
-    )
 
 
 def pick_strips(
