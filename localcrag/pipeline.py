@@ -103,7 +103,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         context,
         history=history,
         web=web,
-        # Of the best sentences of ambiguous passages two in three do not answer (models/relevance-v1/CARD.md).
+        # Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md).
         quotable=any(passage.grade is Grade.CORRECT for passage in used),
         quoted=reconcile.quoted(conflicts),
     )
