@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from localcrag import samples
 from localcrag.evaluation import store
 from localcrag.evaluation.evaluation_set import HeldBy
+from localcrag.evaluation.results import GROUPS, estimates
 from tests.test_cli import as_json, localcrag
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -208,3 +210,20 @@ def test_a_damaged_line_in_the_middle_is_named(data: Path, tmp_path: Path) -> No
     done = localcrag(data, "eval", "--show", str(copy))
     assert done.returncode == 1
     assert "Line 2 of" in done.stderr
+
+
+def test_the_set_that_ships_with_localcrag_is_asked_as_a_whole(tmp_path: Path) -> None:
+    done = localcrag(tmp_path, "eval", str(samples.FOLDER), "--no-plain", "--json")
+    found = as_json(done)
+    evaluation = store.read(made(tmp_path))
+    assert evaluation.missing == 0
+    assert len(evaluation.runs["localcrag"]) == 40
+    figures = {group: estimates(evaluation, "localcrag", chosen) for group, chosen in GROUPS.items()}
+    # Far from what is to be reached (docs/evaluation.md); below it something is broken.
+    assert figures["only the web holds it"]["answer_match"].mean >= 0.5
+    assert figures["neither holds it"]["abstention_recall"].mean >= 0.5
+    assert figures["documents hold the answer"]["hit_document"].mean >= 0.8
+    assert figures["all questions"]["citation_precision"].mean >= 0.9
+    assert found
+    for name in ("report.html", "report.md", "report.json"):
+        assert (made(tmp_path) / name).stat().st_size > 1000
