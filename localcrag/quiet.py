@@ -27,9 +27,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def silence() -> None:
     """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
     os.environ.update(SWITCHES)
-    # Read when OpenMP is loaded: llama.cpp's and torch's threads sleep while they wait for each other. By default they
-    # spin, and beside another busy program an answer then took 16 s instead of 2 (docs/measurements.md).
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Read when GNU's OpenMP is loaded: the threads of llama.cpp and torch wait for each other awake for a moment, then
+    # asleep. By default they stay awake for long, and take the cores from each other and from whatever else is busy:
+    # beside two other programs an answer then takes twice as long (docs/measurements.md).
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     # Gradio asks its own server whether it is up: without this, by way of a proxy where one is configured.
     for name in ("NO_PROXY", "no_proxy"):
         kept = [host for host in os.environ.get(name, "").split(",") if host and host not in LOOPBACK]
