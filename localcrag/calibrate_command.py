@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from localcrag.command_output import print_json
 from localcrag.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     applied = assembly.apply_calibration(fitted.calibration, how) if parsed.apply and not refused else None
     overridden = _overridden(assembly)
     if parsed.json:
-        _print_json(
+        print_json(
             {
                 "collection": assembly.settings.collection,
                 "scorer": assembly.settings.relevance,
@@ -264,7 +264,7 @@ def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
     calibration = applied.calibration if applied else assembly.own_calibration
     history = assembly.calibrations.history(assembly.scorer_identity, assembly.settings.collection)
     if parsed.json:
-        _print_json(
+        print_json(
             {
                 "collection": assembly.settings.collection,
                 "scorer": assembly.settings.relevance,
@@ -297,7 +297,7 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
         )
     applied = assembly.applied_calibration()
     if parsed.json:
-        _print_json(
+        print_json(
             {
                 "collection": assembly.settings.collection,
                 "undone": dataclasses.asdict(undone),
@@ -322,7 +322,3 @@ def _labels(stored: StoredCalibration) -> str:
     sources = [f"the set {how.from_set}"] if how.from_set else []
     sources += [f"{how.from_use} labels from use"] if how.from_use else []
     return f"{how.passages} passages of {how.questions} questions, from {' and '.join(sources)}"
-
-
-def _print_json(result: Any) -> None:
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))

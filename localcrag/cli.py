@@ -12,9 +12,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from localcrag import __version__
+from localcrag.command_output import print_result
 from localcrag.errors import LocalcragError, QuestionError, SettingsError
 from localcrag.quiet import silence
 
@@ -196,10 +197,10 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     assembly = Assembly(settings)
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.re_embed())
-        _print({"collection": settings.collection, "chunks": done}, parsed, f"{done} chunks embedded anew.")
+        print_result({"collection": settings.collection, "chunks": done}, parsed, f"{done} chunks embedded anew.")
         return DONE
     results = terminal.show_ingest(assembly.ingest(uploads_from(parsed.paths)), quiet=parsed.json)
-    _print([dataclasses.asdict(result) for result in results], parsed, None)
+    print_result([dataclasses.asdict(result) for result in results], parsed, None)
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
 
 
@@ -215,7 +216,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.llm:
         _ = assembly.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
     run = terminal.show_run(assembly.ask(parsed.question, preset=preset, consent=consent))
-    _print(record.to_json(run), parsed, terminal.answer_text(run))
+    print_result(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE
 
 
@@ -233,7 +234,7 @@ def _list_documents(parsed: argparse.Namespace, settings: Settings) -> int:
 
     documents = Assembly(settings).documents()
     lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
-    _print([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
+    print_result([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE
 
 
@@ -243,7 +244,7 @@ def _delete_document(parsed: argparse.Namespace, settings: Settings) -> int:
 
     name = valid(parsed.name)
     Assembly(settings).delete(name)
-    _print({"deleted": name}, parsed, f"{name}: deleted")
+    print_result({"deleted": name}, parsed, f"{name}: deleted")
     return DONE
 
 
@@ -254,7 +255,7 @@ def _list_presets(parsed: argparse.Namespace, settings: Settings) -> int:
     used = Assembly(settings).preset()
     lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in RULES.items()]
     listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in RULES.items()]
-    _print(listed, parsed, "\n".join(lines))
+    print_result(listed, parsed, "\n".join(lines))
     return DONE
 
 
@@ -266,7 +267,7 @@ def _use_preset(parsed: argparse.Namespace, settings: Settings) -> int:
     preset = Preset(parsed.name)
     Assembly(settings).set_preset(preset)
     text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
-    _print({"collection": settings.collection, "preset": preset}, parsed, text)
+    print_result({"collection": settings.collection, "preset": preset}, parsed, text)
     return DONE
 
 
@@ -281,7 +282,7 @@ def _web_mode(parsed: argparse.Namespace, settings: Settings) -> int:
     fixed = parsed.mode and mode != parsed.mode
     note = " It is set for all collections (setting web), which wins." if fixed else ""
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
-    _print({"collection": settings.collection, "web": mode}, parsed, text)
+    print_result({"collection": settings.collection, "web": mode}, parsed, text)
     return DONE
 
 
@@ -295,13 +296,5 @@ def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
         if not parsed.json:
             print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
     if parsed.json:
-        _print([dataclasses.asdict(finding) for finding in findings], parsed, None)
+        print_result([dataclasses.asdict(finding) for finding in findings], parsed, None)
     return FAILED if any(finding.state is State.FAILED for finding in findings) else DONE
-
-
-def _print(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
-    """Print a result: as JSON when asked, else as text, where there is any."""
-    if parsed.json:
-        print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
-    elif text is not None:
-        print(text)

@@ -9,11 +9,11 @@ import argparse
 import contextlib
 import dataclasses
 import hashlib
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from localcrag.command_output import at_least_one, print_json
 from localcrag.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -61,7 +61,12 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         "--sweep", action="append", default=[], metavar="SETTING=FIRST:LAST:STEP", help="or SETTING=VALUE,VALUE; again"
     )
     command.add_argument("--no-plain", action="store_true", help="leave plain RAG out")
-    command.add_argument("--questions", type=_number, metavar="N", help="only so many, drawn by a fixed seed")
+    command.add_argument(
+        "--questions",
+        type=at_least_one("a number of questions"),
+        metavar="N",
+        help="only so many, drawn by a fixed seed",
+    )
     command.add_argument("--again", action="store_true", help="forget what was asked of this evaluation, ask anew")
     command.add_argument(
         "--output", type=Path, metavar="FOLDER", help="where the report goes (default: beside the runs)"
@@ -73,12 +78,6 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         command.add_argument(f"--{name}", type=int if name == "k" else float, help=argparse.SUPPRESS)
     command.add_argument("--llm", metavar="NAME", help="the language model")
     command.set_defaults(run=_run)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of questions: 1 or more")
-    return int(text)
 
 
 def _run(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -99,7 +98,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
     made = [store.read(_folder(settings) / name) for name in store.ids(_folder(settings))]
     if parsed.json:
-        _print_json([{**dataclasses.asdict(one.about), "missing": one.missing} for one in made])
+        print_json([{**dataclasses.asdict(one.about), "missing": one.missing} for one in made])
     else:
         lines = [
             f"{one.about.id}  {one.about.created_at}  {len(one.questions)} questions, "
@@ -253,7 +252,3 @@ def _folder(settings: Settings) -> Path:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def _print_json(result: Any) -> None:
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from localcrag.command_output import at_least_one, print_result
 
 if TYPE_CHECKING:
     from localcrag.knowledge_gaps import KnowledgeGap
@@ -32,15 +33,12 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = named.add_parser("add", parents=[common], help="take the web text that answered a run in as a document")
     command.add_argument("run_id", metavar="RUN")
     command.add_argument(
-        "--result", type=_number, metavar="N", help="the web result of that number (default: the one that answered)"
+        "--result",
+        type=at_least_one("the number of a result"),
+        metavar="N",
+        help="the web result of that number (default: the one that answered)",
     )
     command.set_defaults(run=_add)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not the number of a result: 1 or more")
-    return int(text)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -48,7 +46,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
     gaps = Assembly(settings).knowledge_gaps(parsed.collection)
     text = "\n".join(map(_lines, gaps)) or "No question ended INCORRECT when it was last asked."
-    _print([dataclasses.asdict(gap) for gap in gaps], parsed, text)
+    print_result([dataclasses.asdict(gap) for gap in gaps], parsed, text)
     return DONE
 
 
@@ -60,7 +58,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
     result = terminal.show_ingest(Assembly(settings).add_web_text(parsed.run_id, parsed.result), quiet=parsed.json)[0]
     if not parsed.json:
         print("This is text of the web: it is screened for planted instructions, and not checked.", file=sys.stderr)
-    _print(dataclasses.asdict(result), parsed, f"{result.document}: {result.error or result.status}")
+    print_result(dataclasses.asdict(result), parsed, f"{result.document}: {result.error or result.status}")
     return FAILED if result.status is IngestStatus.FAILED else DONE
 
 
@@ -71,7 +69,3 @@ def _lines(gap: KnowledgeGap) -> str:
     if gap.answered_by:
         lines.append(f"    answered by the web: localcrag gaps add {gap.answered_by}")
     return "\n".join(lines)
-
-
-def _print(result: Any, parsed: argparse.Namespace, text: str) -> None:
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str) if parsed.json else text)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localcrag.command_output import print_result
 from localcrag.errors import LabelError, SettingsError
 from localcrag.words import shorten
 
@@ -152,9 +152,6 @@ def _line(label: Label) -> str:
 
 
 def _print(result: Any, parsed: argparse.Namespace, text: str) -> None:
-    if not parsed.json:
-        print(text)
-        return
     if isinstance(result, list):
         result = [{**dataclasses.asdict(one), "verdict": one.verdict} for one in result]
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
+    print_result(result, parsed, text)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from localcrag.command_output import print_result
 from localcrag.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
     pins = Assembly(settings).pins.find(collection=parsed.collection)
     text = "\n".join(map(_line, pins)) or "Nothing pinned yet."
-    _print([dataclasses.asdict(pin) for pin in pins], parsed, text)
+    print_result([dataclasses.asdict(pin) for pin in pins], parsed, text)
     return DONE
 
 
@@ -67,7 +67,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
             "left unanswered."
         )
     pin = assembly.pin(parsed.run_id, () if parsed.unanswerable else answers)
-    _print(dataclasses.asdict(pin), parsed, _line(pin))
+    print_result(dataclasses.asdict(pin), parsed, _line(pin))
     return DONE
 
 
@@ -75,14 +75,10 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
 
     Assembly(settings).pins.remove(parsed.run_id)
-    _print({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")
+    print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")
     return DONE
 
 
 def _line(pin: Pin) -> str:
     answers = " or ".join(f"“{answer}”" for answer in pin.question.answers) or "has to be left unanswered"
     return f"{pin.run_id}  {pin.collection}  {pin.question.question}  →  {answers}"
-
-
-def _print(result: Any, parsed: argparse.Namespace, text: str) -> None:
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str) if parsed.json else text)

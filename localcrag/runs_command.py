@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from localcrag.command_output import at_least_one, print_json
 from localcrag.errors import ReportError
 
 if TYPE_CHECKING:
@@ -36,7 +37,13 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     named = runs.add_subparsers(metavar="list | show | export | replay | stats | thresholds")
 
     command = named.add_parser("list", parents=[common, within], help="the newest runs")
-    command.add_argument("--number", type=_number, default=NEWEST_RUNS, metavar="N", help="how many (default 20)")
+    command.add_argument(
+        "--number",
+        type=at_least_one("a number of runs"),
+        default=NEWEST_RUNS,
+        metavar="N",
+        help="how many (default 20)",
+    )
     command.add_argument("--action", type=str.upper, choices=ACTIONS, help="only those that ended so")
     command.set_defaults(run=_list)
 
@@ -70,12 +77,6 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.set_defaults(run=_thresholds)
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of runs: 1 or more")
-    return int(text)
-
-
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.assemble import Assembly  # noqa: PLC0415
     from localcrag.datatypes import Action  # noqa: PLC0415
@@ -83,7 +84,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     action = parsed.action and Action(parsed.action)
     newest = Assembly(settings).runs.newest(parsed.number, collection=parsed.collection, action=action)
     if parsed.json:
-        _print_json([dataclasses.asdict(run) for run in newest])
+        print_json([dataclasses.asdict(run) for run in newest])
     else:
         lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
         print("\n".join(lines) or "No such questions asked yet.")
@@ -96,7 +97,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
 
     run = Assembly(settings).runs.get(parsed.run_id)
     if parsed.json:
-        _print_json(record.to_json(run))
+        print_json(record.to_json(run))
     else:
         terminal.show_details(run)
         print(terminal.answer_text(run))
@@ -153,7 +154,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
     after = terminal.show_run(assembly.replay(before, web=web))
     difference = replay.compare(before, after)
     if parsed.json:
-        _print_json(
+        print_json(
             {
                 "replays": before.run_id,
                 "run_id": after.run_id,
@@ -173,7 +174,7 @@ def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
 
     found = Assembly(settings).aggregates(parsed.collection)
     if parsed.json:
-        _print_json({**dataclasses.asdict(found), "warning": found.warning})
+        print_json({**dataclasses.asdict(found), "warning": found.warning})
     else:
         print("\n".join(_stats_lines(found)))
     return DONE
@@ -210,7 +211,7 @@ def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
     found = Assembly(settings).explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
     if parsed.json:
         rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
-        _print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})
+        print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})
     else:
         print("\n".join(_exploration_lines(found)))
     return DONE
@@ -236,7 +237,3 @@ def _exploration_lines(found: Exploration) -> list[str]:
 def _shares(actions: Any) -> str:
     whole = sum(actions.values())
     return ", ".join(f"{action} {number} ({number / whole:.0%})" for action, number in actions.items())
-
-
-def _print_json(result: Any) -> None:
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))

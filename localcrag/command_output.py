@@ -1,0 +1,32 @@
+"""What the modules of commands share: results on stdout, and numbers among the arguments."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+
+def print_json(result: Any) -> None:
+    """Print a result as one JSON document."""
+    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
+
+
+def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
+    """Print a result: as JSON when asked, else as text, where there is any."""
+    if parsed.json:
+        print_json(result)
+    elif text is not None:
+        print(text)
+
+
+def at_least_one(what: str) -> Callable[[str], int]:
+    """Return argparse's type for a whole number from 1 on; `what` it is, for the message: "a number of runs"."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{text} is not {what}: 1 or more")
+        return int(text)
+
+    return number
