@@ -47,7 +47,7 @@ from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
 from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
-from localcrag.evaluation.evaluation_set import Question
+from localcrag.evaluation.evaluation_set import Question, documents_key
 from localcrag.events import Event
 from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
@@ -239,8 +239,8 @@ class Assembly:
         The folder is in the data folder's cache, and is found again by the set's digest and by what documents are cut
         and embedded with; it may be deleted at any time. Raises SettingsError, ModelError and StoreError.
         """
-        shaped_by = f"{digest} {self.settings.embedder} {self.settings.chunk_tokens}"
-        name = hashlib.sha256(shaped_by.encode()).hexdigest()[:16]
+        chosen = self.settings
+        name = documents_key(digest, embedder=chosen.embedder, chunk_tokens=chosen.chunk_tokens)
         data_dir = self.settings.data_dir / "cache" / "calibrate" / name
         other = Assembly(settings_module.changed(self.settings, data_dir=data_dir, collection=DEFAULT_COLLECTION))
         other._made |= {"embedder": self.embedder, "scorer": self.scorer}

@@ -172,7 +172,9 @@ def _from_use(assembly: Assembly) -> tuple[list[LabelledScore], int]:
 
 def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], list[LabelledStrip]]:
     """Return the labelled scores of an evaluation set, whose documents are taken into a data folder of their own."""
-    from localcrag.evaluation.evaluation_set import DOCUMENTS, read  # noqa: PLC0415
+    from localcrag import terminal  # noqa: PLC0415
+    from localcrag.evaluation.evaluation_set import read  # noqa: PLC0415
+    from localcrag.evaluation.runner import take_in  # noqa: PLC0415
     from localcrag.evaluation.set_scores import Retrieval, score_question  # noqa: PLC0415
 
     evaluation_set = read(folder)
@@ -180,7 +182,7 @@ def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], li
     strips: list[LabelledStrip] = []
     settings = assembly.settings.under(assembly.preset())
     with assembly.for_set(evaluation_set.digest) as own:
-        _take_in(own, folder / DOCUMENTS)
+        terminal.show_ingest(take_in(own, folder, own.settings.collection), quiet=True)
         parts = Retrieval(own.embedder, own.scorer, own.index(), own.store())
         kept = own.kept_scores(settings)
         for number, question in enumerate(evaluation_set.questions, start=1):
@@ -193,19 +195,6 @@ def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], li
             if number % 10 == 0 or number == len(evaluation_set.questions):
                 print(f"{number} of {len(evaluation_set.questions)} questions scored", file=sys.stderr, flush=True)
     return scores, strips
-
-
-def _take_in(assembly: Assembly, documents: Path) -> None:
-    """Take the documents in, those that are there already quickly. Raises EvaluationError when one fails."""
-    from localcrag import terminal  # noqa: PLC0415
-    from localcrag.assemble import uploads_from  # noqa: PLC0415
-    from localcrag.datatypes import IngestStatus  # noqa: PLC0415
-
-    results = terminal.show_ingest(assembly.ingest(uploads_from([documents])), quiet=True)
-    failed = [result for result in results if result.status is IngestStatus.FAILED]
-    if failed:
-        shown = "; ".join(f"{result.document}: {result.error}" for result in failed[:5])
-        raise EvaluationError(f"{len(failed)} documents of the set could not be taken in. Mend or remove them: {shown}")
 
 
 def _overridden(assembly: Assembly) -> list[str]:

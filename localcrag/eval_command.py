@@ -164,7 +164,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.pinned:
         planned, data_dir = plan.of_pinned(pinned, settings.collection), settings.data_dir
     else:
-        planned, data_dir = plan.of_sets(sets), _folder(settings) / BENCH
+        planned, data_dir = plan.of_sets(sets, settings), _folder(settings) / BENCH
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
     with runner.recorded_web(planned.questions) as address:
@@ -172,7 +172,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 _say(f"{one.name}: {len(one.questions)} questions, {len(one.files)} documents")
-                terminal.show_ingest(runner.take_in(assembly, folder, plan.collection_of(one)), quiet=True)
+                terminal.show_ingest(runner.take_in(assembly, folder, plan.collection_of(one, settings)), quiet=True)
             texts = {name: assembly.texts(name) for name in set(planned.collections.values())}
             questions = tuple(runner.settled(one, texts[planned.collections[one.id]]) for one in planned.questions)
             planned = dataclasses.replace(planned, questions=questions)

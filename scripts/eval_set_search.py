@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from eval_set_texts import Candidate
 
+from localcrag.evaluation.answers import normalised as as_squad
 from localcrag.sentences import split_sentences
 from localcrag.words import FUNCTION_WORDS, NUMBER_WORDS, content_words
 
@@ -26,8 +27,6 @@ COMMON = 0.01
 SAME_SUBJECT = 0.5
 """Share of the question's words, weighted by how rare they are, that make a paragraph one about the same."""
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = re.compile(r"[^\w\s]")
 _MONTHS = frozenset(
     "january february march april may june july august september october november december".split()
 ) | frozenset("hundred thousand million billion percent century centuries year years".split())
@@ -35,7 +34,7 @@ _MONTHS = frozenset(
 
 def normalised(text: str) -> str:
     """Return the text as SQuAD compares it (no case, punctuation, articles), between spaces."""
-    return f" {' '.join(_ARTICLES.sub(' ', _PUNCTUATION.sub('', text.lower())).split())} "
+    return f" {as_squad(text)} "
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -13,9 +14,13 @@ from typing import Any
 import pytest
 
 from localcrag import samples
-from localcrag.evaluation import store
+from localcrag.calibration import UNCALIBRATED
+from localcrag.datatypes import Origin, Passage
+from localcrag.evaluation import evaluation_set, plan, set_scores, store
+from localcrag.evaluation.configurations import Configuration
 from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.results import GROUPS, estimates
+from localcrag.settings import load
 from tests.test_cli import as_json, localcrag
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -227,3 +232,29 @@ def test_the_set_that_ships_with_localcrag_is_asked_as_a_whole(tmp_path: Path) -
     assert found
     for name in ("report.html", "report.md", "report.json"):
         assert (made(tmp_path) / name).stat().st_size > 1000
+
+
+def test_documents_cut_otherwise_are_others_and_make_another_evaluation(tmp_path: Path, island: Path) -> None:
+    sets = [evaluation_set.read(island)]
+    made_of = []
+    for tokens in (180, 90):
+        settings = load(data_dir=tmp_path, chunk_tokens=tokens)
+        planned = plan.of_sets(sets, settings)
+        evaluation, _ = plan.begun(
+            planned, [Configuration("localcrag")], settings, tmp_path, calibration=UNCALIBRATED, again=False
+        )
+        made_of.append((evaluation.about.id, *set(planned.collections.values())))
+    assert len({name for names in made_of for name in names}) == 4
+
+
+def test_a_document_in_a_folder_of_the_set_is_known_by_its_path(tmp_path: Path) -> None:
+    folder = tmp_path / "nested"
+    (folder / "documents" / "island").mkdir(parents=True)
+    (folder / "documents" / "island" / "ferry.md").write_text(DOCUMENTS["ferry.md"])
+    write_questions(folder, [{**QUESTIONS[0], "documents": ["island/ferry.md"]}])
+    (question,) = evaluation_set.read(folder).questions
+    passage = Passage(
+        id="chunk-1", origin=Origin.LOCAL, text=DOCUMENTS["ferry.md"], document="island/ferry.md", cosine=0.5
+    )
+    assert set_scores.label(passage, question) is True
+    assert set_scores.label(dataclasses.replace(passage, document="ferry.md"), question) is None

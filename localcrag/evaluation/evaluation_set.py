@@ -81,6 +81,11 @@ class EvaluationSet:
     digest: str
 
 
+def documents_key(digest: str, *, embedder: str, chunk_tokens: int) -> str:
+    """Return what tells the documents of a set apart once they are taken in: 16 digits of what shaped them."""
+    return hashlib.sha256(f"{digest} {embedder} {chunk_tokens}".encode()).hexdigest()[:16]
+
+
 class _Result(BaseModel):
     model_config = ConfigDict(extra="ignore")
 

@@ -16,7 +16,7 @@ from localcrag.calibration import FittedCalibration
 from localcrag.errors import EvaluationError
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import Configuration
-from localcrag.evaluation.evaluation_set import EvaluationSet, Question
+from localcrag.evaluation.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.evaluation.results import About, Evaluation, SetUsed
 from localcrag.evaluation.runner import code_digest, language_warning
 from localcrag.settings import Settings
@@ -40,12 +40,13 @@ class Plan:
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
-def collection_of(evaluation_set: EvaluationSet) -> str:
-    """Return the name of the collection that a set's documents are kept in."""
-    return f"{evaluation_set.name[:80]}-{evaluation_set.digest[:12]}"
+def collection_of(evaluation_set: EvaluationSet, settings: Settings) -> str:
+    """Return the name of the collection that a set's documents, cut and embedded as the settings say, are kept in."""
+    key = documents_key(evaluation_set.digest, embedder=settings.embedder, chunk_tokens=settings.chunk_tokens)
+    return f"{evaluation_set.name[:80]}-{key}"
 
 
-def of_sets(sets: Sequence[EvaluationSet]) -> Plan:
+def of_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Plan:
     """Return the plan of all sets' questions; of several, ids begin with the set's name. Raises EvaluationError."""
     names = [one.name for one in sets]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -55,7 +56,7 @@ def of_sets(sets: Sequence[EvaluationSet]) -> Plan:
         for question in one.questions:
             name = question.id if len(sets) == 1 else f"{one.name}/{question.id}"
             questions.append(dataclasses.replace(question, id=name))
-            collections[name] = collection_of(one)
+            collections[name] = collection_of(one, settings)
     used = tuple(SetUsed(one.name, one.digest, len(one.questions), len(one.files)) for one in sets)
     return Plan(name="+".join(names)[:60], questions=tuple(questions), collections=collections, sets=used)
 
@@ -92,7 +93,7 @@ def begun(
             "calibration": _in_words(calibration),
             "llm": settings.llm,
         },
-        "settings": settings.of_a_run() | {"preset": settings.preset},
+        "settings": settings.of_a_run() | {"preset": settings.preset, "chunk_tokens": settings.chunk_tokens},
     }
     key = [made_of, [dataclasses.asdict(one) for one in plan.sets], [dataclasses.asdict(one) for one in plan.questions]]
     digest = hashlib.sha256(json.dumps(key, default=str, sort_keys=True).encode()).hexdigest()

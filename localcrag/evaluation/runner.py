@@ -79,8 +79,8 @@ def take_in(assembly: Assembly, folder: Path, collection: str) -> Iterator[Inges
     if failed:
         reasons = "\n".join(f"{event.document}: {getattr(event, 'error', '')}" for event in failed)
         raise EvaluationError(
-            f"{len(failed)} documents of the set in {folder} could not be taken in, and its questions would be judged "
-            f"without them. Mend or remove them, with their questions:\n{reasons}"
+            f"{len(failed)} documents of the set could not be taken in, and its questions would be judged without "
+            f"them. Mend or remove them in {folder / DOCUMENTS}, with their questions:\n{reasons}"
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from localcrag import condense, planted, search
 from localcrag.datatypes import Origin, Passage
@@ -85,8 +84,7 @@ def label(passage: Passage, question: Question) -> bool | None:
         return True
     if question.held_by is not HeldBy.DOCUMENTS:
         return None
-    # A document's name is its path within the folder; the set names files.
-    named = not question.documents or PurePosixPath(passage.document or "").name in question.documents
+    named = not question.documents or passage.document in question.documents
     return True if named else None
 
 
