@@ -1,18 +1,29 @@
-"""Pages to chunks: runs of whole sentences of about the same length. Knows no tokenizer, file type or index.
+"""Pages to chunks: runs of whole sentences, on one subject where paragraphs show it. Knows no tokenizer or index.
 
-Chunks never cross a page. The sentences of a page are shared out evenly over as many chunks as the target length
-calls for, so that a page does not end in a two-line remainder that no question finds.
+Chunks never cross a page. They end with a paragraph as soon as they are long enough to be found, since a passage over
+several subjects is scored low for a question about one of them (docs/evaluation.md); the sentences of longer paragraphs
+are shared out evenly, so that none ends in a two-line remainder that no question finds.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 from localcrag.datatypes import Chunk, Page, Span
 from localcrag.sentences import split_sentences
 
 PAGE_BREAK = "\f"
 """Between two pages in a document's text, as in the output of pdftotext."""
+
+_LEAST = 1 / 3
+"""Of the target length: what a chunk that ends with a paragraph has at least. Shorter paragraphs stay with the next."""
+
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_ENDS_SENTENCE = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]*$")
+_HEADING_WORDS = 15
+"""A line of fewer words that ends no sentence introduces what follows."""
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -34,9 +45,10 @@ def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, targe
     offset = 0
     for page in pages:
         sentences = _measured(page.text, count_tokens, limit)
-        for group in _share_out(sentences, target, limit):
-            start, end = group[0].start, group[-1].end
-            chunks.append(Chunk(page.number, offset + start, offset + end, page.text[start:end]))
+        for section in _sections(page.text, sentences, target * _LEAST):
+            for group in _share_out(section, target, limit):
+                start, end = group[0].start, group[-1].end
+                chunks.append(Chunk(page.number, offset + start, offset + end, page.text[start:end]))
         offset += len(page.text) + len(PAGE_BREAK)
     return chunks
 
@@ -73,8 +85,33 @@ def _halves(span: Span) -> tuple[Span, Span]:
     return (Span(span.start, span.start + cut, text[:cut]), Span(second, span.end, rest))
 
 
+def _sections(text: str, sentences: list[tuple[Span, int]], least: float) -> list[list[tuple[Span, int]]]:
+    """Cut between paragraphs, never after a heading, so that each section has `least` tokens or is the page's only."""
+    if not sentences:
+        return []
+    sections = [[sentences[0]]]
+    for (before, _), sentence in pairwise(sentences):
+        new_paragraph = _BLANK_LINE.search(text, before.end, sentence[0].start)
+        if new_paragraph and not _introduces(before.text) and _tokens(sections[-1]) >= least:
+            sections.append([sentence])
+        else:
+            sections[-1].append(sentence)
+    if len(sections) > 1 and _tokens(sections[-1]) < least:
+        rest = sections.pop()
+        sections[-1].extend(rest)
+    return sections
+
+
+def _introduces(paragraph_end: str) -> bool:
+    return len(paragraph_end.split()) < _HEADING_WORDS and not _ENDS_SENTENCE.search(paragraph_end.rstrip())
+
+
+def _tokens(sentences: Iterable[tuple[Span, int]]) -> int:
+    return sum(length for _, length in sentences)
+
+
 def _share_out(sentences: list[tuple[Span, int]], target: int, limit: int) -> Iterable[list[Span]]:
-    total = sum(length for _, length in sentences)
+    total = _tokens(sentences)
     goal = total / max(1, round(total / target))
     group: list[Span] = []
     size = 0

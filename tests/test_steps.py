@@ -103,6 +103,38 @@ def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
     assert len(sizes) == 1 or min(sizes) > 0.8 * max(sizes)
 
 
+PARAGRAPHS = """Membership
+
+Anyone who has worked here for six months may apply, and two thirds of the votes cast have to be in favour of it.
+
+Working hours
+
+A full week has 35 hours, from Monday to Friday. Saturday shifts rotate, and each is made up for by a free Monday.
+
+Pay
+
+There are three grades. Members review them every second year.
+
+See the notice board."""
+
+
+def test_a_chunk_ends_with_its_paragraph_and_takes_the_heading_of_the_next_one_along() -> None:
+    chunks = split_into_chunks([Page(None, PARAGRAPHS)], FakeEmbedder().count_tokens, target=45, limit=60)
+    assert [chunk.text.split("\n\n") for chunk in chunks] == [
+        PARAGRAPHS.split("\n\n")[0:2], PARAGRAPHS.split("\n\n")[2:4], PARAGRAPHS.split("\n\n")[4:7],
+    ]  # fmt: skip
+
+
+def test_paragraphs_too_short_to_be_found_stay_with_their_neighbours() -> None:
+    text = "\n\n".join(f"Item {number} costs {number} euros." for number in range(60))
+    sizes = [
+        len(c.text.split())
+        for c in split_into_chunks([Page(None, text)], FakeEmbedder().count_tokens, target=90, limit=120)
+    ]
+    assert min(sizes) >= 30
+    assert sum(sizes) == 300
+
+
 def test_rank_fusion_prefers_what_both_rankings_know() -> None:
     assert fuse([[1, 2, 3], [3, 4]]) == [3, 1, 2, 4]
 
