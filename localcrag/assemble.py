@@ -26,7 +26,6 @@ from localcrag.backends.document_store import (
     DocumentStore,
     chunk_texts,
     collection_names,
-    document_texts,
     documents_of,
     replace_vectors,
     require_collection,
@@ -316,7 +315,7 @@ class Assembly:
         """Return the evaluation set that a collection's labels make. Raises LabelError when they make none."""
         name = collection or self.settings.collection
         pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
-        return labels_export.as_set(self.labels.find(collection=name), document_texts(self.database, name), pinned)
+        return labels_export.as_set(self.labels.find(collection=name), texts_of(self.database, name), pinned)
 
     def pin(self, run_id: str, answers: Sequence[str]) -> Pin:
         """Keep a run's question with its accepted answers, to be asked again; none: it has to be left unanswered.

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from localcrag.datatypes import Chunk, Page, Span
 from localcrag.sentences import split_sentences
+from localcrag.titles import is_heading
 
 PAGE_BREAK = "\f"
 """Between two pages in a document's text, as in the output of pdftotext."""
@@ -21,9 +22,6 @@ _LEAST = 1 / 3
 """Of the target length: what a chunk that ends with a paragraph has at least. Shorter paragraphs stay with the next."""
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
-_ENDS_SENTENCE = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]*$")
-_HEADING_WORDS = 15
-"""A line of fewer words that ends no sentence introduces what follows."""
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -92,7 +90,7 @@ def _sections(text: str, sentences: list[tuple[Span, int]], least: float) -> lis
     sections = [[sentences[0]]]
     for (before, _), sentence in pairwise(sentences):
         new_paragraph = _BLANK_LINE.search(text, before.end, sentence[0].start)
-        if new_paragraph and not _introduces(before.text) and _tokens(sections[-1]) >= least:
+        if new_paragraph and not is_heading(before.text) and _tokens(sections[-1]) >= least:
             sections.append([sentence])
         else:
             sections[-1].append(sentence)
@@ -100,10 +98,6 @@ def _sections(text: str, sentences: list[tuple[Span, int]], least: float) -> lis
         rest = sections.pop()
         sections[-1].extend(rest)
     return sections
-
-
-def _introduces(paragraph_end: str) -> bool:
-    return len(paragraph_end.split()) < _HEADING_WORDS and not _ENDS_SENTENCE.search(paragraph_end.rstrip())
 
 
 def _tokens(sentences: Iterable[tuple[Span, int]]) -> int:

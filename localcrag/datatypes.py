@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from localcrag.titles import in_context
+
 
 class Action(StrEnum):
     """What a question's retrieval calls for (CRAG, arXiv 2401.15884, section 4.3)."""
@@ -236,9 +238,10 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `dated` is the day of the document or web page, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of
-    passage and question: of their embeddings, and the share of the question's content words that the passage holds
-    (None in runs that were stored before there was one).
+    `title` is that of the document or web page, and None in runs that were stored before documents had one; `dated` is
+    its day, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of question and passage `in_context`: of
+    their embeddings, and the share of the question's content words that the passage holds (None in runs that were
+    stored before there was one).
     """
 
     id: str
@@ -253,6 +256,11 @@ class Passage:
     dated: str | None = None
     cosine: float
     overlap: float | None = None
+
+    @property
+    def in_context(self) -> str:
+        """The text as models read it to judge it: with the title in front."""
+        return in_context(self.title, self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from localcrag.datatypes import Grade, GradedPassage, Passage, Thresholds
-from localcrag.protocols import Scorer
+from localcrag.datatypes import Grade, GradedPassage, Passage, Span, Thresholds
+from localcrag.protocols import Scorer, Vectors
 
 NOT_SCORED = "not scored"
 
@@ -17,10 +17,13 @@ NOT_SCORED = "not scored"
 def evaluate(
     question: str, passages: Sequence[Passage], *, scorer: Scorer, thresholds: Thresholds
 ) -> tuple[GradedPassage, ...]:
-    """Return the passages graded, in the order given. Web results are scored like any other passage."""
+    """Return the passages graded, in the order given, each scored in context: with its document's title in front.
+
+    Web results are scored like any other passage.
+    """
     if not passages:
         return ()
-    logits = scorer.logits(question, [passage.text for passage in passages])
+    logits = scorer.logits(question, [passage.in_context for passage in passages])
     cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
     overlaps = np.array([passage.overlap or 0.0 for passage in passages], dtype=np.float32)
     relevances = scorer.calibration.passages(logits, cosines, overlaps)
@@ -28,6 +31,21 @@ def evaluate(
         graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
         for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
     )
+
+
+def strip_logits(
+    question: str, passages: Sequence[Passage], cut: Sequence[Sequence[Span]], *, scorer: Scorer
+) -> list[Vectors]:
+    """Return for each passage one logit per strip of it, each read within its passage, in context as above.
+
+    The strips count in the passage's own characters. Raises ModelError.
+    """
+    before = [len(passage.in_context) - len(passage.text) for passage in passages]
+    moved = [
+        [Span(span.start + by, span.end + by, span.text) for span in spans]
+        for spans, by in zip(cut, before, strict=True)
+    ]
+    return scorer.strip_logits(question, [passage.in_context for passage in passages], moved)
 
 
 def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[GradedPassage, ...]:

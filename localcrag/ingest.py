@@ -22,6 +22,7 @@ from localcrag.datatypes import Chunk, Document, IngestStatus, Page
 from localcrag.dates import date_of
 from localcrag.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.protocols import Embedder, Vectors
+from localcrag.titles import BEGINNING, in_context, title_of
 from localcrag.words import valid
 
 AT_ONCE = 64
@@ -186,16 +187,22 @@ def _ingest_one(
         for page in document.pages:
             pages.append(page)
             yield progress.at("reading", len(pages), document.page_count)
-    chunks = split_into_chunks(pages, embedder.count_tokens, target=chunk_tokens, limit=embedder.max_tokens)
+    text = join_pages(pages)
+    title = title_of(text[:BEGINNING], upload.name)
+    (of_title,) = embedder.count_tokens([title])
+    # In a small window a long title may push out the end of a passage, but not half of it.
+    limit = max(embedder.max_tokens - of_title, embedder.max_tokens // 2)
+    chunks = split_into_chunks(pages, embedder.count_tokens, target=chunk_tokens, limit=limit)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
 
     vectors = np.zeros((len(chunks), embedder.dimension), dtype=np.float32)
-    by_length = sorted(range(len(chunks)), key=lambda at: -len(chunks[at].text))
+    texts = [in_context(title, chunk.text) for chunk in chunks]
+    by_length = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
     for at in range(0, len(chunks), AT_ONCE):
         yield progress.at("embedding", at, len(chunks))
         some = by_length[at : at + AT_ONCE]
-        vectors[some] = embedder.embed([chunks[i].text for i in some])
+        vectors[some] = embedder.embed([texts[i] for i in some])
     yield progress.at("embedding", len(chunks), len(chunks))
 
     shelf.put(
@@ -203,7 +210,7 @@ def _ingest_one(
         sha256=sha256,
         media_type=document.media_type,
         pages=document.page_count,
-        text=join_pages(pages),
+        text=text,
         chunks=chunks,
         vectors=vectors,
         dated=document.dated or _changed(upload),

@@ -47,10 +47,10 @@ class Label:
     """One label, with the scores of the time.
 
     `target` is a passage's id within its run, a sentence's number (from 1) in its answer, or "" for the answer.
-    `question` stands alone; `text` is what was labelled. `scorer` names the model that graded. `logit`, `cosine` and
-    `relevance` are the passage's; of a sentence those of the best strip behind it, its passage's cosine, and the
-    evidence's relevance; None where there was none, or where no model could score. `evidence` is the text behind a
-    sentence. `id` is None until it is stored.
+    `question` stands alone; `text` is what was labelled. `scorer` names the model that graded. `logit`, `cosine`,
+    `overlap` and `relevance` are the passage's; of a sentence those of the best strip behind it, its passage's cosine
+    and overlap, and the evidence's relevance; None where there was none, or where no model could score. `evidence` is
+    the text behind a sentence. `id` is None until it is stored.
     """
 
     id: int | None = None
@@ -71,6 +71,7 @@ class Label:
     scorer_kind: ScorerKind
     logit: float | None = None
     cosine: float | None = None
+    overlap: float | None = None
     relevance: float | None = None
     circumstances: Circumstances | None = None
 
@@ -165,6 +166,7 @@ def _label(
         scorer_kind=run.scorer,
         logit=logit if scored else None,
         cosine=passage.cosine if passage else None,
+        overlap=passage.overlap if passage else None,
         relevance=relevance if scored else None,
         circumstances=circumstances,
     )

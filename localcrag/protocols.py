@@ -158,6 +158,9 @@ class ChunkStore(Protocol):
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
 
+    def titles(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the title of each chunk's document."""
+
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the ISO date of each chunk's document, for those that have one."""
 

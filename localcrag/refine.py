@@ -15,6 +15,7 @@ import numpy as np
 
 from localcrag.datatypes import Evidence, GradedPassage, Source, Strip, StripMode, StripReason
 from localcrag.duplicates import say_the_same
+from localcrag.evaluate import strip_logits
 from localcrag.protocols import Scorer, Vectors
 from localcrag.strips import split_into_strips
 
@@ -64,10 +65,9 @@ def refine(
 
 def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules) -> tuple[Strip, ...]:
     """Return the strips of passages with their relevance, none kept yet; all are scored in one batch."""
-    texts = [passage.text for passage in passages]
-    cut = [split_into_strips(text, rules.mode, window_words=rules.window_words) for text in texts]
+    cut = [split_into_strips(passage.text, rules.mode, window_words=rules.window_words) for passage in passages]
     spans = [(passage, span) for passage, own in zip(passages, cut, strict=True) for span in own]
-    logits = np.concatenate([np.zeros(0, dtype=np.float32), *scorer.strip_logits(question, texts, cut)])
+    logits = np.concatenate([np.zeros(0, dtype=np.float32), *strip_logits(question, passages, cut, scorer=scorer)])
     of_passages = np.array([passage.relevance for passage, _ in spans], dtype=np.float32)
     relevances = scorer.calibration.strips(logits, of_passages)
     return tuple(

@@ -8,6 +8,7 @@ import numpy as np
 
 from localcrag.datatypes import Origin, Passage
 from localcrag.protocols import ChunkStore, Embedder, VectorIndex
+from localcrag.titles import in_context
 from localcrag.words import overlap
 
 RANK_CONSTANT = 60
@@ -35,12 +36,13 @@ def retrieve(
     best = fuse([dense, sparse])[:k]
     chunks = store.chunks(best)
     vectors = store.vectors(best)
-    dates = store.dates(best)
+    titles, dates = store.titles(best), store.dates(best)
     passages = []
     for chunk_id in best:
         # A document deleted meanwhile is no error: its chunks are simply gone.
         if chunk_id in chunks and chunk_id in vectors:
             document, chunk = chunks[chunk_id]
+            title = titles.get(chunk_id)
             passages.append(
                 Passage(
                     id=f"chunk-{chunk_id}",
@@ -50,9 +52,10 @@ def retrieve(
                     page=chunk.page,
                     start=chunk.start,
                     end=chunk.end,
+                    title=title,
                     dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
-                    overlap=overlap(question, chunk.text),
+                    overlap=overlap(question, in_context(title, chunk.text)),
                 )
             )
     return tuple(passages)

@@ -9,6 +9,7 @@ import numpy as np
 from localcrag.datatypes import Message, Origin, Passage, WebResult
 from localcrag.dates import iso_date
 from localcrag.protocols import Embedder
+from localcrag.titles import in_context
 from localcrag.words import content_words, one_line, overlap
 
 SYSTEM = (
@@ -52,7 +53,8 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
     """Return the results as passages, with the cosine and overlap that a local passage would have."""
     if not results:
         return ()
-    vectors = embedder.embed([question, *(result.content for result in results)])
+    texts = [in_context(result.title, result.content) for result in results]
+    vectors = embedder.embed([question, *texts])
     cosines = np.asarray(vectors[1:] @ vectors[0])
     return tuple(
         Passage(
@@ -63,7 +65,7 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
             title=result.title,
             dated=iso_date(result.published),
             cosine=float(cosine),
-            overlap=overlap(question, result.content),
+            overlap=overlap(question, text),
         )
-        for number, (result, cosine) in enumerate(zip(results, cosines, strict=True), start=1)
+        for number, (result, text, cosine) in enumerate(zip(results, texts, cosines, strict=True), start=1)
     )

@@ -147,7 +147,10 @@ CREATE TABLE calibrations (
 ) STRICT;
 CREATE INDEX calibrations_of_collection ON calibrations (collection, scorer);
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6)
+SCHEMA_7 = """
+ALTER TABLE labels ADD COLUMN overlap REAL;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

@@ -13,6 +13,7 @@ from localcrag.backends.database import Database
 from localcrag.datatypes import Chunk, Document
 from localcrag.errors import EmbedderMismatch, StoreError, UnknownCollection, UnknownDocument
 from localcrag.protocols import Vectors
+from localcrag.titles import BEGINNING, in_context, title_of
 
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 500
@@ -153,6 +154,14 @@ class DocumentStore:
         )
         return {row["id"]: row["dated"] for row in self._by_id(sql, ids)}
 
+    def titles(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the title of each chunk's document."""
+        sql = (
+            f"SELECT c.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM chunks c "  # noqa: S608  a number
+            "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
+        )
+        return {row["id"]: title_of(row["beginning"], row["name"]) for row in self._by_id(sql, ids)}
+
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
         rows = self._by_id("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({})", ids)
@@ -233,23 +242,16 @@ def require_collection(database: Database, name: str) -> None:
         )
 
 
-def document_texts(database: Database, collection: str) -> dict[str, str]:
-    """Return the text of each document of a collection, by name. Needs no embedder."""
-    rows = database.rows(
-        "SELECT d.name, d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
-        collection,
-    )
-    return {row["name"]: row["text"] for row in rows}
-
-
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
-    """Return id and text of a collection's chunks, shortest first. Needs no embedder."""
+    """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
     rows = database.rows(
-        "SELECT c.id, c.text FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? ORDER BY length(c.text)",
+        f"SELECT c.id, c.text, d.name, substr(d.text, 1, {BEGINNING}) AS beginning "  # noqa: S608  a number
+        "FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
         collection,
     )
-    return [(row["id"], row["text"]) for row in rows]
+    texts = [(row["id"], in_context(title_of(row["beginning"], row["name"]), row["text"])) for row in rows]
+    return sorted(texts, key=lambda text: len(text[1]))
 
 
 def replace_vectors(

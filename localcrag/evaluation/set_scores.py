@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from localcrag import condense, planted, search
 from localcrag.datatypes import Origin, Passage
+from localcrag.evaluate import strip_logits
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.labelled_scores import LabelledScore, LabelledStrip
@@ -51,8 +52,8 @@ def score_question(
     web = search.to_passages(asked, question.web, embedder=parts.embedder)
     labelled = [(passage, relevant) for passage in (*found, *web) if (relevant := label(passage, question)) is not None]
     # What speaks to the model is not scored in the flow either.
-    texts = [passage.text for passage in planted.screened((passage for passage, _ in labelled))]
-    logits = parts.scorer.logits(asked, texts).tolist()
+    passages = planted.screened(passage for passage, _ in labelled)
+    logits = parts.scorer.logits(asked, [passage.in_context for passage in passages]).tolist()
     scores = [
         LabelledScore(
             question.id,
@@ -64,7 +65,9 @@ def score_question(
         )
         for (passage, relevant), logit in zip(labelled, logits, strict=True)
     ]
-    answering = [(text, score) for text, score in zip(texts, scores, strict=True) if score.relevant and score.local]
+    answering = [
+        (passage, score) for passage, score in zip(passages, scores, strict=True) if score.relevant and score.local
+    ]
     return scores, _strips(asked, question, answering, parts, settings)
 
 
@@ -89,11 +92,18 @@ def label(passage: Passage, question: Question) -> bool | None:
 
 
 def _strips(
-    asked: str, question: Question, relevant: Sequence[tuple[str, LabelledScore]], parts: Retrieval, settings: Settings
+    asked: str,
+    question: Question,
+    relevant: Sequence[tuple[Passage, LabelledScore]],
+    parts: Retrieval,
+    settings: Settings,
 ) -> list[LabelledStrip]:
     """Return the strips of relevant passages, those left out of which no strip holds the answer by itself."""
-    cut = [split_into_strips(text, settings.strip_mode, window_words=settings.window_words) for text, _ in relevant]
-    logits = parts.scorer.strip_logits(asked, [text for text, _ in relevant], cut)
+    cut = [
+        split_into_strips(passage.text, settings.strip_mode, window_words=settings.window_words)
+        for passage, _ in relevant
+    ]
+    logits = strip_logits(asked, [passage for passage, _ in relevant], cut, scorer=parts.scorer)
     strips = []
     for number, ((_, score), spans, values) in enumerate(zip(relevant, cut, logits, strict=True)):
         marks = [holds(span.text, question.answers) for span in spans]

@@ -29,6 +29,8 @@ class PassageLabel(Protocol):
     def logit(self) -> float | None: ...
     @property
     def cosine(self) -> float | None: ...
+    @property
+    def overlap(self) -> float | None: ...
 
 
 def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[LabelledScore], int]:
@@ -51,6 +53,6 @@ def scores_of_labels(labels: Iterable[PassageLabel], scorer: str) -> tuple[list[
             label.cosine,
             label.good,
             local=local,
-            overlap=overlap(label.question, label.text),
+            overlap=overlap(label.question, label.text) if label.overlap is None else label.overlap,
         )
     return list(kept.values()), left_out

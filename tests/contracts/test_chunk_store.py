@@ -38,6 +38,7 @@ def test_chunks_that_share_words_with_the_question_are_found_best_first(store: C
 def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: ChunkStore) -> None:
     assert store.chunks([2, 99]) == {2: ("a.txt", Chunk(2, 0, len(TEXTS[1]), TEXTS[1]))}
     assert store.chunks([]) == {}
+    assert store.titles([2, 99]) == {2: "a"}
     assert store.vectors([]) == {}
     vectors = store.vectors([3, 99, 1])
     assert sorted(vectors) == [1, 3]

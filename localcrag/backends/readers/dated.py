@@ -18,6 +18,7 @@ import pypdfium2
 from localcrag.backends.readers import _kinds, html, pdf, text
 from localcrag.dates import iso_date
 from localcrag.errors import DocumentError
+from localcrag.titles import FRONT_MATTER
 
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
@@ -32,7 +33,6 @@ META_NAMES = (
     *("article:published_time", "datepublished", "dcterms.created", "dcterms.issued", "dcterms.date", "dc.date"),
     *("dc.date.issued", "date"),
 )
-FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
