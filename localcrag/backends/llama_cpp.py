@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import re
@@ -51,6 +52,7 @@ class LlamaCpp:
         self.context_tokens = int(self._llama.n_ctx())
         self._format = self._chat_format(path)
         self._control = control_tokens(self._llama)
+        self._beginning = _Beginning(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that the messages make, in tokens."""
@@ -82,11 +84,22 @@ class LlamaCpp:
             self._llama,
             self._turn,
             tokens,
+            self._beginning,
+            self._in_common(messages, tokens),
             max_tokens=max_tokens,
             stop=list(stop),
             grammar=grammar,
             temperature=temperature,
         )
+
+    def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
+        """Return how many of the prompt's tokens are its system message's, which others of its kind begin with too."""
+        if messages[0].role != "system":
+            return 0
+        other = self._tokens([messages[0], Message("user", "")])
+        # The last token is left to be read in any case.
+        pairs = zip(tokens[:-1], other, strict=False)
+        return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
         fast = path if self.gpu_layers else faster_copy(path, cache)
@@ -167,6 +180,38 @@ class LlamaCpp:
         return "" if token < 0 else self._llama.detokenize([token], special=True).decode(errors="replace")
 
 
+class _Beginning:
+    """What a model has read of a prompt's beginning, kept so that the next prompt of the kind need not be read whole.
+
+    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
+    otherwise, and a question would now and then get another answer, depending on what was asked before it.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama) -> None:
+        self._llama = llama
+        self._read: list[int] = []
+
+    def keep_only(self, tokens: list[int]) -> None:
+        """Leave just these tokens in the model's window, read in one portion."""
+        if not tokens or tokens != self._read or not self._cut_off_the_rest():
+            self._llama.reset()  # type: ignore[no-untyped-call]
+            self._read = []
+            self._llama.eval(tokens)
+            self._read = tokens
+
+    def forget(self) -> None:
+        """Read everything anew the next time."""
+        self._read = []
+
+    def _cut_off_the_rest(self) -> bool:
+        """Return whether the model can do that: those with a recurrent state cannot go back."""
+        memory = llama_cpp.llama_get_memory(self._llama.ctx)
+        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
+            return False
+        self._llama.n_tokens = len(self._read)
+        return True
+
+
 class LlamaStream:
     """An answer being written. Closing it stops the model; so does letting go of it."""
 
@@ -175,13 +220,18 @@ class LlamaStream:
         llama: llama_cpp.Llama,
         turn: threading.Lock,
         tokens: list[int],
+        beginning: _Beginning,
+        in_common: int,
         *,
         max_tokens: int,
         stop: list[str],
         grammar: LlamaGrammar | None,
         temperature: float,
     ) -> None:
-        """Prepare; the model starts with the first piece asked for."""
+        """Prepare; the model starts with the first piece asked for.
+
+        `in_common`: so many tokens are what prompts of the kind begin with.
+        """
         self.prompt_tokens = len(tokens)
         self.completion_tokens = 0
         self._stopped = threading.Event()
@@ -191,6 +241,8 @@ class LlamaStream:
             llama,
             turn,
             tokens,
+            beginning,
+            in_common,
             max_tokens=max_tokens,
             stop=stop,
             grammar=grammar,
@@ -215,6 +267,8 @@ def _write(
     llama: llama_cpp.Llama,
     turn: threading.Lock,
     tokens: list[int],
+    beginning: _Beginning,
+    in_common: int,
     *,
     max_tokens: int,
     stop: list[str],
@@ -227,10 +281,8 @@ def _write(
         # To llama-cpp-python, no tokens means any number of them.
         if max_tokens < 1 or stopped.is_set():
             return
-        # Nothing is kept of the prompt before: what is computed in other portions is rounded otherwise, and the same
-        # question would now and then get another answer, depending on what was asked before it.
-        llama.reset()  # type: ignore[no-untyped-call]
         try:
+            beginning.keep_only(tokens[:in_common])
             chunks: Any = llama.create_completion(
                 tokens,
                 max_tokens=max_tokens,
@@ -248,6 +300,7 @@ def _write(
                 # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
                 yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
         except (ValueError, RuntimeError, MemoryError) as error:
+            beginning.forget()
             raise GenerationError(
                 f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
                 "model with `localcrag models use NAME`, or lower context_tokens in the settings."
