@@ -179,19 +179,26 @@ def answer_text(run: Run) -> str:
 
 
 def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
-    """Show progress per file and page, a line per finished file, and return the results."""
+    """Show progress per file and page, a line per finished file, and return the results.
+
+    With `quiet`, no line per file; in a log, one now and then.
+    """
     results: list[IngestResult] = []
+    files = 0
     screen = console()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("starting", total=None, note="")
         for event in events:
             if isinstance(event, IngestProgress):
+                files = event.files
                 bar.update(task, description=_what(event), completed=event.done, total=event.total, note=_left(event))
                 continue
             results.append(event)
             if not quiet:
                 screen.print(_line(event))
+            elif not screen.is_terminal and _worth_a_line(len(results), files):
+                screen.print(f"{len(results)} of {files} documents taken in")
     return results
 
 
@@ -212,8 +219,12 @@ def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
             left = f"about {_duration(each * (total - event.done))} left"
             question = escape(shorten(event.question.question, 50))
             bar.update(task, completed=event.done, description=question, left=left)
-            if not screen.is_terminal and event.done * LINES // total > (event.done - 1) * LINES // total:
+            if not screen.is_terminal and _worth_a_line(event.done, total):
                 screen.print(f"{event.done} of {total} runs, {left}")
+
+
+def _worth_a_line(done: int, total: int) -> bool:
+    return done * LINES // total > (done - 1) * LINES // total
 
 
 def _duration(seconds: float) -> str:

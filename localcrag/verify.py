@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.cite import attached, citations, with_citations, without_citations, without_preface
-from localcrag.datatypes import Backing, Evidence, Span, Strictness, Support
+from localcrag.datatypes import Backing, Evidence, Source, Span, Strictness, Support
 from localcrag.sentences import split_sentences
 from localcrag.words import content_words, names, numbers, word_list
 
@@ -49,16 +49,25 @@ class _Judgement:
     why: str
 
 
-def verify(answer: str, evidence: Sequence[Evidence], question: str, strictness: Strictness) -> tuple[Support, ...]:
+def verify(
+    answer: str,
+    evidence: Sequence[Evidence],
+    question: str,
+    strictness: Strictness,
+    sources: Sequence[Source] = (),
+) -> tuple[Support, ...]:
     """Return the sentences of the answer, each with how far it is backed, by which evidence, and whether it is shown.
 
+    `sources` are those of the evidence, where their titles count: a manual of the KX-40 need not name it again.
     A citation of the model's own stays when that evidence backs the sentence as well as any; else it is repaired.
     Sentences without any content word are left out.
     """
     text = attached(answer)
+    of_source = {source.id: source.title or "" for source in sources}
+    titles = {piece.n: of_source.get(piece.source, "") for piece in evidence}
     supports = []
     for span in claims(answer):
-        support = _support(_plain(span.text), citations(span.text), evidence, question)
+        support = _support(_plain(span.text), citations(span.text), evidence, question, titles)
         starts_line = "\n" in text[max(0, span.start - 2) : span.start]
         shown = support.backing in SHOWN[strictness]
         supports.append(dataclasses.replace(support, starts_line=starts_line, shown=shown))
@@ -88,9 +97,14 @@ def compose(supports: Sequence[Support]) -> str:
     return "".join(parts).strip()
 
 
-def _support(sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str) -> Support:
+def _support(
+    sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
+) -> Support:
     most = max((piece.relevance for piece in evidence), default=0.0)
-    judged = {piece.n: _weighed(_judge(sentence, piece.text, question), piece.relevance, most) for piece in evidence}
+    judged = {
+        piece.n: _weighed(_judge(sentence, piece.text, question, titles[piece.n]), piece.relevance, most)
+        for piece in evidence
+    }
     relevance = {piece.n: piece.relevance for piece in evidence}
     ranked = sorted(judged, key=lambda n: (_RANKS.index(judged[n].backing), n not in cited, -judged[n].share))
     if not ranked or judged[ranked[0]].backing is Backing.NOT:
@@ -120,19 +134,21 @@ def _weighed(judgement: _Judgement, relevance: float, most: float) -> _Judgement
     return dataclasses.replace(judgement, backing=lower, why=why)
 
 
-def _judge(sentence: str, evidence: str, question: str) -> _Judgement:
+def _judge(sentence: str, evidence: str, question: str, title: str) -> _Judgement:
     own, held = content_words(sentence), content_words(evidence)
     share = len(own & held) / len(own)
-    if why := _refuted(sentence, evidence, question):
+    # A title says what the evidence is about, and no facts: only what the question brought in can be found there.
+    about = content_words(title) & content_words(question)
+    if why := _refuted(sentence, evidence, question, about):
         return _Judgement(Backing.NOT, share, why)
-    if why := _doubted(sentence, evidence, question):
+    if why := _doubted(sentence, evidence, question, about):
         return _Judgement(Backing.PARTLY, share, why)
     return _Judgement(Backing.SUPPORTED, share, "")
 
 
-def _refuted(sentence: str, evidence: str, question: str) -> str:
+def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     """Return why the evidence does not back the sentence at all; empty when it does."""
-    own, held, asked = content_words(sentence), content_words(evidence), content_words(question)
+    own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if not new or own <= numbers(sentence):
         # "6" stands in "6. Claims and deadlines", and nothing tells that it is no answer.
@@ -151,9 +167,9 @@ def _refuted(sentence: str, evidence: str, question: str) -> str:
     return ""
 
 
-def _doubted(sentence: str, evidence: str, question: str) -> str:
+def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     """Return what of the sentence the evidence does not back; empty when it backs all."""
-    own, held, asked = content_words(sentence), content_words(evidence), content_words(question)
+    own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
         return f"not in the evidence: {', '.join(sorted(own - held))}"

@@ -60,7 +60,7 @@ def write_answer(
             yield Answered(abstain.evidence_silent(evidence, web) if silent else written, abstained=silent)
             return
         clock = context.clock("verify")
-        supports = verify.verify(written, pieces, standalone, context.settings.strictness)
+        supports = verify.verify(written, pieces, standalone, context.settings.strictness, refinement.sources)
         yield Verified(supports, clock.cost())
         if verify.is_answer(supports):
             break

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.datatypes import Backing, Evidence, Strictness
+from localcrag.datatypes import Backing, Evidence, Origin, Source, Strictness
 from localcrag.events import AnswerPiece, StepStarted, Verified
 from localcrag.verify import compose, is_answer, verify
 from tests.fakes import FakeLanguageModel
@@ -29,6 +29,26 @@ def evidence(*texts: str) -> list[Evidence]:
 def backing(sentence: str, piece: str, question: str) -> tuple[Backing, str]:
     (support,) = verify(sentence, evidence(piece), question, Strictness.LENIENT)
     return support.backing, support.why
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "expected"),
+    [
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", "Gull Spit light", SUPPORTED, id="it names it"),
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", "Low Point light", NOT, id="it names another"),
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", None, NOT, id="there is none"),
+        pytest.param("The lighthouse on Gull Spit is 44 metres tall.", "Gull Spit light", NOT, id="a wrong number"),
+        pytest.param("Gull Spit has a light in the north.", "Gull Spit light, north", NOT, id="it says nothing new"),
+    ],
+)
+def test_a_title_says_what_the_evidence_is_about_and_no_more(
+    sentence: str, title: str | None, expected: Backing
+) -> None:
+    (piece,) = evidence("The tower of the lighthouse is 31 metres tall and was lit for the first time in 1868.")
+    source = Source("s", Origin.LOCAL, "a.txt", None, None, title)
+    question = "How tall is the lighthouse on Gull Spit?"
+    (support,) = verify(sentence, [piece], question, Strictness.LENIENT, [source])
+    assert support.backing is expected
 
 
 @pytest.mark.parametrize(

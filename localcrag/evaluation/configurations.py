@@ -64,7 +64,10 @@ def sweep(text: str) -> tuple[Configuration, ...]:
     if not found or not values.strip():
         raise EvaluationError(f"“{text}” is no sweep. Write one like upper=0.5:0.9:0.1, or k=4,6,8.")
     if name not in OF_A_RUN:
-        raise EvaluationError(f"“{name}” is no setting that can be swept. These are: {', '.join(OF_A_RUN)}.")
+        raise EvaluationError(
+            f"“{name}” is no setting that can be swept. These are: {', '.join(OF_A_RUN)}. Others shape documents or "
+            "models: evaluate under each value, and compare the two with --compare."
+        )
     steps = _range(text, values) if ":" in values else [value.strip() for value in values.split(",")]
     return tuple(Configuration(f"{name}={value}", changes={name: value}) for value in steps)
 

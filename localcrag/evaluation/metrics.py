@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from localcrag import verify
 from localcrag.cite import citations, without_citations
-from localcrag.datatypes import Action, Backing, Evidence, GradedPassage, Origin, Run, Strictness
+from localcrag.datatypes import Action, Backing, Evidence, GradedPassage, Origin, Run, Source, Strictness
 from localcrag.evaluate import is_scored
 from localcrag.evaluation.answers import holds, normalised
 from localcrag.evaluation.evaluation_set import HeldBy, Question
@@ -214,19 +214,21 @@ def _judged(run: Run) -> list[tuple[str, Backing]]:
             for support in run.support
             if support.shown
         ]
-    return list(_judged_anew(run.answer, run.evidence, run.standalone_question))
+    return list(_judged_anew(run.answer, run.evidence, run.standalone_question, run.sources))
 
 
 @lru_cache(maxsize=4096)  # Three metrics ask, each of all runs of a configuration.
-def _judged_anew(answer: str, evidence: tuple[Evidence, ...], question: str) -> tuple[tuple[str, Backing], ...]:
-    judged = verify.verify(answer, evidence, question, Strictness.LENIENT)
+def _judged_anew(
+    answer: str, evidence: tuple[Evidence, ...], question: str, sources: tuple[Source, ...]
+) -> tuple[tuple[str, Backing], ...]:
+    judged = verify.verify(answer, evidence, question, Strictness.LENIENT, sources)
     own = (span.text for span in verify.claims(answer))
     return tuple((text, support.backing) for text, support in zip(own, judged, strict=True))
 
 
 def _backs(run: Run, sentence: str, n: int) -> bool:
     pieces: list[Evidence] = [piece for piece in run.evidence if piece.n == n]
-    judged = verify.verify(sentence, pieces, run.standalone_question, Strictness.LENIENT)
+    judged = verify.verify(sentence, pieces, run.standalone_question, Strictness.LENIENT, run.sources)
     return bool(pieces) and all(support.backing is not Backing.NOT for support in judged)
 
 
