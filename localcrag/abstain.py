@@ -55,6 +55,12 @@ def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
     return f"{who} this outright. What comes nearest:\n\n{_quotes(evidence)}{web_note(web)}"
 
 
+def uncertain(evidence: Sequence[Evidence], web: WebUse) -> str:
+    """Return the answer when the evidence is too doubtful to ask a small language model about."""
+    what = "your documents or the web results answer" if web.results else "your documents answer"
+    return f"It is not certain that {what} this. What comes nearest:\n\n{_quotes(evidence)}{web_note(web)}"
+
+
 def not_backed(best: Sequence[Evidence]) -> str:
     """Return the best sentences in place of an answer that the evidence does not back."""
     return f"What the language model wrote is not backed by the sources. {in_their_words(best)}"

@@ -139,6 +139,7 @@ class Assembly:
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
             runs=runs or self.runs,
             rewrites=self.library.rewrites(self.settings.llm),
+            answers_ambiguous=self.library.answers_ambiguous(self.settings.llm),
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from localcrag.ask_web import WebParts
 from localcrag.budget import Budget
 from localcrag.clock import Clock
-from localcrag.datatypes import Rewriter, ScorerKind, Thresholds
+from localcrag.datatypes import Rewriter, ScorerKind, Strictness, Thresholds
 from localcrag.grade_by_llm import Judgements
 from localcrag.grade_by_llm import own_thresholds as own_thresholds_of_llm
 from localcrag.planted_rules import RULES, Rule
@@ -30,7 +30,8 @@ from localcrag.settings import Settings
 class Parts:
     """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions.
 
-    `rewrites`: the language model can be asked to put a question in other words.
+    `rewrites`: the language model can be asked to put a question in other words. `answers_ambiguous`: it can be asked
+    where no passage is CORRECT.
     """
 
     embedder: Embedder
@@ -45,6 +46,7 @@ class Parts:
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
     rewrites: bool = True
+    answers_ambiguous: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ class Context:
     def thresholds(self) -> Thresholds:
         """The thresholds in force."""
         return self.settings.thresholds(self.own_thresholds)
+
+    @property
+    def answers_ambiguous(self) -> bool:
+        """Whether the language model is asked where no passage is CORRECT."""
+        return self.parts.answers_ambiguous or self.settings.strictness is Strictness.LENIENT or not self.steps.verify
 
     @property
     def rewrites(self) -> bool:

@@ -18,6 +18,7 @@ from localcrag.context import EVERY_STEP, Context, Parts, Steps
 from localcrag.datatypes import Action, Conflict, Grade, Run, ScorerKind, Turn, WebUse
 from localcrag.decide import usable
 from localcrag.errors import QuestionError
+from localcrag.evaluate import is_scored
 from localcrag.events import Answered, Event, RunFinished, RunStarted, Warned
 from localcrag.protocols import Consent
 from localcrag.refine import Refinement
@@ -104,7 +105,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
         history=history,
         web=web,
         # Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md).
-        quotable=any(passage.grade is Grade.CORRECT for passage in used),
+        sure=any(passage.grade is Grade.CORRECT for passage in used) if is_scored(used) else None,
         quoted=reconcile.quoted(conflicts),
     )
     yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)

@@ -25,17 +25,21 @@ def write_answer(
     *,
     history: Sequence[Turn],
     web: WebUse,
-    quotable: bool,
+    sure: bool | None,
     quoted: frozenset[int] = frozenset(),
 ) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     Where nothing of it is backed it is written once more, from the best strips alone; then the best strips are quoted
-    if they may hold the answer (`quotable`), else the documents do not say it. They are also quoted beside an answer
-    that is only partly backed or misses the point, but for those that are `quoted` anyway, with a contradiction.
+    if the evidence is `sure` to answer (None: nobody knows), else the documents do not say it. They are also quoted
+    beside an answer that is only partly backed or misses the point, but for those that are `quoted` anyway, with a
+    contradiction. Of evidence that is not sure to answer, a small language model is not asked at all.
     """
     evidence = refinement.evidence
     best = best_strips(refinement.strips, evidence)
+    if sure is False and not context.answers_ambiguous:
+        yield Answered(abstain.uncertain(evidence, web), abstained=True)
+        return
     supports: tuple[Support, ...] = ()
     attempts = [(WRITING, evidence)] if best == evidence else [(WRITING, evidence), (AGAIN, best)]
     for doing, pieces in attempts:
@@ -73,7 +77,7 @@ def write_answer(
         beside = [piece for piece in best if piece.n not in quoted]
         answer += _quoted_beside(supports, beside, standalone, context)
         yield Answered(answer + abstain.web_note(web), abstained=False)
-    elif quotable:
+    elif sure:
         yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)
     else:
         yield Answered(abstain.evidence_silent(evidence, web), abstained=True)

@@ -52,6 +52,7 @@ class Desk:
         self.web: FakeWeb | None = None
         self.index: VectorIndex = HnswIndex(self.store, folder)
         self.runs = FakeRunLog()
+        self.answers_ambiguous = True
         self.settings: Settings = load(data_dir=folder, **settings)
 
     def ask(self, question: str, *history: Turn) -> tuple[list[Event], Run]:
@@ -62,7 +63,7 @@ class Desk:
     def parts(self) -> Parts:
         return Parts(
             embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
-            index=self.index,
+            index=self.index, answers_ambiguous=self.answers_ambiguous,
         )  # fmt: skip
 
 

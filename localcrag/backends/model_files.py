@@ -98,6 +98,11 @@ class Library:
         entry = self.manifest.find(name_or_path)
         return entry is None or entry.rewrites
 
+    def answers_ambiguous(self, name_or_path: str) -> bool:
+        """Return whether a language model can be asked where no passage is CORRECT; a user's own is taken to be."""
+        entry = self.manifest.find(name_or_path)
+        return entry is None or entry.ambiguous
+
     def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
         """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.
 

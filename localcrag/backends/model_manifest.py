@@ -83,7 +83,11 @@ Source = RepositorySource | WheelSource | HubSource
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model of the manifest. `rewrites` False: a language model that cannot put a question in other words."""
+    """One model of the manifest.
+
+    `rewrites` False: a language model that cannot put a question in other words. `ambiguous` False: one that is not to
+    be asked where no passage is CORRECT.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     name: Name
@@ -94,6 +98,7 @@ class ModelEntry:
     source: Annotated[Source, Field(discriminator="kind")]
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
     rewrites: bool = True
+    ambiguous: bool = True
 
     @property
     def embedded(self) -> bool:
