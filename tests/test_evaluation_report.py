@@ -300,7 +300,9 @@ def test_an_ablation_says_what_each_step_adds_to_the_one_before_it(made: Evaluat
     assert [(paired.first, paired.second) for paired in found.against_former] == list(pairwise(names))
     assert found.against_former[1].differences["all questions"]["seconds"].mean == 0.0
     paths = write(stepwise, tmp_path)
-    assert "What each step adds to the one before it" in paths[1].read_text("utf-8")
+    text = paths[1].read_text("utf-8")
+    assert "What each step adds to the one before it" in text
+    assert "|  | plain RAG | \\+ evaluation | \\+ refinement |" in text, "a name that begins like a list item"
     lines = summary(stepwise).splitlines()
     assert [line.split("  ")[0] for line in lines[2:8]] == names
 

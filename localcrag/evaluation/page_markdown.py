@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from localcrag.evaluation.page import Card, Cell, Page, Quote, Section, Table, Tone
-from localcrag.markdown import literal
+from localcrag.markdown import literal_line
 from localcrag.words import one_line
 
 _SIGNS = {Tone.BETTER: "▲ ", Tone.WORSE: "▼ ", Tone.NONE: ""}
@@ -60,4 +60,4 @@ def _quote(quote: Quote) -> str:
 
 def _text(text: str) -> str:
     # Before a space these two mean nothing in Markdown, and the tables are read as they are, too.
-    return literal(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
+    return literal_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
