@@ -80,3 +80,11 @@ def test_a_run_stored_before_strips_had_reasons_is_still_read() -> None:
     assert [(strip.kept, strip.reason) for strip in run.strips] == [(True, None), (False, None)]
     assert 'title="kept, relevance 0.04"' in render.panel(run)
     terminal.show_details(dataclasses.replace(run, strips=run.strips[:1]))
+
+
+def test_the_panel_names_the_title_that_a_passage_was_read_under_unless_it_says_it_itself() -> None:
+    run = run_with(StripReason.KEPT, StripReason.KEPT)
+    (passage,) = run.passages
+    for title, named in (("The <KX-40>", True), (passage.text, False), (None, False)):
+        shown = dataclasses.replace(run, passages=(dataclasses.replace(passage, title=title),))
+        assert ("read under the title:</small> The &lt;KX-40&gt;<" in render.panel(shown)) is named
