@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -24,6 +24,9 @@ SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characte
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
+
+_BEGINNINGS = f"SELECT d.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
+"""What titles are made of."""
 
 
 class DocumentStore:
@@ -156,11 +159,11 @@ class DocumentStore:
 
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
-        sql = (
-            f"SELECT c.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM chunks c "  # noqa: S608  a number
-            "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
-        )
-        return {row["id"]: title_of(row["beginning"], row["name"]) for row in self._by_id(sql, ids)}
+        rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
+        documents = {row["id"]: row["document_id"] for row in rows}
+        # Each document once: SQLite reads a text whole to cut its beginning off.
+        titles = _titles(self._by_id(f"{_BEGINNINGS} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
+        return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
@@ -245,12 +248,15 @@ def require_collection(database: Database, name: str) -> None:
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
     rows = database.rows(
-        f"SELECT c.id, c.text, d.name, substr(d.text, 1, {BEGINNING}) AS beginning "  # noqa: S608  a number
-        "FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "SELECT c.id, c.text, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
         "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
         collection,
     )
-    texts = [(row["id"], in_context(title_of(row["beginning"], row["name"]), row["text"])) for row in rows]
+    # What is deleted between the two has no title, and replace_vectors refuses what was made of it.
+    titles = _titles(
+        database.rows(f"{_BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
+    )
+    texts = [(row["id"], in_context(titles.get(row["document_id"]), row["text"])) for row in rows]
     return sorted(texts, key=lambda text: len(text[1]))
 
 
@@ -282,6 +288,11 @@ def replace_vectors(
         connection.execute(
             "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
         )
+
+
+def _titles(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
+    """Return the titles of documents, by id, from what _BEGINNINGS selects."""
+    return {row["id"]: title_of(row["beginning"], row["name"]) for row in rows}
 
 
 def _packed(vector: Vectors) -> bytes:
