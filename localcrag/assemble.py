@@ -568,6 +568,7 @@ class Assembly:
             context_tokens=self.settings.context_tokens,
             threads=self.settings.threads,
             cache=self.settings.data_dir / "cache",
+            adapter=self.library.adapter(self.settings.llm),
         )
 
     def _make_web(self) -> SearXNG:

@@ -25,6 +25,8 @@ CHAT = entry("tiny-chat", "llm", REPOSITORY, file_line("chat.gguf", GGUF))
 SCORER = entry(
     "tiny-scorer", "relevance", REPOSITORY, file_line("config.json", CONFIG), file_line("vocab.txt", VOCABULARY)
 )
+ADAPTER = b"GGUF" + b"adapter" * 10
+ADAPTED = entry("tiny-answerer", "llm", REPOSITORY, file_line("adapter.gguf", ADAPTER)) + 'base = "tiny-chat"\n'
 FAR = entry("far-chat", "llm", hub_source("someone/far"), file_line("far.gguf", GGUF, checksum=False, exact=False))
 
 
@@ -77,6 +79,11 @@ BROKEN = {
         "entry “free”: every file needs a sha256",
     ),
     "same-name-twice": (CHAT + CHAT, "name “tiny-chat” more than once"),
+    "adapter-for-a-model-of-another-kind": (
+        SCORER + ADAPTED.replace("tiny-chat", "tiny-scorer"),
+        "entry “tiny-answerer”: base is “tiny-scorer”",
+    ),
+    "adapter-for-nothing": (ADAPTED, "entry “tiny-answerer”: base is “tiny-chat”, and only"),
     "nameless": (CHAT.replace('name = "tiny-chat"\n', ""), "entry “number 1”: name"),
 }
 
@@ -112,6 +119,32 @@ def test_an_unknown_name_is_answered_with_similar_names_of_the_same_role(models:
 def test_a_model_cannot_be_used_for_another_role(models: Path) -> None:
     with pytest.raises(ModelError, match="tiny-scorer cannot be used as llm, it is for relevance"):
         Library(models).path("tiny-scorer", ModelRole.LLM)
+
+
+@pytest.fixture
+def adapted(models: Path) -> Library:
+    models_folder(models, CHAT, ADAPTED)
+    (models / "tiny-answerer").mkdir()
+    (models / "tiny-answerer" / "adapter.gguf").write_bytes(ADAPTER)
+    return Library(models)
+
+
+def test_a_model_that_is_an_adapter_is_loaded_on_the_model_that_it_is_for(adapted: Library) -> None:
+    folder = adapted.models_dir
+    assert adapted.path("tiny-answerer", ModelRole.LLM) == folder / "tiny-chat" / "chat.gguf"
+    assert adapted.adapter("tiny-answerer") == folder / "tiny-answerer" / "adapter.gguf"
+    assert adapted.adapter("tiny-chat") is None
+    assert adapted.adapter(str(folder / "tiny-chat" / "chat.gguf")) is None
+
+
+def test_an_adapter_is_checked_and_so_is_the_model_that_it_is_for(adapted: Library) -> None:
+    (adapted.models_dir / "tiny-answerer" / "adapter.gguf").write_bytes(ADAPTER[:-1] + b"!")
+    with pytest.raises(ModelDamaged, match=r"adapter\.gguf does not have the checksum"):
+        adapted.path("tiny-answerer", ModelRole.LLM)
+    (adapted.models_dir / "tiny-answerer" / "adapter.gguf").write_bytes(ADAPTER)
+    (adapted.models_dir / "tiny-chat" / "chat.gguf").unlink()
+    with pytest.raises(ModelMissing, match="The model tiny-chat is not in"):
+        adapted.path("tiny-answerer", ModelRole.LLM)
 
 
 OWN_NAMES = {

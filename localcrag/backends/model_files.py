@@ -91,7 +91,12 @@ class Library:
                 f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
             )
         self._confirm(entry)
-        return self.location(entry)
+        return self.path(entry.base, role) if entry.base else self.location(entry)
+
+    def adapter(self, name_or_path: str) -> Path | None:
+        """Return the adapter that is loaded with a language model, None when it is one without."""
+        entry = self.manifest.find(name_or_path)
+        return self.location(entry) if entry and entry.base else None
 
     def rewrites(self, name_or_path: str) -> bool:
         """Return whether a language model is one that can put questions in other words; a user's own is taken to be."""

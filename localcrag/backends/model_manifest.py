@@ -86,7 +86,7 @@ class ModelEntry:
     """One model of the manifest.
 
     `rewrites` False: a language model that cannot put a question in other words. `ambiguous` False: one that is not to
-    be asked where no passage is CORRECT.
+    be asked where no passage is CORRECT. `base`: the language model that this one is an adapter for.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -99,6 +99,7 @@ class ModelEntry:
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
     rewrites: bool = True
     ambiguous: bool = True
+    base: Name | None = None
 
     @property
     def embedded(self) -> bool:
@@ -156,6 +157,13 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     if not isinstance(tables, list) or set(content) != {"model"}:
         raise ModelError(f"The list of models {path} holds something other than [[model]] tables. Mend or restore it.")
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
+    models = {entry.name for entry in entries if entry.role is ModelRole.LLM and entry.base is None}
+    for entry in entries:
+        if entry.base and (entry.role is not ModelRole.LLM or entry.base not in models):
+            raise ModelError(
+                f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and only a language model "
+                "of the list can have an adapter, which is a language model itself. Mend it or restore it."
+            )
     for which in ("name", "folder"):
         seen = [getattr(entry, which) for entry in entries]
         for value in seen:

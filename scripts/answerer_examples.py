@@ -1,0 +1,299 @@
+"""Labelled questions -> what the answering model learns from: prompts of the app's own, and what is to be written.
+
+The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
+Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
+where the sentences that answer are taken out, or the question is changed into one that they do not answer, it is
+that the evidence does not say; a query is the question's key words; a follow-up, whose topic is a pronoun, is the
+question with the topic in its place. Knows nothing of training.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from relevance_pairs import Row  # noqa: E402
+from relevance_questions import unanswerable  # noqa: E402
+
+from localcrag import condense, generate, refine, retry, search  # noqa: E402
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.cite import with_citations  # noqa: E402
+from localcrag.datatypes import Chunk, Evidence, GradedPassage, Message, Turn  # noqa: E402
+from localcrag.evaluate import evaluate  # noqa: E402
+from localcrag.refine import Rules  # noqa: E402
+from localcrag.retrieve import retrieve  # noqa: E402
+from localcrag.sentences import split_sentences  # noqa: E402
+from localcrag.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
+
+NOT_SAID = "The evidence does not say."
+"""As generate.SYSTEM asks for it."""
+EMBEDDED_AT_ONCE = 64
+LONG = 20
+"""Words from which on a sentence is cut down."""
+LONGEST_ANSWER = 60
+"""Words of a sentence beyond which it is no answer but an excerpt."""
+TAKEN_OUT, ALTERED = 0.45, 0.25
+"""Of the questions with an answer: shares that are also shown without it, and as a question that it does not answer."""
+FEWEST_RELEVANT = 0.05
+"""Relevance of the best passage below which the app would not ask the model."""
+
+_TAIL = re.compile(
+    r"[;:]\s|\s[–—-]\s|,\s(?=(?:which|who|whose|where|while|although|though|but|whereas|so|and\s(?:he|she|it|they|the|"
+    r"was|were|had|has|is|are))\b)"
+)
+_HEAD = re.compile(r";\s|,\s(?:but|whereas|and)\s(?=(?:he|she|it|they|the|in|on|by|[A-Z])\b)")
+_NAME = re.compile(r"[A-ZÀ-Þ][\w.-]+(?: (?:(?:of|the|de|van|von) )*[A-ZÀ-Þ][\w.-]+)*")
+
+
+class Task(StrEnum):
+    """What is to be written."""
+
+    ANSWER = "answer"
+    NOT_SAID = "not said"
+    QUERY = "query"
+    CONDENSE = "condense"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A prompt and what is to be written."""
+
+    task: Task
+    messages: tuple[Message, ...]
+    target: str
+    source: str
+
+
+class Library:
+    """The labelled passages in a collection of the app's own, and what it makes of them for a question."""
+
+    def __init__(self, assembly: Assembly, rows: Sequence[Row]) -> None:
+        """Take in every distinct passage, under its article's title where that is known."""
+        self._assembly = assembly
+        self._texts = {text: number for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
+        titles = {row.passage: row.title for row in rows}
+        store = assembly.store()
+        known = {document.name for document in assembly.documents()}
+        todo = [text for text, number in self._texts.items() if f"{number}.txt" not in known]
+        for start in range(0, len(todo), EMBEDDED_AT_ONCE):
+            some = todo[start : start + EMBEDDED_AT_ONCE]
+            headed = [f"{titles[text]}\n\n{text}" if titles[text] else text for text in some]
+            for text, whole, vector in zip(some, headed, assembly.embedder.embed(headed), strict=True):
+                chunk = Chunk(None, len(whole) - len(text), len(whole), text)
+                name = f"{self._texts[text]}.txt"
+                store.put(
+                    name, sha256=name, media_type="text/plain", pages=None, text=whole, chunks=[chunk],
+                    vectors=vector[None],
+                )  # fmt: skip
+        assembly.index().refresh()
+
+    def passages(self, question: str) -> tuple[GradedPassage, ...]:
+        """Return the passages that the app finds, graded."""
+        assembly = self._assembly
+        found = retrieve(
+            question, question, k=assembly.settings.k, candidates=assembly.settings.candidates,
+            embedder=assembly.embedder, index=assembly.index(), store=assembly.store(),
+        )  # fmt: skip
+        thresholds = assembly.settings.thresholds(assembly.scorer.calibration.thresholds)
+        return evaluate(question, found, scorer=assembly.scorer, thresholds=thresholds)
+
+    def evidence(self, question: str, passages: Sequence[GradedPassage]) -> tuple[Evidence, ...]:
+        """Return what the app keeps of these passages."""
+        assembly = self._assembly
+        settings = assembly.settings
+        thresholds = settings.thresholds(assembly.scorer.calibration.thresholds)
+        used = [passage for passage in passages if passage.relevance >= thresholds.lower]
+        rules = Rules(
+            threshold=thresholds.strip, lowest=thresholds.strip, most=settings.most_strips,
+            tokens=settings.evidence_tokens, retention=0.0,
+        )  # fmt: skip
+        return refine.refine(
+            question, used, scorer=assembly.scorer, rules=rules, count_tokens=assembly.embedder.count_tokens
+        ).evidence
+
+
+def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> Iterator[Example]:
+    """Yield what is learned of answering, of every question one to three examples."""
+    for row in rows:
+        question = dressed(row.question, chosen)
+        passages = library.passages(question)
+        evidence = library.evidence(question, passages)
+        if not evidence or max(passage.relevance for passage in passages) < FEWEST_RELEVANT:
+            continue
+        own = {passage.id for passage in passages if passage.text == row.passage}
+        target = answer(row, question, [piece for piece in evidence if piece.passage in own])
+        others = [piece for piece in evidence if piece.passage not in own and not says(row, piece.text)]
+        if target:
+            yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, row.source)
+            altered = unanswerable(question, row.passage, chosen)
+            if altered and chosen.random() < ALTERED:
+                yield Example(Task.NOT_SAID, tuple(generate.prompt(altered, altered, evidence)), NOT_SAID, row.source)
+        if others and (not target or chosen.random() < TAKEN_OUT):
+            numbered = [replace(piece, n=n) for n, piece in enumerate(others, start=1)]
+            yield Example(Task.NOT_SAID, tuple(generate.prompt(question, question, numbered)), NOT_SAID, row.source)
+
+
+def answer(row: Row, question: str, own: Sequence[Evidence]) -> str | None:
+    """Return the answer from the pieces of the row's own passage; None where they do not hold it."""
+    if row.answer_at is None:
+        return None
+    said = row.passage[slice(*row.answer_at)]
+    for piece in own:
+        for span in split_sentences(piece.text):
+            # An answer that is a sentence may have been cut otherwise than the app cuts.
+            at = span.text.find(said)
+            if at < 0 and span.text not in said:
+                continue
+            place = (at, at + len(said)) if at >= 0 else (0, len(span.text))
+            if place == (0, len(span.text)) or len(said) > len(span.text) / 2:
+                text = one_line(span.text)
+            else:
+                text = cut_down(span.text, place, question)
+            if 2 < len(text.split()) <= LONGEST_ANSWER:
+                return with_citations(text, (piece.n,), "")
+    return None
+
+
+def says(row: Row, text: str) -> bool:
+    """Whether a text of another passage may say the answer as well."""
+    said = row.passage[slice(*row.answer_at)].lower() if row.answer_at else ""
+    lowered = text.lower()
+    return (bool(said) and said in lowered) or any(
+        len(answer) > 2 and answer.lower() in lowered for answer in row.answers
+    )
+
+
+def cut_down(sentence: str, place: tuple[int, int], question: str) -> str:
+    """Return the part of a long sentence that says the answer, at `place`, as a sentence.
+
+    Cut off are clauses before and behind it that have no word of the question.
+    """
+    asked = content_words(question)
+    start, end = 0, len(sentence)
+    if len(sentence.split()) > LONG:
+        for found in _TAIL.finditer(sentence, place[1]):
+            if not content_words(sentence[found.end() :]) & asked:
+                end = found.start()
+                break
+        for found in _HEAD.finditer(sentence, 0, place[0]):
+            if not content_words(sentence[: found.start()]) & asked:
+                start = found.end()
+    part = one_line(sentence[start:end]).strip(" ,;:")
+    part = part[:1].upper() + part[1:]
+    return part if part[-1:] in ".!?" else f"{part}."
+
+
+def dressed(question: str, chosen: random.Random) -> str:
+    """Return the question as people type it: mostly a sentence, now and then in lower case or without its mark."""
+    bare = question.rstrip(" ?").strip()
+    luck = chosen.random()
+    if luck < 0.2:
+        return bare.lower()
+    return f"{bare[:1].upper()}{bare[1:]}" + ("" if luck < 0.3 else "?")
+
+
+def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
+    """Yield what is learned of search queries: the question's key words, in its order."""
+    for row in rows:
+        question = dressed(row.question, chosen)
+        words = retry.key_words(question)
+        if len(content_words(question)) > 2 and search.accept(words, question) == words:
+            yield Example(Task.QUERY, tuple(search.prompt(question)), words, row.source)
+
+
+def follow_ups(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
+    """Yield what is learned of follow-ups: two questions of one text, with a name that both have a pronoun in one.
+
+    Checked: the app takes them for follow-ups, and would accept the rewriting. Now and then the second question is of
+    another text, and is to be left alone.
+    """
+    by_text: dict[str, list[Row]] = {}
+    for row in rows:
+        by_text.setdefault(row.passage, []).append(row)
+    for passage, own in by_text.items():
+        chosen.shuffle(own)
+        for first, second in pairwise(own):
+            before = with_names(one_line(first.question), passage)
+            asked = with_names(one_line(second.question), passage).rstrip(" ?") + "?"
+            said = _sentence_with_answer(first)
+            if not said or before == asked:
+                continue
+            history = (Turn(before, said),)
+            follow_up = with_pronoun(asked, before, passage)
+            if follow_up is None or condense.stands_alone(follow_up):
+                continue
+            if condense.accept(asked, follow_up, history) == asked:
+                yield Example(Task.CONDENSE, tuple(condense.prompt(follow_up, history)), asked, second.source)
+
+
+def left_alone(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
+    """Yield questions behind one about something else, which are to be left as they are."""
+    for first, second in pairwise(chosen.sample(rows, len(rows))):
+        asked = with_names(one_line(second.question), second.passage)
+        said = _sentence_with_answer(first)
+        if said and first.passage != second.passage and condense.stands_alone(asked):
+            history = (Turn(with_names(one_line(first.question), first.passage), said),)
+            yield Example(Task.CONDENSE, tuple(condense.prompt(asked, history)), asked, second.source)
+
+
+def with_names(question: str, passage: str) -> str:
+    """Return the question with capitals where its words are names in the passage; some data are in lower case."""
+    small = set(re.findall(r"\b[a-zà-þ][\w'’-]*", passage))
+    # Also at the start of a sentence, where "The" has a capital as well.
+    large = [word for word in re.findall(r"\b[A-ZÀ-Þ][\w'’-]*", passage) if word.lower() not in FUNCTION_WORDS]
+    names = {word.lower(): word for word in large if word.lower() not in small}
+    cased = re.sub(r"[\w'’-]+", lambda found: names.get(found[0].lower(), found[0]), question)
+    return cased[:1].upper() + cased[1:]
+
+
+def with_pronoun(asked: str, before: str, passage: str) -> str | None:
+    """Return the question with its longest name, if the one before or the text's opening has it, as a pronoun."""
+    opening = " ".join(passage.split()[:12])
+    names = [
+        found[0]
+        for found in _NAME.finditer(asked)
+        if found.start() > 0 and (found[0].lower() in before.lower() or found[0] in opening)
+    ]
+    if not names:
+        return None
+    name = max(names, key=len)
+    subject, possessive = pronoun(passage)
+    object_ = {"he": "him", "she": "her", "they": "them"}.get(subject, subject)
+    pattern = rf"(?:\b[Tt]he )?\b{re.escape(name)}(?P<own>['’]s|['’](?!\w))?(?!\w)"
+    found = re.search(pattern, asked)
+    if found is None or len(re.findall(pattern, asked)) > 1:
+        return None
+    if re.search(r"[\d\"“”)]\s$", asked[: found.start()]):  # the name is a part of something longer
+        return None
+    leads = re.search(r"\b(?:by|of|for|with|from|to|in|on|at|about|after|against)\s$", asked[: found.start()])
+    stands_for = possessive if found["own"] else object_ if leads else subject
+    made = asked[: found.start()] + stands_for + asked[found.end() :]
+    return made[:1].upper() + made[1:]
+
+
+def pronoun(passage: str) -> tuple[str, str]:
+    """Return the pronoun that a text uses of what it is about, and its possessive."""
+    words = re.findall(r"[a-z]+", passage.lower())
+    counts = {
+        ("he", "his"): sum(words.count(word) for word in ("he", "his", "him")),
+        ("she", "her"): sum(words.count(word) for word in ("she", "her", "hers")),
+        ("they", "their"): sum(words.count(word) for word in ("they", "their", "them")) - 1,
+        ("it", "its"): sum(words.count(word) for word in ("it", "its")) + 1,
+    }
+    return max(counts, key=lambda pair: counts[pair])
+
+
+def _sentence_with_answer(row: Row) -> str | None:
+    if row.answer_at is None:
+        return None
+    middle = (row.answer_at[0] + row.answer_at[1]) // 2
+    return next((one_line(s.text) for s in split_sentences(row.passage) if s.start <= middle < s.end), None)

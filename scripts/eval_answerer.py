@@ -1,0 +1,169 @@
+"""Print what language models write from the same evidence: answers found, abstentions, citations, speed.
+
+    .venv/bin/python scripts/eval_answerer.py EVALUATION MODEL... [--configuration NAME] [--questions N] [--show N]
+
+EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
+the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
+in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
+answer. Intervals (95 %) are bootstrapped over questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localcrag.quiet import silence  # noqa: E402
+
+silence()
+
+from localcrag import generate  # noqa: E402
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.budget import Budget  # noqa: E402
+from localcrag.cite import citations  # noqa: E402
+from localcrag.context import Context  # noqa: E402
+from localcrag.datatypes import Backing, Grade, Run, Strictness  # noqa: E402
+from localcrag.evaluation import store  # noqa: E402
+from localcrag.evaluation.answers import holds  # noqa: E402
+from localcrag.evaluation.evaluation_set import Question  # noqa: E402
+from localcrag.evaluation.statistics import estimate  # noqa: E402
+from localcrag.events import Answered  # noqa: E402
+from localcrag.refine import Refinement  # noqa: E402
+from localcrag.settings import load  # noqa: E402
+from localcrag.verify import claims, verify  # noqa: E402
+from localcrag.write import write_answer  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model made of one question. `cited`: of each sentence, whether its own citation backs it."""
+
+    answerable: bool
+    silent: bool
+    right: bool
+    shown_right: bool
+    shown_silent: bool
+    cited: tuple[bool, ...]
+    first_token: float
+    tokens_per_second: float
+    text: str
+
+
+def ask(assembly: Assembly, run: Run, question: Question) -> Written:
+    """Return what the model writes from the evidence of a run, and what the app makes of that."""
+    answers = question.answers
+    context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
+    messages, _ = generate.fitting_prompt(
+        run.question, run.standalone_question, run.evidence, run.history,
+        room=assembly.llm.context_tokens - assembly.settings.answer_tokens, count_tokens=assembly.llm.count_tokens,
+    )  # fmt: skip
+    began = time.perf_counter()
+    first, text = 0.0, ""
+    stream = assembly.llm.stream(messages, max_tokens=assembly.settings.answer_tokens)
+    for piece in stream:
+        first = first or time.perf_counter() - began
+        text += piece
+    seconds = time.perf_counter() - began - first
+    silent = generate.says_nothing(text)
+    refinement = Refinement(run.strips, run.evidence, run.sources)
+    (shown,) = (
+        event
+        for event in write_answer(
+            run.question, run.standalone_question, refinement, context, history=run.history, web=run.web,
+            sure=any(passage.grade is Grade.CORRECT for passage in run.passages),
+        )
+        if isinstance(event, Answered)
+    )  # fmt: skip
+    return Written(
+        answerable=any(holds(piece.text, answers) for piece in run.evidence),
+        silent=silent,
+        right=not silent and holds(text, answers),
+        shown_right=not shown.abstained and holds(shown.answer, answers),
+        shown_silent=shown.abstained,
+        cited=() if silent else tuple(cited(text, run)),
+        first_token=first,
+        tokens_per_second=(stream.completion_tokens - 1) / seconds if stream.completion_tokens > 8 else 0.0,
+        text=text,
+    )
+
+
+def cited(text: str, run: Run) -> list[bool]:
+    """Return for each sentence whether a citation of its own is of evidence that backs it in full."""
+    backed = []
+    for span in claims(text):
+        own = [piece for piece in run.evidence if piece.n in citations(span.text)]
+        judged = verify(span.text, own, run.standalone_question, Strictness.LENIENT, run.sources) if own else ()
+        backed.append(bool(judged) and all(support.backing is Backing.SUPPORTED for support in judged))
+    return backed
+
+
+def share(values: Sequence[float]) -> str:
+    """Return the mean with its interval."""
+    found = estimate([float(value) for value in values])
+    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})" if found else "–"
+
+
+def report(outcomes: dict[str, list[Written]]) -> str:
+    """Return the figures as a Markdown table, a column for each model."""
+    rows: dict[str, list[str]] = {}
+    for every in outcomes.values():
+        there = [one for one in every if one.answerable]
+        not_there = [one for one in every if not one.answerable]
+        for name, cell in {
+            f"evidence holds the answer ({len(there)}): match": share([one.right for one in there]),
+            "… as the app shows it": share([one.shown_right for one in there]),
+            f"evidence does not ({len(not_there)}): says so": share([one.silent for one in not_there]),
+            "… as the app shows it (abstains)": share([one.shown_silent for one in not_there]),
+            "said that it does not: rightly": share([not one.answerable for one in every if one.silent]),
+            "… as the app shows it (abstained)": share([not one.answerable for one in every if one.shown_silent]),
+            "sentences with a citation that backs them": share([one for every_ in every for one in every_.cited]),
+            "seconds to the first token, median": f"{np.median([one.first_token for one in every]):.3f}",
+            "tokens a second, median": (
+                f"{np.median([one.tokens_per_second for one in every if one.tokens_per_second] or [0]):.0f}"
+            ),
+        }.items():
+            rows.setdefault(name, []).append(cell)
+    lines = [f"| | {' | '.join(outcomes)} |", f"| --- |{' --: |' * len(outcomes)}"]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("evaluation", type=Path)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--configuration", metavar="NAME", help="whose evidence is taken; the last one")
+    parser.add_argument("--questions", type=int, metavar="N", help="so many, spread over all")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many answers of each model")
+    arguments = parser.parse_args()
+    evaluation = store.read(arguments.evaluation)
+    runs = evaluation.pairs(arguments.configuration or evaluation.configurations[-1])
+    asked = [(question, run) for question, run in runs if run.evidence]
+    if arguments.questions:
+        asked = [asked[int(at)] for at in np.linspace(0, len(asked) - 1, min(arguments.questions, len(asked)))]
+    assemblies = {name: Assembly(load(llm=name)) for name in arguments.models}
+    outcomes: dict[str, list[Written]] = {name: [] for name in assemblies}
+    for number, (question, run) in enumerate(asked):
+        # In turn, and another one first each time, so that seconds can be compared.
+        names = [*assemblies][number % len(assemblies) :] + [*assemblies][: number % len(assemblies)]
+        for name in names:
+            outcomes[name].append(ask(assemblies[name], run, question))
+        if number < arguments.show:
+            print(f"\n{run.standalone_question}  [{' | '.join(question.answers[:3])}]")
+            for piece in run.evidence:
+                print(f"    [{piece.n}] {piece.text}")
+            for name in assemblies:
+                print(f"  {name}: {outcomes[name][-1].text}")
+        if number % 50 == 49:
+            print(f"{number + 1} of {len(asked)}", file=sys.stderr, flush=True)
+    print(report(outcomes))
+    for assembly in assemblies.values():
+        assembly.close()

@@ -1,0 +1,391 @@
+"""Train the adapter that makes the embedded language model answer from evidence: a LoRA adapter as a GGUF file.
+
+    .venv/bin/python scripts/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 60]
+
+TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/answerer_examples.py says what is made of them);
+nothing of DEV_FOLDER is trained on. The work folder keeps the examples, the curve and a checkpoint: run again, it goes
+on, also in the middle of making examples. Trained are rank-16 updates of every projection (Hu et al. 2021, LoRA) on the
+weights of the GGUF file that the app has, de-quantised; loss is on what is to be written alone.
+
+Every batch is of one task, and what its prompts begin with is read once for all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from localcrag.quiet import silence  # noqa: E402
+
+silence()
+
+import answerer_examples as examples  # noqa: E402
+import relevance_pairs as pairs  # noqa: E402
+from answerer_adapter import write_adapter  # noqa: E402
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict  # noqa: E402
+from train_relevance import with_large_pages  # noqa: E402
+from transformers import AutoModelForCausalLM, DynamicCache  # noqa: E402
+
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.backends.llama_cpp import LlamaCpp  # noqa: E402
+from localcrag.settings import load  # noqa: E402
+
+MODEL = ROOT / "models" / "smollm2-135m-instruct" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+RANK, ALPHA = 16, 32
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+LEARNING_RATE = 4e-4
+WARM_UP = 0.04
+AT_ONCE = 8
+"""Examples of a step."""
+MOST_TOKENS = 640
+MOST_WORDS = 160
+"""Of a passage: longer ones are no single chunk of the app's."""
+MOST_VALIDATED = 120
+"""Examples that are kept apart for the curve."""
+QUESTIONS = {
+    "squad_train_subset(nqg)": 4200,
+    "squadshifts_new_wiki": 3600,
+    "selqa_dev": 232,
+    "selqa_test": 453,
+    "fairytaleqa_train": 500,
+    "squadshifts_reddit": 250,
+    "squadshifts_amazon_reviews": 200,
+    "policyqa_dev": 150,
+    "policyqa_test": 150,
+}
+"""Questions that answering is learned from. Few of those that are bound to their text and match many."""
+QUERIES, FOLLOW_UPS, LEFT_ALONE = 700, 1500, 300
+Item = TypeVar("Item")
+GENERAL = frozenset({"squad_train_subset(nqg)", "squadshifts_new_wiki"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """An example as the app's own tokens."""
+
+    task: str
+    prompt: tuple[int, ...]
+    target: tuple[int, ...]
+    source: str = ""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a checkpoint keeps beside the weights."""
+
+    step: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+
+def prepare(data: Path, held_out: Path, work: Path, seed: int) -> list[Tokens]:
+    """Return the examples, made once and kept in random order."""
+    path = work / f"examples-{seed}.jsonl"
+    if not path.exists():
+        make(data, held_out, work, seed, path)
+    with path.open(encoding="utf-8") as lines:
+        rows = map(json.loads, lines)
+        return [Tokens(row["task"], tuple(row["prompt"]), tuple(row["written"]), row["source"]) for row in rows]
+
+
+def make(data: Path, held_out: Path, work: Path, seed: int, path: Path) -> None:
+    """Write the examples to `path`, with their text, through a file that is gone on with when interrupted."""
+    held = pairs.HeldOut.of(held_out)
+    rows = [row for row in pairs.load_rows(data) if len(row.passage.split()) <= MOST_WORDS]
+    kept = pairs.without_held_out(rows, held)
+    print(f"{len(rows):,} rows, {len(rows) - len(kept)} left out: question or passage held out", file=sys.stderr)
+    chosen = random.Random(seed)
+    asked: list[pairs.Row] = []
+    for source, most in QUESTIONS.items():
+        asked += some((row for row in kept if row.source == source and row.answer_at), most, chosen)
+    chosen.shuffle(asked)
+    assembly = Assembly(load(data_dir=work / "data"))
+    library = examples.Library(assembly, asked)
+    llm = assembly.llm
+    assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
+    unfinished = path.with_suffix(".part")
+    done = 0
+    if unfinished.exists():
+        whole = unfinished.read_text("utf-8").rpartition("\n")[0].splitlines()
+        done = 1 + max((json.loads(line)["row"] for line in whole), default=-1)
+        unfinished.write_text("".join(f"{line}\n" for line in whole), "utf-8")
+    with unfinished.open("a", encoding="utf-8") as out:
+        began = time.monotonic()
+        for number in range(done, len(asked)):
+            # A generator of chance for each, so that an interruption changes nothing.
+            for example in examples.answering([asked[number]], library, random.Random(f"{seed} {number}")):
+                out.write(json.dumps(as_json(example, llm, number)) + "\n")
+            if number % 200 == 199:
+                out.flush()
+                left = (time.monotonic() - began) / (number - done + 1) * (len(asked) - number - 1)
+                print(f"{number + 1} of {len(asked)} questions, {left / 60:.0f} min left", file=sys.stderr, flush=True)
+    general = [row for row in kept if row.source in GENERAL]
+    further = [
+        *some(examples.queries(some(general, 2 * QUERIES, chosen), chosen), QUERIES, chosen),
+        *some(examples.follow_ups(general, chosen), FOLLOW_UPS, chosen),
+        *some(examples.left_alone(some(general, 4 * LEFT_ALONE, chosen), chosen), LEFT_ALONE, chosen),
+    ]
+    lines = unfinished.read_text("utf-8").splitlines()
+    lines += [json.dumps(as_json(example, llm, len(asked))) for example in further]
+    assembly.close()
+    chosen.shuffle(lines)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    temporary.replace(path)
+    unfinished.unlink()
+
+
+def some(found: Iterable[Item], most: int, chosen: random.Random) -> list[Item]:
+    """Return up to `most` of what was found, by chance."""
+    every = list(found)
+    return chosen.sample(every, min(most, len(every)))
+
+
+def as_json(example: examples.Example, llm: LlamaCpp, row: int) -> dict[str, Any]:
+    """Return an example with its tokens, as the app's language model reads and writes them."""
+    prompt, written = llm.tokens(example.messages, example.target)
+    return {
+        "row": row,
+        "task": example.task,
+        "source": example.source,
+        "messages": [dataclasses.asdict(message) for message in example.messages],
+        "target": example.target,
+        "prompt": prompt,
+        "written": written,
+    }
+
+
+class Trainer:
+    """The language model with its adapter, and the optimiser; on a GPU where there is one."""
+
+    def __init__(self, model: Path, seed: int, precision: torch.dtype = torch.bfloat16) -> None:
+        """Load the model of a GGUF file, its own weights in `precision`, the adapter's in 32 bits."""
+        torch.manual_seed(seed)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        base: Any = AutoModelForCausalLM.from_pretrained(
+            model.parent, gguf_file=model.name, dtype=precision, attn_implementation="sdpa"
+        )
+        config = LoraConfig(
+            r=RANK, lora_alpha=ALPHA, lora_dropout=0.0, target_modules=list(PROJECTIONS), task_type="CAUSAL_LM"
+        )
+        self.model: Any = get_peft_model(base.to(self.device), config)
+        self.parameters = [one for one in self.model.parameters() if one.requires_grad]
+        self.optimiser = torch.optim.AdamW(self.parameters, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
+
+    def step(self, batch: Sequence[Tokens], rate: float) -> tuple[float, int]:
+        """Learn from the examples at `rate` of the learning rate. Return the loss and the number of tokens read."""
+        self.model.train()
+        for part in self.optimiser.param_groups:
+            part["lr"] = LEARNING_RATE * rate
+        losses, tokens = self.losses(batch)
+        loss = losses.mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return float(loss.detach()), tokens
+
+    def losses(self, batch: Sequence[Tokens]) -> tuple[torch.Tensor, int]:
+        """Return each example's loss, the mean over its written tokens, and the number of tokens read."""
+        prompts = [one.prompt[:-1] for one in batch]  # At least the last token is each example's own.
+        common = sum(1 for _ in itertools.takewhile(lambda all_: len(set(all_)) == 1, zip(*prompts, strict=False)))
+        rows = [[*one.prompt, *one.target][common:] for one in batch]
+        width = max(map(len, rows))
+        ids = torch.zeros(len(rows), width, dtype=torch.long)
+        attended = torch.zeros(len(rows), common + width, dtype=torch.long)
+        attended[:, :common] = 1
+        written = torch.zeros(len(rows), width, dtype=torch.bool)
+        for number, (row, one) in enumerate(zip(rows, batch, strict=True)):
+            ids[number, : len(row)] = torch.tensor(row)
+            attended[number, common : common + len(row)] = 1
+            # The token before the first written one predicts it.
+            written[number, len(row) - len(one.target) - 1 : len(row) - 1] = True
+        ids, attended, written = ids.to(self.device), attended.to(self.device), written.to(self.device)
+        inner = self.model.base_model.model
+        with torch.autocast(self.device, torch.bfloat16):
+            cache = None
+            if common:
+                beginning = torch.tensor([batch[0].prompt[:common]], device=self.device)
+                cache = inner.model(beginning, use_cache=True, past_key_values=DynamicCache()).past_key_values
+                cache.batch_repeat_interleave(len(rows))
+            states = inner.model(
+                ids,
+                attention_mask=attended,
+                position_ids=torch.arange(common, common + width, device=self.device)[None].expand(len(rows), -1),
+                past_key_values=cache,
+                use_cache=cache is not None,
+            ).last_hidden_state
+            logits = inner.lm_head(states[written]).float()
+        following = torch.roll(ids, -1, dims=1)[written]
+        each = torch.nn.functional.cross_entropy(logits, following, reduction="none")
+        losses = torch.stack([part.mean() for part in torch.split(each, [len(one.target) for one in batch])])
+        return losses, common + sum(map(len, rows))
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return the adapter's weights, under peft's names."""
+        # Else it looks for the model's configuration, on the hub as well, to see whether words were added.
+        found: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        return found
+
+    @torch.no_grad()
+    def validate(self, known: Sequence[Tokens]) -> dict[str, float]:
+        """Return the loss of each task over examples that are not trained on."""
+        self.model.eval()
+        found: dict[str, list[float]] = {}
+        for batch in batches(known, random.Random(0)):
+            for one, loss in zip(batch, self.losses(batch)[0].tolist(), strict=True):
+                found.setdefault(one.task, []).append(loss)
+        return {task: float(np.mean(losses)) for task, losses in found.items()}
+
+
+def batches(some_of: Sequence[Tokens], chosen: random.Random) -> list[list[Tokens]]:
+    """Return the examples in batches by chance, each of one kind of prompt and of about the same length."""
+    kinds: dict[str, list[Tokens]] = {}
+    for one in some_of:
+        # Answering, and saying that there is no answer, begin alike.
+        kinds.setdefault("answer" if one.task == examples.Task.NOT_SAID else one.task, []).append(one)
+    found = []
+    for own in kinds.values():
+        # Sorted among a few hundred: else a batch's length would follow from what it is about.
+        for start in range(0, len(own), 40 * AT_ONCE):
+            part = sorted(own[start : start + 40 * AT_ONCE], key=lambda one: len(one.prompt))
+            found += [part[at : at + AT_ONCE] for at in range(0, len(part), AT_ONCE)]
+    chosen.shuffle(found)
+    return found
+
+
+def train(
+    trainer: Trainer, known: Sequence[Tokens], todo: Sequence[Sequence[Tokens]], work: Path, *, minutes: float,
+    check_every: int,
+) -> Progress:  # fmt: skip
+    """Go through the batches once, or as far as `minutes` reach; the learning rate falls to 0 by then."""
+    checkpoint = work / "checkpoint.pt"
+    progress = Progress()
+    if checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=False)
+        set_peft_model_state_dict(trainer.model, state["adapter"])
+        trainer.optimiser.load_state_dict(state["optimiser"])
+        progress = state["progress"]
+        print(f"going on at step {progress.step} of {len(todo)}", file=sys.stderr, flush=True)
+    losses: list[float] = []
+    while progress.step < len(todo) and progress.seconds < minutes * 60:
+        began = time.monotonic()
+        done = max(progress.step / len(todo), progress.seconds / (minutes * 60))
+        rate = min(done / WARM_UP, 1.0) * (1 - done) if progress.step else 0.01
+        loss, tokens = trainer.step(todo[progress.step], rate)
+        losses.append(loss)
+        progress.step += 1
+        progress.tokens += tokens
+        progress.seconds += time.monotonic() - began
+        if progress.step % check_every == 0 or progress.step == len(todo):
+            row = {"step": progress.step, "of": len(todo), "minutes": progress.seconds / 60}
+            row |= {"loss": float(np.mean(losses)), "tokens": progress.tokens} | trainer.validate(known)
+            losses.clear()
+            progress.curve.append(row)
+            save(trainer, progress, checkpoint)
+            print(json.dumps(row), flush=True)
+    save(trainer, progress, checkpoint)
+    return progress
+
+
+def save(trainer: Trainer, progress: Progress, path: Path) -> None:
+    """Write everything needed to go on, beside the old one first: a killed run leaves a whole checkpoint."""
+    temporary = path.with_suffix(".tmp")
+    state = {"adapter": trainer.weights(), "optimiser": trainer.optimiser.state_dict()}
+    torch.save(state | {"progress": progress}, temporary)
+    temporary.replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--held-out", type=Path, required=True, help="folder of *.jsonl.gz that must not be trained on")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--model", type=Path, default=MODEL, help="the GGUF file that the adapter is for")
+    parser.add_argument("--out", type=Path, default=ROOT / "models" / "answerer-v1" / "adapter.gguf")
+    parser.add_argument("--minutes", type=float, default=60, help="of training, preparation not counted")
+    parser.add_argument("--check-every", type=int, default=100, help="steps between two checkpoints")
+    parser.add_argument("--validated", type=int, default=MOST_VALIDATED, help="examples kept apart for the curve")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    made = prepare(arguments.data, arguments.held_out, arguments.work, arguments.seed)
+    fitting = [one for one in made if len(one.prompt) + len(one.target) <= MOST_TOKENS]
+    known, seen = fitting[: arguments.validated], fitting[arguments.validated :]
+    todo = batches(seen, random.Random(arguments.seed))
+    print(f"{len(made):,} examples, {len(made) - len(fitting)} too long: {Counter(one.task for one in fitting)}",
+          file=sys.stderr, flush=True)  # fmt: skip
+    trainer = Trainer(arguments.model, arguments.seed)
+    progress = train(trainer, known, todo, arguments.work, minutes=arguments.minutes, check_every=arguments.check_every)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    write_adapter(arguments.out, trainer.weights(), trainer.model.config, alpha=ALPHA)
+    machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{torch.get_num_threads()} cores"
+    report = {"minutes": progress.seconds / 60, "tokens": progress.tokens, "steps": progress.step, "machine": machine}
+    report |= {"seed": arguments.seed, "curve": progress.curve}
+    (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
+    used = [one for batch in todo[: progress.step] for one in batch]
+    (arguments.out.parent / "CARD.md").write_text(card(arguments.out.parent.name, report, used), "utf-8")
+
+
+def card(name: str, report: dict[str, Any], used: Sequence[Tokens]) -> str:
+    """Return the model card in Markdown; what is measured is added by hand, with the command that printed it."""
+    tasks = [task.value for task in examples.Task]
+    counts = Counter((one.source, one.task) for one in used)
+    sources = sorted({one.source for one in used}, key=lambda source: -sum(counts[source, task] for task in tasks))
+    table = [f"| source | licence | {' | '.join(tasks)} |", f"| --- | --- |{' --: |' * len(tasks)}"]
+    table += [
+        f"| {source} | {pairs.SOURCES[source].licence} | {' | '.join(str(counts[source, task]) for task in tasks)} |"
+        for source in sources
+    ]
+    curve = [f"| step | minutes | loss | {' | '.join(tasks)} |", f"| --: | --: | --: |{' --: |' * len(tasks)}"]
+    curve += [
+        f"| {row['step']:,} | {row['minutes']:.0f} | {row['loss']:.3f} | "
+        f"{' | '.join(f'{row[task]:.3f}' if task in row else '' for task in tasks)} |"
+        for row in report["curve"]
+    ]
+    return CARD.format(
+        name=name, rank=RANK, alpha=ALPHA, count=len(used), sources="\n".join(table), rows="\n".join(curve), **report
+    )
+
+
+CARD = """# {name}
+
+A LoRA adapter (rank {rank}, alpha {alpha}, every projection, 16-bit GGUF) for SmolLM2-135M-Instruct (Apache-2.0), by
+`scripts/train_answerer.py`. Our own weights, licence Apache-2.0. With it, the embedded language model answers from
+numbered evidence in the evidence's own sentences, says when the evidence does not answer, puts follow-ups so that they
+can be understood alone, and shortens questions to search queries. It was trained on de-quantised weights and is loaded
+by llama.cpp on the quantised ones; `tests/test_train_answerer.py` compares the two.
+
+## Training
+{count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}, bf16. Prompts
+are the app's own, with evidence that its retriever, relevance model and refiner made (`scripts/answerer_examples.py`).
+No question or passage of the data that it is measured on was trained on: the script leaves such rows out.
+
+{sources}
+
+The curve, the loss of each task on examples kept apart:
+
+{rows}
+"""
+
+
+if __name__ == "__main__":
+    with_large_pages()
+    main()
