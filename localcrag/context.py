@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from localcrag.ask_web import WebParts
 from localcrag.budget import Budget
 from localcrag.clock import Clock
-from localcrag.datatypes import Rewriter, ScorerKind, Strictness, Thresholds
+from localcrag.datatypes import Rewriter, ScorerKind, Skill, Strictness, Thresholds
 from localcrag.grade_by_llm import Judgements
 from localcrag.grade_by_llm import own_thresholds as own_thresholds_of_llm
 from localcrag.planted_rules import RULES, Rule
@@ -30,8 +30,7 @@ from localcrag.settings import Settings
 class Parts:
     """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions.
 
-    `rewrites`: the language model can be asked to put a question in other words. `answers_ambiguous`: it can be asked
-    where no passage is CORRECT.
+    `skills`: what the language model can be asked for.
     """
 
     embedder: Embedder
@@ -45,8 +44,7 @@ class Parts:
     rules: tuple[Rule, ...] = RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
-    rewrites: bool = True
-    answers_ambiguous: bool = True
+    skills: frozenset[Skill] = frozenset(Skill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +87,13 @@ class Context:
     @property
     def answers_ambiguous(self) -> bool:
         """Whether the language model is asked where no passage is CORRECT."""
-        return self.parts.answers_ambiguous or self.settings.strictness is Strictness.LENIENT or not self.steps.verify
+        asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
+        return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same
 
-    @property
-    def rewrites(self) -> bool:
-        """Whether the language model puts questions in other words; else rules do."""
+    def rewrites(self, what: Skill) -> bool:
+        """Whether the language model rewrites for this; else rules do."""
         chosen = self.settings.rewriter
-        return self.parts.rewrites if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
+        return what in self.parts.skills if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
 
     @property
     def web(self) -> WebParts | None:

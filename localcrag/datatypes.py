@@ -70,8 +70,21 @@ class RefinerKind(StrEnum):
     LLM = "llm"
 
 
+class Skill(StrEnum):
+    """What a language model may be good enough for, beside answering from evidence that is sure to answer.
+
+    FOLLOW_UPS: to put a follow-up so that it stands alone. OTHER_WORDS: to put a question in other words for a second
+    look. QUERIES: to make a web query of it. AMBIGUOUS: to be asked where no passage is CORRECT.
+    """
+
+    FOLLOW_UPS = "follow-ups"
+    OTHER_WORDS = "other-words"
+    QUERIES = "queries"
+    AMBIGUOUS = "ambiguous"
+
+
 class Rewriter(StrEnum):
-    """What puts a question in other words. AUTO: the language model, unless its manifest entry says that it cannot."""
+    """What puts a question in other words. AUTO: the language model, for what its manifest entry says that it can."""
 
     AUTO = "auto"
     LLM = "llm"

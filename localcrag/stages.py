@@ -31,6 +31,7 @@ from localcrag.datatypes import (
     Passage,
     RefinerKind,
     ScorerKind,
+    Skill,
     Turn,
     WebUse,
 )
@@ -56,6 +57,11 @@ from localcrag.retrieve import retrieve
 
 BATCH = 2
 """Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
+NOT_REWRITTEN = {
+    Skill.FOLLOW_UPS: "The follow-up was not rewritten",
+    Skill.OTHER_WORDS: "The question was not put in other words",
+    Skill.QUERIES: "The question was not rewritten for the web search",
+}
 WHOLE_PASSAGES = 2
 """Passages that become evidence whole, where there are no strips: more would take long to read as well."""
 
@@ -69,7 +75,7 @@ def understand(question: str, history: Sequence[Turn], context: Context) -> Gene
     standalone = condense.by_rule(question, history)
     if standalone is None:
         asked = condense.prompt(question, history)
-        written = yield from _rewritten(asked, context, clock, condense.MAX_TOKENS, "The follow-up was not rewritten")
+        written = yield from _rewritten(Skill.FOLLOW_UPS, asked, context, clock, condense.MAX_TOKENS)
         standalone = condense.accept(written, question, history)
     yield Condensed(standalone, clock.cost())
     return standalone
@@ -110,8 +116,8 @@ def look_again(
         return known, action
     yield StepStarted("retry", "looking again, in other words")
     clock = context.clock("retry")
-    why_not = "The question was not put in other words"
-    written = yield from _rewritten(retry.prompt(question), context, clock, retry.MAX_TOKENS, why_not, stop=("\n",))
+    asked = retry.prompt(question)
+    written = yield from _rewritten(Skill.OTHER_WORDS, asked, context, clock, retry.MAX_TOKENS, stop=("\n",))
     query = retry.accept(written, question)
     found = retry.new_passages((yield from _retrieve(query, question, context)), known)
     yield Retried(query, found, clock.cost())
@@ -265,27 +271,27 @@ def _decide(query: str, passages: Sequence[GradedPassage], context: Context) -> 
 def _web_query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
     """Return the question as a query for a search engine."""
     yield StepStarted("search", "writing a web query")
-    why_not = "The question was not rewritten for the web search"
-    written = yield from _rewritten(search.prompt(question), context, clock, search.MAX_TOKENS, why_not, stop=("\n",))
+    asked = search.prompt(question)
+    written = yield from _rewritten(Skill.QUERIES, asked, context, clock, search.MAX_TOKENS, stop=("\n",))
     return search.accept(written, question)
 
 
 def _rewritten(
+    what: Skill,
     messages: Sequence[Message],
     context: Context,
     clock: Clock,
     max_tokens: int,
-    why_not: str,
     *,
     stop: Sequence[str] = (),
 ) -> Generator[Event, None, str]:
     """Return what the language model writes; nothing where it is not to be asked, or fails, which is said."""
-    if not context.rewrites:
+    if not context.rewrites(what):
         return ""
     try:
         return clock.complete(context.parts.llm, messages, max_tokens, stop=stop)
     except GenerationError as error:
-        yield Warned(f"{why_not}: {error}")
+        yield Warned(f"{NOT_REWRITTEN[what]}: {error}")
         return ""
 
 

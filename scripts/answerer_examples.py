@@ -43,6 +43,10 @@ LONGEST_ANSWER = 60
 """Words of a sentence beyond which it is no answer but an excerpt."""
 TAKEN_OUT, ALTERED = 0.45, 0.25
 """Of the questions with an answer: shares that are also shown without it, and as a question that it does not answer."""
+WIDE, MIXED = 0.5, 0.5
+"""Shares of the questions with sentences of all passages, of which the app would leave most out, and of those whose
+passages come in any order. The relevance model was trained on the same questions: it is surer of them than it will be
+of others, and without this nearly every answer would be in the first piece."""
 FEWEST_RELEVANT = 0.05
 """Relevance of the best passage below which the app would not ask the model."""
 
@@ -106,12 +110,12 @@ class Library:
         thresholds = assembly.settings.thresholds(assembly.scorer.calibration.thresholds)
         return evaluate(question, found, scorer=assembly.scorer, thresholds=thresholds)
 
-    def evidence(self, question: str, passages: Sequence[GradedPassage]) -> tuple[Evidence, ...]:
-        """Return what the app keeps of these passages."""
+    def evidence(self, question: str, passages: Sequence[GradedPassage], *, wide: bool) -> tuple[Evidence, ...]:
+        """Return what the app keeps of these passages; of irrelevant ones as well when it is to be `wide`."""
         assembly = self._assembly
         settings = assembly.settings
         thresholds = settings.thresholds(assembly.scorer.calibration.thresholds)
-        used = [passage for passage in passages if passage.relevance >= thresholds.lower]
+        used = [passage for passage in passages if wide or passage.relevance >= thresholds.lower]
         rules = Rules(
             threshold=thresholds.strip, lowest=thresholds.strip, most=settings.most_strips,
             tokens=settings.evidence_tokens, retention=0.0,
@@ -126,9 +130,11 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
     for row in rows:
         question = dressed(row.question, chosen)
         passages = library.passages(question)
-        evidence = library.evidence(question, passages)
+        evidence = library.evidence(question, passages, wide=chosen.random() < WIDE)
         if not evidence or max(passage.relevance for passage in passages) < FEWEST_RELEVANT:
             continue
+        if chosen.random() < MIXED:
+            evidence = mixed(evidence, chosen)
         own = {passage.id for passage in passages if passage.text == row.passage}
         target = answer(row, question, [piece for piece in evidence if piece.passage in own])
         others = [piece for piece in evidence if piece.passage not in own and not says(row, piece.text)]
@@ -138,8 +144,20 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
             if altered and chosen.random() < ALTERED:
                 yield Example(Task.NOT_SAID, tuple(generate.prompt(altered, altered, evidence)), NOT_SAID, row.source)
         if others and (not target or chosen.random() < TAKEN_OUT):
-            numbered = [replace(piece, n=n) for n, piece in enumerate(others, start=1)]
-            yield Example(Task.NOT_SAID, tuple(generate.prompt(question, question, numbered)), NOT_SAID, row.source)
+            without = generate.prompt(question, question, numbered(others))
+            yield Example(Task.NOT_SAID, tuple(without), NOT_SAID, row.source)
+
+
+def mixed(evidence: Sequence[Evidence], chosen: random.Random) -> tuple[Evidence, ...]:
+    """Return the pieces with their passages in another order, those of a passage together."""
+    passages = list(dict.fromkeys(piece.passage for piece in evidence))
+    chosen.shuffle(passages)
+    return numbered(sorted(evidence, key=lambda piece: passages.index(piece.passage)))
+
+
+def numbered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the pieces numbered in the order given."""
+    return tuple(replace(piece, n=n) for n, piece in enumerate(evidence, start=1))
 
 
 def answer(row: Row, question: str, own: Sequence[Evidence]) -> str | None:

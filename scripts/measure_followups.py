@@ -1,11 +1,15 @@
 """Measure how follow-ups are condensed: what is harmed, what is recognised, and what it does for retrieval.
 
-    python scripts/measure_followups.py conversations.jsonl.gz [--most N] [--show N] [--without-model]
+    python scripts/measure_followups.py conversations.jsonl.gz [--squad FILE] [--llm NAME] [--most N] [--show N]
 
 DATA holds one task a line, as MTRAG-UN writes them: `input` (turns of user and assistant, the question last) and
 `contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are the first ones of
 conversations, put behind another conversation. The hand-written dialogues of tests/dialogues.py are measured as well.
 Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
+
+With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
+paragraph, by a pronoun in place of what both name (eval_set_followups.py). Condensed is right when it has the content
+words of the question that it was made of, no more and no less.
 """
 
 from __future__ import annotations
@@ -18,14 +22,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from localcrag.quiet import silence  # noqa: E402
 
 silence()
+
+from eval_set_followups import follow_up  # noqa: E402
 
 from localcrag import condense  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
@@ -117,6 +124,23 @@ def standalone_after_another(tasks: Sequence[Task], chosen: random.Random) -> li
     return made
 
 
+def made_of(path: Path, chosen: random.Random) -> list[tuple[Turn, str, str]]:
+    """Return (former turn, follow-up, the question it was made of), at most one follow-up of each question."""
+    made: dict[str, tuple[Turn, str, str]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            asked = [one for one in row["questions"] if one["answers"]]
+            title = row["title"].replace("_", " ")
+            for first, second in permutations(asked, 2):
+                found = follow_up(first["question"], second["question"], title, row["passage"])
+                if found and second["question"] not in made:
+                    turn = Turn(first["question"], first["answers"][0])
+                    made[second["question"]] = (turn, found.question, second["question"])
+    every = list(made.values())
+    chosen.shuffle(every)
+    return every
+
+
 def hits(index: Index, tasks: Sequence[Task], ask: Callable[[Task], str]) -> str:
     """Return the shares of tasks whose passage is among the first k, for each depth."""
     ranked = [(index.found(ask(task), max(DEPTHS)), task.gold) for task in tasks]
@@ -129,12 +153,16 @@ def main() -> None:
     parser.add_argument("data", type=Path, metavar="DATA", help="conversations as .jsonl.gz")
     parser.add_argument("--most", type=int, default=1000, metavar="N", help="follow-ups to measure")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many follow-ups, condensed")
+    parser.add_argument(
+        "--squad", type=Path, metavar="FILE", help="make follow-ups of its questions, and measure those"
+    )
+    parser.add_argument("--llm", metavar="NAME", help="the language model")
     parser.add_argument("--without-model", action="store_true", help="the rules alone")
     arguments = parser.parse_args()
     tasks, passages = read(arguments.data)
     chosen = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
-        assembly = Assembly(load(data_dir=Path(folder)))
+        assembly = Assembly(load(data_dir=Path(folder), llm=arguments.llm))
         llm = None if arguments.without_model else assembly.llm
         turns = assembly.settings.history_turns
 
@@ -153,6 +181,16 @@ def main() -> None:
         good = [turn for turn in own if turn.dependent and turn.names]
         named = [turn.names <= content_words(condensed(turn.question, turn.history, llm, turns)) for turn in good]
         print(f"... of those with something to resolve, resolved: {sum(named) / len(named):.3f} of {len(good)}")
+
+        if arguments.squad:
+            of_squad = made_of(arguments.squad, chosen)[: arguments.most]
+            right = []
+            for turn, question, origin in of_squad:
+                understood_as = condensed(question, (turn,), llm, turns)
+                right.append(content_words(understood_as) == content_words(origin))
+                if len(right) <= arguments.show:
+                    print(f"    {turn.question} | {question} => {understood_as}  ({'right' if right[-1] else origin})")
+            print(f"follow-ups made of SQuAD: {len(right)}, right: {sum(right) / max(1, len(right)):.3f}")
 
         follow_ups = [task for task in tasks if task.history and task.gold][: arguments.most]
         understood = {task: condensed(task.question, task.history, llm, turns) for task in follow_ups}

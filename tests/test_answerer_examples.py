@@ -17,6 +17,7 @@ from answerer_examples import (
     cut_down,
     follow_ups,
     left_alone,
+    mixed,
     pronoun,
     queries,
     with_names,
@@ -122,3 +123,13 @@ def test_a_question_on_something_else_is_left_as_it_is() -> None:
 def test_a_query_is_the_question_without_its_function_words() -> None:
     (made,) = queries([row("Who kept the light of Arvik in 1840?", "Kari Lund.", "Kari Lund")], random.Random(4))
     assert {word.lower() for word in made.target.split()} == {"kept", "light", "arvik", "1840"}
+
+
+def test_pieces_in_another_order_stay_with_their_passage_and_are_numbered_anew() -> None:
+    pieces = [Evidence(n, f"piece {n}", f"chunk-{(n + 1) // 2}", "source-1", 0.5) for n in range(1, 9)]
+    made = [mixed(pieces, random.Random(seed)) for seed in range(5)]
+    assert len({tuple(piece.text for piece in one) for one in made}) > 1
+    for one in made:
+        assert [piece.n for piece in one] == list(range(1, 9))
+        assert sorted(piece.text for piece in one) == [piece.text for piece in pieces]
+        assert all(one[at].passage == one[at + 1].passage for at in range(0, 8, 2))

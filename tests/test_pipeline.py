@@ -13,7 +13,7 @@ from localcrag.backends.document_store import DocumentStore
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.calibration import UNCALIBRATED
 from localcrag.context import Parts
-from localcrag.datatypes import Action, Chunk, Origin, Run, Turn, WebAnswer, WebResult
+from localcrag.datatypes import Action, Chunk, Origin, Run, Skill, Turn, WebAnswer, WebResult
 from localcrag.errors import JsonDisabled, QuestionError
 from localcrag.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
 from localcrag.pipeline import answer
@@ -52,7 +52,7 @@ class Desk:
         self.web: FakeWeb | None = None
         self.index: VectorIndex = HnswIndex(self.store, folder)
         self.runs = FakeRunLog()
-        self.answers_ambiguous = True
+        self.skills = frozenset(Skill)
         self.settings: Settings = load(data_dir=folder, **settings)
 
     def ask(self, question: str, *history: Turn) -> tuple[list[Event], Run]:
@@ -63,7 +63,7 @@ class Desk:
     def parts(self) -> Parts:
         return Parts(
             embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
-            index=self.index, answers_ambiguous=self.answers_ambiguous,
+            index=self.index, skills=self.skills,
         )  # fmt: skip
 
 

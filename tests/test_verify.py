@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.model_files import Library
-from localcrag.datatypes import Action, Backing, Evidence, Origin, Source, Strictness
+from localcrag.datatypes import Action, Backing, Evidence, Origin, Skill, Source, Strictness
 from localcrag.events import AnswerPiece, StepStarted, Verified
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.verify import compose, is_answer, verify
@@ -239,7 +239,7 @@ def test_doubtful_passages_and_an_answer_without_support_end_in_saying_so(tmp_pa
 @pytest.mark.parametrize(("strictness", "asked"), [("balanced", False), ("strict", False), ("lenient", True)])
 def test_a_small_model_is_not_asked_about_doubtful_passages(tmp_path: Path, strictness: str, asked: bool) -> None:
     desk = Desk(tmp_path, *DOCUMENT, retry=False, strictness=strictness)
-    desk.answers_ambiguous = False
+    desk.skills = frozenset(Skill) - {Skill.AMBIGUOUS}
     _, run = desk.ask(HALF)
     assert run.action is Action.AMBIGUOUS
     assert bool(desk.llm.prompts) is asked
@@ -250,15 +250,15 @@ def test_a_small_model_is_not_asked_about_doubtful_passages(tmp_path: Path, stri
 
 def test_a_small_model_is_asked_about_a_passage_that_is_sure_to_answer(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
-    desk.answers_ambiguous = False
+    desk.skills = frozenset(Skill) - {Skill.AMBIGUOUS}
     _, run = desk.ask(ANSWERABLE)
     assert run.answer == "The limit is 195 euros [1]."
 
 
 def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:
     library = Library(REPOSITORY_MODELS)
-    assert not library.answers_ambiguous("smollm2-135m-instruct")
-    assert library.answers_ambiguous("/home/me/mine.gguf")
+    assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-instruct")
+    assert Skill.AMBIGUOUS in library.skills("/home/me/mine.gguf")
 
 
 def test_an_answer_that_is_only_partly_backed_has_the_sources_words_beside_it(tmp_path: Path) -> None:

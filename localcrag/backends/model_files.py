@@ -14,6 +14,7 @@ from pathlib import Path
 from localcrag.backends.model_checksums import VerifiedFiles, read_recorded, sha256_of
 from localcrag.backends.model_manifest import Manifest, ModelEntry, ModelFile, ModelRole, RepositorySource
 from localcrag.backends.own_models import OwnModel, check_loadable, find_own, guess_role, own_gguf_files
+from localcrag.datatypes import Skill
 from localcrag.errors import ModelDamaged, ModelError, ModelMissing
 
 
@@ -98,15 +99,10 @@ class Library:
         entry = self.manifest.find(name_or_path)
         return self.location(entry) if entry and entry.base else None
 
-    def rewrites(self, name_or_path: str) -> bool:
-        """Return whether a language model is one that can put questions in other words; a user's own is taken to be."""
+    def skills(self, name_or_path: str) -> frozenset[Skill]:
+        """Return what a language model can be asked for; a user's own is taken to be good enough for all."""
         entry = self.manifest.find(name_or_path)
-        return entry is None or entry.rewrites
-
-    def answers_ambiguous(self, name_or_path: str) -> bool:
-        """Return whether a language model can be asked where no passage is CORRECT; a user's own is taken to be."""
-        entry = self.manifest.find(name_or_path)
-        return entry is None or entry.ambiguous
+        return entry.skills if entry else frozenset(Skill)
 
     def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
         """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from localcrag.datatypes import Skill
 from localcrag.errors import ModelError
 from localcrag.settings import REPOSITORY_MODELS
 
@@ -85,8 +86,7 @@ Source = RepositorySource | WheelSource | HubSource
 class ModelEntry:
     """One model of the manifest.
 
-    `rewrites` False: a language model that cannot put a question in other words. `ambiguous` False: one that is not to
-    be asked where no passage is CORRECT. `base`: the language model that this one is an adapter for.
+    `skills`: what a language model can be asked for. `base`: the language model that this one is an adapter for.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -97,8 +97,7 @@ class ModelEntry:
     folder: Name
     source: Annotated[Source, Field(discriminator="kind")]
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
-    rewrites: bool = True
-    ambiguous: bool = True
+    skills: frozenset[Skill] = frozenset(Skill)
     base: Name | None = None
 
     @property

@@ -1,3 +1,30 @@
+"""Print what language models make of fifty everyday instructions, to be read: what training must not spoil.
+
+    .venv/bin/python scripts/everyday_instructions.py MODEL...
+
+MODEL is a name that `localcrag models list` shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from localcrag.quiet import silence  # noqa: E402
+
+silence()
+
+from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.datatypes import Message  # noqa: E402
+from localcrag.settings import load  # noqa: E402
+from localcrag.words import one_line  # noqa: E402
+
+MAX_TOKENS = 80
+INSTRUCTIONS = """\
 Write a short thank-you note to a neighbour who watered my plants.
 List five fruits that are yellow.
 What is the capital of France?
@@ -48,3 +75,19 @@ Describe the taste of a lemon.
 Name a famous painter and one of the paintings.
 What is the plural of "mouse"?
 Give me a plan for a rainy Sunday, in three steps.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    models = {name: Assembly(load(llm=name)) for name in parser.parse_args().models}
+    for number, instruction in enumerate(INSTRUCTIONS.splitlines(), start=1):
+        print(f"\n{number}. {instruction}")
+        for name, assembly in models.items():
+            written = "".join(assembly.llm.stream([Message("user", instruction)], max_tokens=MAX_TOKENS))
+            print(f"   {name}: {one_line(written)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
