@@ -167,3 +167,7 @@ def main() -> None:
     print(report(outcomes))
     for assembly in assemblies.values():
         assembly.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -56,6 +56,8 @@ LEARNING_RATE = 4e-4
 WARM_UP = 0.04
 AT_ONCE = 8
 """Examples of a step."""
+USUAL_TOKENS = 20
+"""Written tokens of an example, by which its loss is divided."""
 MOST_TOKENS = 640
 MOST_WORDS = 160
 """Of a passage: longer ones are no single chunk of the app's."""
@@ -209,7 +211,7 @@ class Trainer:
         for part in self.optimiser.param_groups:
             part["lr"] = LEARNING_RATE * rate
         losses, tokens = self.losses(batch)
-        loss = losses.mean()
+        loss = losses.mean() / USUAL_TOKENS
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
         self.optimiser.step()
@@ -217,7 +219,11 @@ class Trainer:
         return float(loss.detach()), tokens
 
     def losses(self, batch: Sequence[Tokens]) -> tuple[torch.Tensor, int]:
-        """Return each example's loss, the mean over its written tokens, and the number of tokens read."""
+        """Return each example's loss, summed over its written tokens, and the number of tokens read.
+
+        Summed: by their mean, the first tokens, which decide whether it is answered at all, would weigh a fortieth in a
+        long answer and a seventh in “The evidence does not say.”, which is then what is always written.
+        """
         prompts = [one.prompt[:-1] for one in batch]  # At least the last token is each example's own.
         common = sum(1 for _ in itertools.takewhile(lambda all_: len(set(all_)) == 1, zip(*prompts, strict=False)))
         rows = [[*one.prompt, *one.target][common:] for one in batch]
@@ -249,7 +255,7 @@ class Trainer:
             logits = inner.lm_head(states[written]).float()
         following = torch.roll(ids, -1, dims=1)[written]
         each = torch.nn.functional.cross_entropy(logits, following, reduction="none")
-        losses = torch.stack([part.mean() for part in torch.split(each, [len(one.target) for one in batch])])
+        losses = torch.stack([part.sum() for part in torch.split(each, [len(one.target) for one in batch])])
         return losses, common + sum(map(len, rows))
 
     def weights(self) -> dict[str, torch.Tensor]:
@@ -403,7 +409,7 @@ No question or passage of the data that it is measured on was trained on: the sc
 
 {sources}
 
-The curve, the loss of each task on examples kept apart:
+The curve, the loss of each task in nats an example, on examples kept apart:
 
 {rows}
 """

@@ -99,7 +99,7 @@ def test_a_beginning_read_once_for_all_gives_the_losses_that_each_prompt_has_by_
     with torch.no_grad():
         together, tokens = trainer.losses(some)
         each = torch.cat([trainer.losses([one])[0] for one in some])
-    torch.testing.assert_close(together, each, atol=0.05, rtol=0.02)
+    torch.testing.assert_close(together, each, atol=0.1, rtol=0.02)
     assert tokens == 40 + (3 + 3) + (9 + 3) + (5 + 3)
 
 
