@@ -12,31 +12,31 @@ from __future__ import annotations
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
+from passage_collection import put_passages  # noqa: E402
 from relevance_pairs import Row  # noqa: E402
 from relevance_questions import unanswerable  # noqa: E402
 
-from localcrag import condense, generate, refine, retry, search  # noqa: E402
+from localcrag import condense, generate, retry, search, stages  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
+from localcrag.budget import Budget  # noqa: E402
 from localcrag.cite import with_citations  # noqa: E402
-from localcrag.datatypes import Chunk, Evidence, GradedPassage, Message, Turn  # noqa: E402
-from localcrag.evaluate import evaluate  # noqa: E402
-from localcrag.refine import Rules  # noqa: E402
-from localcrag.retrieve import retrieve  # noqa: E402
+from localcrag.context import Context  # noqa: E402
+from localcrag.datatypes import Evidence, GradedPassage, Message, Turn  # noqa: E402
+from localcrag.decide import usable  # noqa: E402
+from localcrag.events import Event  # noqa: E402
 from localcrag.sentences import split_sentences  # noqa: E402
 from localcrag.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
 
-NOT_SAID = "The evidence does not say."
-"""As generate.SYSTEM asks for it."""
-EMBEDDED_AT_ONCE = 64
 LONG = 20
 """Words from which on a sentence is cut down."""
 LONGEST_ANSWER = 60
@@ -56,6 +56,9 @@ _TAIL = re.compile(
 )
 _HEAD = re.compile(r";\s|,\s(?:but|whereas|and)\s(?=(?:he|she|it|they|the|in|on|by|[A-Z])\b)")
 _NAME = re.compile(r"[A-ZÀ-Þ][\w.-]+(?: (?:(?:of|the|de|van|von) )*[A-ZÀ-Þ][\w.-]+)*")
+
+
+Result = TypeVar("Result")
 
 
 class Task(StrEnum):
@@ -82,47 +85,33 @@ class Library:
 
     def __init__(self, assembly: Assembly, rows: Sequence[Row]) -> None:
         """Take in every distinct passage, under its article's title where that is known."""
-        self._assembly = assembly
-        self._texts = {text: number for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
-        titles = {row.passage: row.title for row in rows}
-        store = assembly.store()
-        known = {document.name for document in assembly.documents()}
-        todo = [text for text, number in self._texts.items() if f"{number}.txt" not in known]
-        for start in range(0, len(todo), EMBEDDED_AT_ONCE):
-            some = todo[start : start + EMBEDDED_AT_ONCE]
-            headed = [f"{titles[text]}\n\n{text}" if titles[text] else text for text in some]
-            for text, whole, vector in zip(some, headed, assembly.embedder.embed(headed), strict=True):
-                chunk = Chunk(None, len(whole) - len(text), len(whole), text)
-                name = f"{self._texts[text]}.txt"
-                store.put(
-                    name, sha256=name, media_type="text/plain", pages=None, text=whole, chunks=[chunk],
-                    vectors=vector[None],
-                )  # fmt: skip
-        assembly.index().refresh()
+        names = {text: f"{number}.txt" for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
+        put_passages(
+            assembly, {name: text for text, name in names.items()}, {names[row.passage]: row.title for row in rows}
+        )
+        self._context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
         """Return the passages that the app finds, graded."""
-        assembly = self._assembly
-        found = retrieve(
-            question, question, k=assembly.settings.k, candidates=assembly.settings.candidates,
-            embedder=assembly.embedder, index=assembly.index(), store=assembly.store(),
-        )  # fmt: skip
-        thresholds = assembly.settings.thresholds(assembly.scorer.calibration.thresholds)
-        return evaluate(question, found, scorer=assembly.scorer, thresholds=thresholds)
+        found = _finished(stages.look_through(question, self._context))
+        return _finished(stages.judge(question, found, self._context))[0]
 
     def evidence(self, question: str, passages: Sequence[GradedPassage], *, wide: bool) -> tuple[Evidence, ...]:
         """Return what the app keeps of these passages; of irrelevant ones as well when it is to be `wide`."""
-        assembly = self._assembly
-        settings = assembly.settings
-        thresholds = settings.thresholds(assembly.scorer.calibration.thresholds)
-        used = [passage for passage in passages if wide or passage.relevance >= thresholds.lower]
-        rules = Rules(
-            threshold=thresholds.strip, lowest=thresholds.strip, most=settings.most_strips,
-            tokens=settings.evidence_tokens, retention=0.0,
-        )  # fmt: skip
-        return refine.refine(
-            question, used, scorer=assembly.scorer, rules=rules, count_tokens=assembly.embedder.count_tokens
-        ).evidence
+        context = self._context
+        if not wide:
+            passages = usable(passages, policy=context.settings.policy, thresholds=context.thresholds)
+        return _finished(stages.pick_strips(question, passages, context)).evidence
+
+
+def _finished(steps: Generator[Event, None, Result]) -> Result:
+    """Return what a stage of the flow returns, whatever happens on the way."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> Iterator[Example]:
@@ -142,10 +131,12 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
             yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, row.source)
             altered = unanswerable(question, row.passage, chosen)
             if altered and chosen.random() < ALTERED:
-                yield Example(Task.NOT_SAID, tuple(generate.prompt(altered, altered, evidence)), NOT_SAID, row.source)
+                yield Example(
+                    Task.NOT_SAID, tuple(generate.prompt(altered, altered, evidence)), generate.NOT_SAID, row.source
+                )
         if others and (not target or chosen.random() < TAKEN_OUT):
             without = generate.prompt(question, question, numbered(others))
-            yield Example(Task.NOT_SAID, tuple(without), NOT_SAID, row.source)
+            yield Example(Task.NOT_SAID, tuple(without), generate.NOT_SAID, row.source)
 
 
 def mixed(evidence: Sequence[Evidence], chosen: random.Random) -> tuple[Evidence, ...]:
@@ -231,8 +222,7 @@ def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
 def follow_ups(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
     """Yield what is learned of follow-ups: two questions of one text, with a name that both have a pronoun in one.
 
-    Checked: the app takes them for follow-ups, and would accept the rewriting. Now and then the second question is of
-    another text, and is to be left alone.
+    Checked: the app takes them for follow-ups, and would accept the rewriting.
     """
     by_text: dict[str, list[Row]] = {}
     for row in rows:

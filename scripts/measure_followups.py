@@ -33,11 +33,12 @@ from localcrag.quiet import silence  # noqa: E402
 silence()
 
 from eval_set_followups import follow_up  # noqa: E402
+from passage_collection import put_passages  # noqa: E402
 
 from localcrag import condense  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
 from localcrag.clock import Clock  # noqa: E402
-from localcrag.datatypes import Chunk, Turn  # noqa: E402
+from localcrag.datatypes import Turn  # noqa: E402
 from localcrag.protocols import LanguageModel  # noqa: E402
 from localcrag.retrieve import retrieve  # noqa: E402
 from localcrag.settings import load  # noqa: E402
@@ -45,7 +46,6 @@ from localcrag.words import content_words, one_line  # noqa: E402
 from tests.dialogues import DIALOGUES  # noqa: E402
 
 DEPTHS = (1, 5, 10)
-EMBEDDED_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,7 @@ class Index:
 
     def __init__(self, assembly: Assembly, passages: dict[str, str]) -> None:
         self._assembly = assembly
-        store = assembly.store()
-        names = list(passages)
-        for at in range(0, len(names), EMBEDDED_AT_ONCE):
-            some = names[at : at + EMBEDDED_AT_ONCE]
-            vectors = assembly.embedder.embed([passages[name] for name in some])
-            for name, vector in zip(some, vectors, strict=True):
-                text = passages[name]
-                store.put(
-                    name, sha256=name, media_type="text/plain", pages=None, text=text,
-                    chunks=[Chunk(None, 0, len(text), text)], vectors=vector[None],
-                )  # fmt: skip
-        assembly.index().refresh()
+        put_passages(assembly, passages)
 
     def found(self, question: str, k: int) -> list[str]:
         """Return the ids of the first k passages."""

@@ -20,8 +20,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ from answerer_adapter import write_adapter  # noqa: E402
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict  # noqa: E402
 from peft.tuners.lora import LoraLayer  # noqa: E402
 from train_relevance import with_large_pages  # noqa: E402
+from training_loop import train  # noqa: E402
 from transformers import AutoModelForCausalLM, DynamicCache  # noqa: E402
 
 from localcrag.assemble import Assembly  # noqa: E402
@@ -88,16 +89,6 @@ class Tokens:
     prompt: tuple[int, ...]
     target: tuple[int, ...]
     source: str = ""
-
-
-@dataclass(slots=True)
-class Progress:
-    """What a checkpoint keeps beside the weights."""
-
-    step: int = 0
-    seconds: float = 0.0
-    tokens: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
 
 
 def prepare(data: Path, held_out: Path, work: Path, seed: int, most: int | None) -> list[Tokens]:
@@ -291,46 +282,29 @@ def batches(some_of: Sequence[Tokens], chosen: random.Random) -> list[list[Token
     return found
 
 
-def train(
-    trainer: Trainer, known: Sequence[Tokens], todo: Sequence[Sequence[Tokens]], work: Path, *, minutes: float,
-    check_every: int,
-) -> Progress:  # fmt: skip
-    """Go through the batches once, or as far as `minutes` reach; the learning rate falls to 0 by then."""
-    checkpoint = work / "checkpoint.pt"
-    progress = Progress()
-    if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=False)
-        set_peft_model_state_dict(trainer.model, state["adapter"])
-        trainer.optimiser.load_state_dict(state["optimiser"])
-        progress = state["progress"]
-        print(f"going on at step {progress.step} of {len(todo)}", file=sys.stderr, flush=True)
-    losses: list[float] = []
-    while progress.step < len(todo) and progress.seconds < minutes * 60:
-        began = time.monotonic()
-        done = max(progress.step / len(todo), progress.seconds / (minutes * 60))
-        rate = min(done / WARM_UP, 1.0) * (1 - done) if progress.step else 0.01
-        loss, tokens = trainer.step(todo[progress.step], rate)
-        losses.append(loss)
-        progress.step += 1
-        progress.tokens += tokens
-        progress.seconds += time.monotonic() - began
-        if progress.step % check_every == 0 or progress.step == len(todo):
-            row = {"step": progress.step, "of": len(todo), "minutes": progress.seconds / 60}
-            row |= {"loss": float(np.mean(losses)), "tokens": progress.tokens} | trainer.validate(known)
-            losses.clear()
-            progress.curve.append(row)
-            save(trainer, progress, checkpoint)
-            print(json.dumps(row), flush=True)
-    save(trainer, progress, checkpoint)
-    return progress
+class Course:
+    """What is learned from, step by step, for training_loop.py."""
 
+    def __init__(self, trainer: Trainer, known: Sequence[Tokens], todo: Sequence[Sequence[Tokens]]) -> None:
+        self.trainer, self.known, self.todo = trainer, known, todo
 
-def save(trainer: Trainer, progress: Progress, path: Path) -> None:
-    """Write everything needed to go on, beside the old one first: a killed run leaves a whole checkpoint."""
-    temporary = path.with_suffix(".tmp")
-    state = {"adapter": trainer.weights(), "optimiser": trainer.optimiser.state_dict()}
-    torch.save(state | {"progress": progress}, temporary)
-    temporary.replace(path)
+    def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
+        """Learn from batch `number`."""
+        loss, tokens = self.trainer.step(self.todo[number], rate)
+        return loss, {"tokens": tokens}
+
+    def validate(self) -> dict[str, float]:
+        """Return the loss of each task over the known examples."""
+        return self.trainer.validate(self.known)
+
+    def state(self) -> dict[str, Any]:
+        """Return the adapter and the optimiser."""
+        return {"adapter": self.trainer.weights(), "optimiser": self.trainer.optimiser.state_dict()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take the adapter and the optimiser from a checkpoint."""
+        set_peft_model_state_dict(self.trainer.model, state["adapter"])
+        self.trainer.optimiser.load_state_dict(state["optimiser"])
 
 
 def main() -> None:
@@ -354,11 +328,14 @@ def main() -> None:
     print(f"{len(made):,} examples, {len(made) - len(fitting)} too long: {Counter(one.task for one in fitting)}",
           file=sys.stderr, flush=True)  # fmt: skip
     trainer = Trainer(arguments.model, arguments.seed)
-    progress = train(trainer, known, todo, arguments.work, minutes=arguments.minutes, check_every=arguments.check_every)
+    progress = train(
+        Course(trainer, known, todo), len(todo), arguments.work / "checkpoint.pt",
+        minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
+    )  # fmt: skip
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     write_adapter(arguments.out, trainer.weights(), trainer.model.config, alpha=ALPHA)
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{torch.get_num_threads()} cores"
-    report = {"minutes": progress.seconds / 60, "tokens": progress.tokens, "steps": progress.step, "machine": machine}
+    report = {"minutes": progress.seconds / 60, "steps": progress.step, "machine": machine, **progress.counts}
     report |= {"seed": arguments.seed, "curve": progress.curve}
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
     used = [one for batch in todo[: progress.step] for one in batch]

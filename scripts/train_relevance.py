@@ -28,10 +28,8 @@ import pickle
 import random
 import re
 import sys
-import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +47,7 @@ from localcrag.quiet import silence  # noqa: E402
 silence()
 
 import relevance_pairs as pairs  # noqa: E402
+from training_loop import Progress, train  # noqa: E402
 from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
 
 from localcrag.backends.bi_encoder import BiEncoder  # noqa: E402
@@ -66,17 +65,6 @@ PLACE_RATE = 10
 """Times the learning rate for the layer that begins with nothing."""
 MOST_VALIDATED = 300
 """Groups kept apart for the curve; of a small set a tenth."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """What a checkpoint keeps beside the weights; the curve has a row of figures for every checkpoint."""
-
-    step: int = 0
-    seconds: float = 0.0
-    pairs: int = 0
-    tokens: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
 
 
 class Trainer:
@@ -241,58 +229,33 @@ def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path, seed: i
     return mixed
 
 
-def train(
-    trainer: Trainer,
-    known: Sequence[pairs.Group],
-    seen: Sequence[pairs.Group],
-    work: Path,
-    *,
-    minutes: float,
-    check_every: int,
-) -> Progress:
-    """Go through `seen` once, or as far as `minutes` reach; the learning rate falls to 0 by then.
+class Course:
+    """What is learned from, step by step, for training_loop.py; `known` are the groups for the curve."""
 
-    `known` are the groups for the curve.
-    """
-    steps = len(seen) // GROUPS_PER_STEP
-    checkpoint = work / "checkpoint.pt"
-    progress = Progress()
-    if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=False)
-        trainer.model.load_state_dict(state["model"])
-        trainer.place.load_state_dict(state["place"])
-        trainer.optimiser.load_state_dict(state["optimiser"])
-        progress = state["progress"]
-        print(f"going on at step {progress.step} of {steps}", file=sys.stderr, flush=True)
-    losses: list[float] = []
-    while progress.step < steps and progress.seconds < minutes * 60:
-        began = time.monotonic()
-        done = max(progress.step / steps, progress.seconds / (minutes * 60))
-        rate = min(done / WARM_UP, 1.0) * (1 - done) if progress.step else 0.01
-        at = progress.step * GROUPS_PER_STEP
-        loss, count, tokens = trainer.step(seen[at : at + GROUPS_PER_STEP], rate)
-        losses.append(loss)
-        progress.step += 1
-        progress.pairs += count
-        progress.tokens += tokens
-        progress.seconds += time.monotonic() - began
-        if progress.step % check_every == 0 or progress.step == steps:
-            row = {"step": progress.step, "of": steps, "minutes": progress.seconds / 60, "loss": float(np.mean(losses))}
-            row |= {"pairs": progress.pairs, "tokens": progress.tokens} | validate(trainer, known)
-            losses.clear()
-            progress.curve.append(row)
-            save_checkpoint(trainer, progress, checkpoint)
-            print(json.dumps(row), flush=True)
-    save_checkpoint(trainer, progress, checkpoint)
-    return progress
+    def __init__(self, trainer: Trainer, known: Sequence[pairs.Group], seen: Sequence[pairs.Group]) -> None:
+        self.trainer, self.known, self.seen = trainer, known, seen
 
+    def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
+        """Learn from the groups of step `number`."""
+        at = number * GROUPS_PER_STEP
+        loss, count, tokens = self.trainer.step(self.seen[at : at + GROUPS_PER_STEP], rate)
+        return loss, {"pairs": count, "tokens": tokens}
 
-def save_checkpoint(trainer: Trainer, progress: Progress, path: Path) -> None:
-    """Write everything needed to go on, beside the old one first: a killed run leaves a whole checkpoint."""
-    temporary = path.with_suffix(".tmp")
-    state = {"model": trainer.model.state_dict(), "place": trainer.place.state_dict()}
-    torch.save(state | {"optimiser": trainer.optimiser.state_dict(), "progress": progress}, temporary)
-    temporary.replace(path)
+    def validate(self) -> dict[str, float]:
+        """Return the figures over the known groups."""
+        return validate(self.trainer, self.known)
+
+    def state(self) -> dict[str, Any]:
+        """Return model, place head and optimiser."""
+        trainer = self.trainer
+        parts = {"model": trainer.model, "place": trainer.place, "optimiser": trainer.optimiser}
+        return {name: part.state_dict() for name, part in parts.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take model, place head and optimiser from a checkpoint."""
+        self.trainer.model.load_state_dict(state["model"])
+        self.trainer.place.load_state_dict(state["place"])
+        self.trainer.optimiser.load_state_dict(state["optimiser"])
 
 
 def main() -> None:
@@ -321,7 +284,10 @@ def main() -> None:
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
     print(f"{len(known) + len(seen):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
-    progress = train(trainer, known, seen, arguments.work, minutes=arguments.minutes, check_every=arguments.check_every)
+    progress = train(
+        Course(trainer, known, seen), len(seen) // GROUPS_PER_STEP, arguments.work / "checkpoint.pt",
+        minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
+    )  # fmt: skip
     save_model(trainer, arguments.base, arguments.out)
     report = {"base": arguments.base.name, "machine": machine, "seed": arguments.seed}
     report |= summary(progress, seen[: progress.step * GROUPS_PER_STEP])
@@ -341,8 +307,8 @@ def summary(progress: Progress, used: Sequence[pairs.Group]) -> dict[str, Any]:
     return {
         "minutes": progress.seconds / 60,
         "steps": progress.step,
-        "pairs": progress.pairs,
-        "tokens": progress.tokens,
+        "pairs": progress.counts["pairs"],
+        "tokens": progress.counts["tokens"],
         "groups": len(used),
         "questions": dict(by_source),
         "pairs_by_source": counts,

@@ -11,7 +11,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 from answerer_examples import (
-    NOT_SAID,
     Task,
     answer,
     cut_down,
@@ -70,7 +69,7 @@ def test_there_is_no_answer_in_evidence_that_does_not_hold_it() -> None:
 
 
 def test_what_is_written_where_there_is_no_answer_is_understood_by_the_app() -> None:
-    assert generate.says_nothing(NOT_SAID)
+    assert generate.says_nothing(generate.NOT_SAID)
 
 
 @pytest.mark.parametrize(

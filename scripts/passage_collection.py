@@ -1,0 +1,34 @@
+"""Passages of labelled data -> a collection of the app's own, each a document of one chunk: quick, without files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from localcrag.assemble import Assembly
+from localcrag.datatypes import Chunk
+
+EMBEDDED_AT_ONCE = 64
+
+
+def put_passages(
+    assembly: Assembly, passages: Mapping[str, str], titles: Mapping[str, str | None] | None = None
+) -> None:
+    """Put passages, by document name, into the collection in use, those that are not there yet.
+
+    One with a title is embedded with that in front, as the app does.
+    """
+    store = assembly.store()
+    known = {document.name for document in assembly.documents()}
+    todo = [name for name in passages if name not in known]
+    for start in range(0, len(todo), EMBEDDED_AT_ONCE):
+        names = todo[start : start + EMBEDDED_AT_ONCE]
+        headed = [
+            f"{title}\n\n{passages[name]}" if (title := (titles or {}).get(name)) else passages[name] for name in names
+        ]
+        for name, whole, vector in zip(names, headed, assembly.embedder.embed(headed), strict=True):
+            text = passages[name]
+            store.put(
+                name, sha256=name, media_type="text/plain", pages=None, text=whole,
+                chunks=[Chunk(None, len(whole) - len(text), len(whole), text)], vectors=vector[None],
+            )  # fmt: skip
+    assembly.index().refresh()

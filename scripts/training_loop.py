@@ -1,0 +1,82 @@
+"""The loop of a training that is gone on with after an interruption: schedule, curve and checkpoint. Knows no model."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+
+class Learner(Protocol):
+    """What learns."""
+
+    def learn(self, number: int, rate: float) -> tuple[float, Mapping[str, int]]:
+        """Take step `number` at `rate` of the learning rate; return the loss, and how much of what it was."""
+
+    def validate(self) -> Mapping[str, float]:
+        """Return the figures of a row of the curve."""
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a checkpoint keeps beside the learner; the curve has a row of figures for every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    curve: list[dict[str, float]] = field(default_factory=list)
+
+
+def train(
+    learner: Learner, steps: int, checkpoint: Path, *, minutes: float, warm_up: float, check_every: int
+) -> Progress:
+    """Take so many steps, or as many as `minutes` reach; the learning rate falls to 0 by then.
+
+    It rises over the share `warm_up` of them. Goes on from the checkpoint where there is one.
+    """
+    progress = Progress()
+    if checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=False)
+        learner.restore(state["learner"])
+        progress = state["progress"]
+        print(f"going on at step {progress.step} of {steps}", file=sys.stderr, flush=True)
+    losses: list[float] = []
+    while progress.step < steps and progress.seconds < minutes * 60:
+        began = time.monotonic()
+        done = max(progress.step / steps, progress.seconds / (minutes * 60))
+        rate = min(done / warm_up, 1.0) * (1 - done) if progress.step else 0.01
+        loss, counts = learner.learn(progress.step, rate)
+        losses.append(loss)
+        progress.step += 1
+        progress.counts.update(counts)
+        progress.seconds += time.monotonic() - began
+        if progress.step % check_every == 0 or progress.step == steps:
+            row = {"step": progress.step, "of": steps, "minutes": progress.seconds / 60, "loss": float(np.mean(losses))}
+            row |= {**progress.counts, **learner.validate()}
+            losses.clear()
+            progress.curve.append(row)
+            _save(learner, progress, checkpoint)
+            print(json.dumps(row), flush=True)
+    _save(learner, progress, checkpoint)
+    return progress
+
+
+def _save(learner: Learner, progress: Progress, path: Path) -> None:
+    """Write the checkpoint, beside the old one first: a killed run leaves a whole one."""
+    temporary = path.with_suffix(".tmp")
+    torch.save({"learner": learner.state(), "progress": progress}, temporary)
+    temporary.replace(path)
