@@ -3,7 +3,7 @@
 The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
 Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
 where the sentences that answer are taken out, or the question is changed into one that they do not answer, it is
-that the evidence does not say; a query is the question's key words; a follow-up, whose topic is a pronoun, is the
+that it is not in the evidence; a query is the question's key words; a follow-up, whose topic is a pronoun, is the
 question with the topic in its place. Knows nothing of training.
 """
 
@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from passage_collection import put_passages  # noqa: E402
 from relevance_pairs import Row  # noqa: E402
-from relevance_questions import unanswerable  # noqa: E402
+from relevance_questions import dress, unanswerable  # noqa: E402
 
 from localcrag import condense, generate, retry, search, stages  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
@@ -43,9 +43,9 @@ LONGEST_ANSWER = 60
 """Words of a sentence beyond which it is no answer but an excerpt."""
 TAKEN_OUT, ALTERED = 0.45, 0.25
 """Of the questions with an answer: shares that are also shown without it, and as a question that it does not answer."""
-WIDE, MIXED = 0.5, 0.5
+WIDE, MIXED = 0.5, 0.3
 """Shares of the questions with sentences of all passages, of which the app would leave most out, and of those whose
-passages come in any order. The relevance model was trained on the same questions: it is surer of them than it will be
+evidence comes in any order. The relevance model was trained on the same questions: it is surer of them than it will be
 of others, and without this nearly every answer would be in the first piece."""
 FEWEST_RELEVANT = 0.05
 """Relevance of the best passage below which the app would not ask the model."""
@@ -117,7 +117,7 @@ def _finished(steps: Generator[Event, None, Result]) -> Result:
 def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> Iterator[Example]:
     """Yield what is learned of answering, of every question one to three examples."""
     for row in rows:
-        question = dressed(row.question, chosen)
+        question = dress(row.question, chosen)
         passages = library.passages(question)
         evidence = library.evidence(question, passages, wide=chosen.random() < WIDE)
         if not evidence or max(passage.relevance for passage in passages) < FEWEST_RELEVANT:
@@ -140,10 +140,9 @@ def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> I
 
 
 def mixed(evidence: Sequence[Evidence], chosen: random.Random) -> tuple[Evidence, ...]:
-    """Return the pieces with their passages in another order, those of a passage together."""
-    passages = list(dict.fromkeys(piece.passage for piece in evidence))
-    chosen.shuffle(passages)
-    return numbered(sorted(evidence, key=lambda piece: passages.index(piece.passage)))
+    """Return the pieces with each other's relevance, and thereby in another order in the prompt."""
+    relevances = chosen.sample([piece.relevance for piece in evidence], len(evidence))
+    return tuple(replace(piece, relevance=one) for piece, one in zip(evidence, relevances, strict=True))
 
 
 def numbered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -201,19 +200,10 @@ def cut_down(sentence: str, place: tuple[int, int], question: str) -> str:
     return part if part[-1:] in ".!?" else f"{part}."
 
 
-def dressed(question: str, chosen: random.Random) -> str:
-    """Return the question as people type it: mostly a sentence, now and then in lower case or without its mark."""
-    bare = question.rstrip(" ?").strip()
-    luck = chosen.random()
-    if luck < 0.2:
-        return bare.lower()
-    return f"{bare[:1].upper()}{bare[1:]}" + ("" if luck < 0.3 else "?")
-
-
 def queries(rows: Sequence[Row], chosen: random.Random) -> Iterator[Example]:
     """Yield what is learned of search queries: the question's key words, in its order."""
     for row in rows:
-        question = dressed(row.question, chosen)
+        question = dress(row.question, chosen)
         words = retry.key_words(question)
         if len(content_words(question)) > 2 and search.accept(words, question) == words:
             yield Example(Task.QUERY, tuple(search.prompt(question)), words, row.source)

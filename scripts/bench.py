@@ -10,6 +10,7 @@ not on their sense. The questions ask for those facts.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,8 +31,12 @@ from localcrag.quiet import silence  # noqa: E402
 
 silence()
 
+import llama_cpp  # noqa: E402
+
 from localcrag import generate  # noqa: E402
 from localcrag.assemble import Assembly, uploads_from  # noqa: E402
+from localcrag.backends.llama_cpp import LlamaCpp  # noqa: E402
+from localcrag.backends.lookup_decoding import LookupLlama  # noqa: E402
 from localcrag.events import AnswerPiece, RunFinished  # noqa: E402
 from localcrag.retrieve import retrieve  # noqa: E402
 from localcrag.settings import load  # noqa: E402
@@ -130,6 +136,40 @@ def questions_report(assembly: Assembly, questions: list[str]) -> dict[str, floa
     return figures
 
 
+def decoding(assembly: Assembly, questions: list[str]) -> dict[str, float]:
+    """Return the tokens a second of answers to the best two passages, with and without guesses, and what differs."""
+    llm, parts, settings = assembly.llm, assembly.parts(assembly.settings), assembly.settings
+    assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
+    ways: dict[str, Callable[..., Iterator[int]]] = {
+        "guessing ahead": LookupLlama.generate,
+        "token by token": llama_cpp.Llama.generate,
+    }
+    seconds, count, texts = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0), []
+    for number, question in enumerate(questions):
+        passages = retrieve(
+            question, question, k=2, candidates=settings.candidates, embedder=parts.embedder, index=parts.index,
+            store=parts.store,
+        )  # fmt: skip
+        prompt, (end,) = llm.tokens(generate.plain_prompt(question, question, passages), "")
+        found = {}
+        for way in list(ways)[:: 1 if number % 2 else -1]:
+            written: list[int] = []
+            start = 0.0
+            for token in itertools.islice(ways[way](llm._llama, prompt, temp=0.0), settings.answer_tokens):
+                start = start or time.perf_counter()  # the prompt has been read
+                written.append(token)
+                if token == end:
+                    break
+            seconds[way] += time.perf_counter() - start
+            count[way] += len(written) - 1
+            found[way] = written
+        texts.append(len({tuple(written) for written in found.values()}) == 1)
+    speed = {way: count[way] / seconds[way] for way in ways}
+    figures = {f"written tokens a second, {way}": each for way, each in speed.items()}
+    figures["guessing ahead / token by token"] = speed["guessing ahead"] / speed["token by token"]
+    return {**figures, "share of the answers that are the same": statistics.mean(texts)}
+
+
 def startup(folder: Path) -> dict[str, float]:
     """Return the seconds until the page answers, at the second start, and those of `localcrag --help`."""
     python, environment = sys.executable, {**os.environ, "LOCALCRAG_DATA_DIR": str(folder)}
@@ -176,6 +216,7 @@ def main() -> None:
         assembly.embedder.embed(["warm up"] * 8)
         figures = ingest_share(assembly, folder / "documents")
         figures |= questions_report(assembly, questions)
+        figures |= decoding(assembly, questions)
         figures["peak memory of this session with page, GiB"] = (
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         )

@@ -76,7 +76,7 @@ QUESTIONS = {
     "policyqa_test": 150,
 }
 """Questions that answering is learned from. Few of those that are bound to their text and match many."""
-QUERIES, FOLLOW_UPS, LEFT_ALONE = 700, 1500, 300
+QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
 Item = TypeVar("Item")
 GENERAL = frozenset({"squad_train_subset(nqg)", "squadshifts_new_wiki"})
 
@@ -213,7 +213,7 @@ class Trainer:
         """Return each example's loss, summed over its written tokens, and the number of tokens read.
 
         Summed: by their mean, the first tokens, which decide whether it is answered at all, would weigh a fortieth in a
-        long answer and a seventh in “The evidence does not say.”, which is then what is always written.
+        long answer and a seventh in “Not in the evidence.”, which is then what is always written.
         """
         prompts = [one.prompt[:-1] for one in batch]  # At least the last token is each example's own.
         common = sum(1 for _ in itertools.takewhile(lambda all_: len(set(all_)) == 1, zip(*prompts, strict=False)))

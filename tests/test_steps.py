@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from localcrag import condense, generate, retry, search
@@ -275,7 +277,10 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
+        (generate.NOT_SAID, True),
         ("The evidence does not say.", True),
+        ("Not in the evidence provided, but [1] is close.", True),
+        ("Not in the tower but in the hall [1].", False),
         ("The answer is: The evidence does not say.", True),
         ("The documents do not mention this.", True),
         ("  ", True),
@@ -307,6 +312,13 @@ def test_a_prompt_that_is_too_long_loses_history_first_then_the_least_relevant_e
 def test_a_prompt_without_room_for_one_piece_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(GenerationError, match="context_tokens"):
         generate.fitting_prompt("q?", "q?", evidence("x " * 500), [], room=100, count_tokens=count_words)  # type: ignore[arg-type]
+
+
+def test_the_model_reads_the_most_relevant_evidence_first_under_its_own_number() -> None:
+    first, second = evidence("It opened in May.", "It closed in June.")
+    pieces = [dataclasses.replace(first, relevance=0.3), dataclasses.replace(second, relevance=0.8)]
+    text = generate.prompt("q?", "q?", pieces)[-1].content
+    assert "[2] It closed in June.\n[1] It opened in May." in text
 
 
 def test_the_question_that_is_answered_is_the_users_own() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gguf
 import llama_cpp
 import numpy as np
 import pytest
@@ -20,11 +21,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
-from answerer_adapter import write_adapter
-from train_answerer import ALPHA, MODEL, Tokens, Trainer, batches
+from answerer_adapter import permuted, write_adapter
+from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
 
-from localcrag.backends.llama_cpp import LlamaCpp
+from localcrag.backends.llama_cpp import LlamaCpp, faster_copy
 from localcrag.datatypes import Message
+from localcrag.errors import ModelDamaged
 from tests.test_train_relevance import data  # noqa: F401 - the fixture
 
 # peft 0.21 asks transformers for a property under its old name.
@@ -91,6 +93,46 @@ def test_the_adapter_says_in_llama_cpp_what_it_says_in_peft(trainer: Trainer, ad
     for number in range(len(prompts)):
         # What the adapter changes; 0.95 with rows of query and key in the wrong order.
         assert np.corrcoef(ours[number] - without[number], theirs[number] - plain[number])[0, 1] > 0.998
+
+
+def test_the_faster_copy_has_the_weights_that_peft_would_merge(trainer: Trainer, adapter: Path, tmp_path: Path) -> None:
+    copy = faster_copy(MODEL, tmp_path, adapter)
+    before, after = ({tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors} for path in (MODEL, copy))
+    layer = trainer.model.base_model.model.model.layers[LOWEST + 1]
+    for part, heads in ((layer.self_attn.q_proj, 9), (layer.self_attn.v_proj, None), (layer.mlp.down_proj, None)):
+        change = part.get_delta_weight("default").detach().numpy()
+        change = permuted(change, heads) if heads else change
+        theirs = {9: "attn_q", None: "attn_v" if part is layer.self_attn.v_proj else "ffn_down"}[heads]
+        old, new = (of[f"blk.{LOWEST + 1}.{theirs}.weight"] for of in (before, after))
+        made = gguf.dequantize(new.data, new.tensor_type) - gguf.dequantize(old.data, old.tensor_type)
+        # Q8_0 rounds to a 127th of a block's largest weight.
+        largest = float(np.abs(gguf.dequantize(new.data, new.tensor_type)).max())
+        np.testing.assert_allclose(made, change, atol=largest / 127)
+        assert np.corrcoef(made.ravel(), change.ravel())[0, 1] > 0.99
+    unadapted = after["blk.0.attn_q.weight"]
+    assert unadapted.tensor_type is gguf.GGMLQuantizationType.Q8_0
+    copy.unlink()  # 140 MB, which pytest would keep
+
+
+def test_an_adapter_of_another_model_is_not_merged_and_said_to_be_unusable(adapter: Path, tmp_path: Path) -> None:
+    other = tmp_path / "adapter.gguf"
+    writer = gguf.GGUFWriter(other, "llama")
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
+    writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, 1.0)
+    for factor, shape in (("lora_a", (2, 64)), ("lora_b", (64, 2))):
+        writer.add_tensor(f"blk.0.attn_q.weight.{factor}", np.ones(shape, dtype=np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    half = tmp_path / "half.gguf"
+    half.write_bytes(adapter.read_bytes()[: adapter.stat().st_size // 2])
+    for unusable in (other, half):
+        assert faster_copy(MODEL, tmp_path / "cache", unusable) == MODEL, unusable
+        with pytest.raises(ModelDamaged, match=unusable.name):
+            LlamaCpp("mine", MODEL, context_tokens=64, threads=0, cache=tmp_path / "cache", adapter=unusable)
+    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
 
 
 def test_a_beginning_read_once_for_all_gives_the_losses_that_each_prompt_has_by_itself(trainer: Trainer) -> None:

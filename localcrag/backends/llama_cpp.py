@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import itertools
 import json
 import os
@@ -20,15 +21,19 @@ from filelock import FileLock
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import LlamaGrammar
 
+from localcrag.backends.lookup_decoding import LookupLlama
+from localcrag.backends.merge_adapter import merge
 from localcrag.datatypes import Message
 from localcrag.errors import GenerationError, ModelDamaged
 from localcrag.protocols import JsonSchema
 
 MOST_BYTES_TO_REPACK = 500_000_000
 LONGEST_REPACKING = 60.0
-"""Seconds to wait for another process that makes the faster copy; it takes about one."""
+"""Seconds to wait for another process that makes the faster copy."""
 # llama-cpp-python compiles the chat template while it loads, hence jinja2's.
 _CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
+_DOES_NOT_FIT = (ValueError, KeyError, IndexError)
+"""What merging ends in with an adapter that is damaged, or another model's."""
 _CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError)
 """What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it."""
 
@@ -113,15 +118,15 @@ class LlamaCpp:
         return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
-        fast = path if self.gpu_layers else faster_copy(path, cache)
+        fast = path if self.gpu_layers else faster_copy(path, cache, self._adapter)
         if fast != path:
             with suppress(*_CANNOT_LOAD):
-                return self._open(fast, context_tokens)
+                return self._open(fast, context_tokens, None)
             # The copy is worth nothing, whatever happened to it: the next start makes another.
             with suppress(OSError):
                 fast.unlink()
         try:
-            return self._open(path, context_tokens)
+            return self._open(path, context_tokens, self._adapter)
         except _CANNOT_LOAD as error:
             with_adapter = f" with its adapter {self._adapter}" if self._adapter else ""
             raise ModelDamaged(
@@ -130,8 +135,8 @@ class LlamaCpp:
                 f"{self.name}`, or choose another with `localcrag models use NAME`."
             ) from error
 
-    def _open(self, path: Path, context_tokens: int) -> llama_cpp.Llama:
-        return llama_cpp.Llama(
+    def _open(self, path: Path, context_tokens: int, adapter: Path | None) -> llama_cpp.Llama:
+        llama = LookupLlama(
             model_path=str(path),
             n_ctx=context_tokens,
             n_threads=self.threads,
@@ -139,10 +144,15 @@ class LlamaCpp:
             n_gpu_layers=self.gpu_layers,
             # Measured with the embedded model on two cores: 650 instead of 510 prompt tokens a second.
             flash_attn=True,
-            lora_path=str(self._adapter) if self._adapter else None,
+            lora_path=str(adapter) if adapter else None,
             seed=0,
             verbose=False,
         )
+        # What llama-cpp-python asks of it (is it None?) is never so: an adapter that cannot be read goes unnoticed.
+        if adapter and not llama._lora_adapter:
+            llama.close()
+            raise RuntimeError("the adapter is damaged, or another model's")
+        return llama
 
     def _chat_format(self, path: Path) -> Jinja2ChatFormatter:
         template = self._llama.metadata.get("tokenizer.chat_template")
@@ -332,24 +342,28 @@ def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
     return re.compile("|".join(found) or "(?!)")
 
 
-def faster_copy(path: Path, cache: Path) -> Path:
-    """Return a Q8_0 copy of a small Q4_1 file, made once in under a second; other files as they are.
+def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
+    """Return a Q8_0 copy of a small Q4_1 file, made once, with the adapter's weights in it; other files as they are.
+
+    Made in half a second, with an adapter in six.
 
     llama.cpp multiplies Q8_0 by a fast path that Q4_1 does not have: measured on two cores with the embedded model, 715
     instead of 315 prompt tokens a second, 140 instead of 130 written ones (docs/measurements.md). The weights are the
-    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk), `path`.
+    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk, an adapter
+    that does not fit), `path`.
     """
     try:
         source = path.stat()
         if source.st_size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
             return path
-        copy = cache / f"{path.stem}-{source.st_size}.Q8_0.gguf"
+        adapted = f"-{hashlib.sha256(adapter.read_bytes()).hexdigest()[:12]}" if adapter else ""
+        copy = cache / f"{path.stem}-{source.st_size}{adapted}.Q8_0.gguf"
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(copy.with_suffix(".lock"), timeout=LONGEST_REPACKING):
             if not _made_from(source, copy):
-                _repack(path, copy, source)
+                _repack(path, copy, source, adapter)
             return copy if _made_from(source, copy) else path
-    except OSError:
+    except (OSError, *_DOES_NOT_FIT):
         return path
 
 
@@ -358,7 +372,7 @@ def _made_from(source: os.stat_result, copy: Path) -> bool:
     return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
 
 
-def _repack(path: Path, copy: Path, source: os.stat_result) -> None:
+def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None) -> None:
     """Make the copy beside its place first, so that a killed process leaves none that looks whole."""
     temporary = copy.with_suffix(".tmp")
     parameters = llama_cpp.llama_model_quantize_default_params()
@@ -366,6 +380,8 @@ def _repack(path: Path, copy: Path, source: os.stat_result) -> None:
     parameters.allow_requantize = True
     try:
         if llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters)) == 0:
+            if adapter:
+                merge(adapter, path, temporary)
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             os.utime(temporary, ns=(source.st_atime_ns, source.st_mtime_ns))
