@@ -112,8 +112,11 @@ def share(values: Sequence[float]) -> str:
     return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})" if found else "–"
 
 
-def report(outcomes: dict[str, list[Written]]) -> str:
-    """Return the figures as a Markdown table, a column for each model."""
+def report(outcomes: dict[str, list[Written]], without: int) -> str:
+    """Return the figures as a Markdown table, a column for each model.
+
+    `without`: so many questions more had no evidence; there the app abstains without asking the model.
+    """
     rows: dict[str, list[str]] = {}
     for every in outcomes.values():
         there = [one for one in every if one.answerable]
@@ -125,6 +128,10 @@ def report(outcomes: dict[str, list[Written]]) -> str:
             "… as the app shows it (abstains)": share([one.shown_silent for one in not_there]),
             "said that it does not: rightly": share([not one.answerable for one in every if one.silent]),
             "… as the app shows it (abstained)": share([not one.answerable for one in every if one.shown_silent]),
+            f"… with the {without} questions without evidence: abstains": share(
+                [one.shown_silent for one in not_there] + [True] * without
+            ),
+            "… abstained: rightly": share([not one.answerable for one in every if one.shown_silent] + [True] * without),
             "sentences with a citation that backs them": share([one for every_ in every for one in every_.cited]),
             "seconds to the first token, median": f"{np.median([one.first_token for one in every]):.3f}",
             "tokens a second, median": (
@@ -146,9 +153,9 @@ def main() -> None:
     arguments = parser.parse_args()
     evaluation = store.read(arguments.evaluation)
     runs = evaluation.pairs(arguments.configuration or evaluation.configurations[-1])
-    asked = [(question, run) for question, run in runs if run.evidence]
     if arguments.questions:
-        asked = [asked[int(at)] for at in np.linspace(0, len(asked) - 1, min(arguments.questions, len(asked)))]
+        runs = [runs[int(at)] for at in np.linspace(0, len(runs) - 1, min(arguments.questions, len(runs)))]
+    asked = [(question, run) for question, run in runs if run.evidence]
     assemblies = {name: Assembly(load(llm=name)) for name in arguments.models}
     outcomes: dict[str, list[Written]] = {name: [] for name in assemblies}
     for number, (question, run) in enumerate(asked):
@@ -164,7 +171,7 @@ def main() -> None:
                 print(f"  {name}: {outcomes[name][-1].text}")
         if number % 50 == 49:
             print(f"{number + 1} of {len(asked)}", file=sys.stderr, flush=True)
-    print(report(outcomes))
+    print(report(outcomes, len(runs) - len(asked)))
     for assembly in assemblies.values():
         assembly.close()
 
