@@ -5,7 +5,7 @@
 EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
 the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
 in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
-answer. The last column is no model: the most relevant sentence, quoted. Intervals (95 %) are bootstrapped over
+answer. The last column is no model: the best sentences, quoted. Intervals (95 %) are bootstrapped over
 questions.
 """
 
@@ -38,13 +38,13 @@ from localcrag.evaluation.answers import holds  # noqa: E402
 from localcrag.evaluation.evaluation_set import Question  # noqa: E402
 from localcrag.evaluation.statistics import estimate  # noqa: E402
 from localcrag.events import Answered  # noqa: E402
-from localcrag.refine import Refinement, best_strips  # noqa: E402
+from localcrag.refine import QUOTED_SHARE, Refinement, best_strips  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from localcrag.verify import claims, verify  # noqa: E402
 from localcrag.words import words_in  # noqa: E402
 from localcrag.write import write_answer  # noqa: E402
 
-QUOTED = "the best sentence, quoted"
+QUOTED = "the best sentences, quoted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +126,15 @@ def copied(text: str, run: Run) -> list[bool]:
 
 
 def quoted(run: Run, question: Question) -> Written:
-    """Return what quoting the most relevant sentence would have made of a question, as if a model had written that."""
-    best = max(best_strips(run.strips, run.evidence) or run.evidence, key=lambda piece: piece.relevance)
-    right = holds(best.text, question.answers)
+    """Return what quoting the best sentences would have made of a question, as if a model had written that."""
+    text = " ".join(
+        piece.text for piece in best_strips(run.strips, run.evidence, share=QUOTED_SHARE) or run.evidence[:1]
+    )
+    right = holds(text, question.answers)
     return Written(
         answerable=any(holds(piece.text, question.answers) for piece in run.evidence),
         silent=False, right=right, shown_right=right, shown_silent=False, cited=(True,), copied=(True,), known=(True,),
-        first_token=0.0, tokens_per_second=0.0, text=best.text,
+        first_token=0.0, tokens_per_second=0.0, text=text,
     )  # fmt: skip
 
 
