@@ -108,7 +108,8 @@ def test_the_faster_copy_has_the_weights_that_peft_would_merge(trainer: Trainer,
         # Q8_0 rounds to a 127th of a block's largest weight.
         largest = float(np.abs(gguf.dequantize(new.data, new.tensor_type)).max())
         np.testing.assert_allclose(made, change, atol=largest / 127)
-        assert np.corrcoef(made.ravel(), change.ravel())[0, 1] > 0.99
+        # The rest is rounding; 0 with rows or columns in another order.
+        assert np.corrcoef(made.ravel(), change.ravel())[0, 1] > 0.9
     unadapted = after["blk.0.attn_q.weight"]
     assert unadapted.tensor_type is gguf.GGMLQuantizationType.Q8_0
     copy.unlink()  # 140 MB, which pytest would keep
