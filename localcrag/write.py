@@ -59,12 +59,7 @@ def write_answer(
             yield Answered(abstain.quoted(to_quote), abstained=True)
             return
         if generate.says_nothing(written):
-            late = context.budget.spent(1.0) and not written
-            yield (
-                Answered(abstain.no_time(to_quote), abstained=True)
-                if late
-                else _silent(to_quote if sure else (), evidence, web, context)
-            )
+            yield _silent(written, to_quote, evidence, context, web=web, sure=sure)
             return
         if not context.steps.verify:
             yield Answered(written, abstained=False)
@@ -89,25 +84,39 @@ def write_answer(
         yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
 
 
-def _silent(to_quote: Sequence[Evidence], evidence: Sequence[Evidence], web: WebUse, context: Context) -> Answered:
-    """Return what is said when the model found no answer: what is `to_quote`, if there is any and the model is small.
+def _silent(
+    written: str,
+    to_quote: Sequence[Evidence],
+    evidence: Sequence[Evidence],
+    context: Context,
+    *,
+    web: WebUse,
+    sure: bool | None,
+) -> Answered:
+    """Return what is said when the model found no answer, or had no time for one.
 
-    Such a one misses an answer more often than the relevance model sees one that is not there (docs/evaluation.md).
+    A small model misses an answer more often than the relevance model sees one that is not there
+    (docs/evaluation.md): where that is `sure`, it is what counts.
     """
-    if to_quote and context.steps.verify and Skill.ALONE not in context.parts.skills:
+    if context.budget.spent(1.0) and not written:
+        return Answered(abstain.no_time(to_quote), abstained=True)
+    if to_quote and sure and context.steps.verify and Skill.ALONE not in context.parts.skills:
         return Answered(abstain.in_their_words(to_quote) + abstain.web_note(web), abstained=False)
     return Answered(abstain.evidence_silent(evidence, web), abstained=True)
 
 
 def _quoted_beside(supports: Sequence[Support], best: Sequence[Evidence], question: str, context: Context) -> str:
-    """Return what stands below an answer that is not backed in full or misses the point: the best strips, quoted."""
+    """Return what stands below an answer that does not do alone: the best strips, quoted.
+
+    That is one that is not backed in full, one of a small model that leaves something of them out, and one that misses
+    the point.
+    """
     if not best:
         return ""
-    if not any(support.shown and support.supported for support in supports):
-        return f"\n\n{abstain.in_their_words(best)}"
+    backed = any(support.shown and support.supported for support in supports)
     shown = " ".join(support.sentence for support in supports if support.shown)
-    if Skill.ALONE not in context.parts.skills:
-        all_said = says_all(shown, [piece.text for piece in best], question)
+    if not backed or Skill.ALONE not in context.parts.skills:
+        all_said = backed and says_all(shown, [piece.text for piece in best], question)
         return "" if all_said else f"\n\n{abstain.in_their_words(best)}"
     try:
         missed = misses_the_point(shown, best[0].text, question, context.parts.scorer)
