@@ -233,17 +233,19 @@ def recompose(
 def best_strips(
     strips: Sequence[Strip], evidence: Sequence[Evidence], *, share: float = BEST_SHARE
 ) -> tuple[Evidence, ...]:
-    """Return the most relevant kept strip, and a second one that has a `share` of its relevance, each by itself.
+    """Return the most relevant kept strip, and a second one that has a `share` of its relevance, each by itself."""
+    best = single_strips(strips, evidence)[:BEST]
+    return tuple(piece for piece in best if piece.relevance >= share * best[0].relevance)
 
-    As evidence under the numbers that they already have, the most relevant first.
-    """
-    ranked = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:BEST]
-    best = []
-    for strip in (strip for strip in ranked if strip.relevance >= share * ranked[0].relevance):
+
+def single_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return every kept strip by itself, as evidence under the number that it already has, the most relevant first."""
+    singles = []
+    for strip in sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance):
         piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
         if piece is not None:
-            best.append(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance))
-    return tuple(best)
+            singles.append(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance))
+    return singles
 
 
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:

@@ -2,9 +2,11 @@
 
 The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
 Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
-where the sentences that answer are taken out, or the question is changed into one that they do not answer, it is
-that it is not in the evidence; a query is the question's key words; a follow-up, whose topic is a pronoun, is the
-question with the topic in its place. Knows nothing of training.
+from sentences that the app would not even keep it is that it is not in the evidence; a query is the question's key
+words; a follow-up, whose topic is a pronoun, is the question with the topic in its place. Knows nothing of training.
+
+Whether sentences that look like an answer are one is not learned here. It was tried, with the answering sentences taken
+out of half of the examples: the relevance model knows it better (docs/evaluation.md), and much was left unanswered.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import random
 import re
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -24,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from passage_collection import put_passages  # noqa: E402
 from relevance_pairs import Row  # noqa: E402
-from relevance_questions import dress, unanswerable  # noqa: E402
+from relevance_questions import dress  # noqa: E402
 
 from localcrag import condense, generate, retry, search, stages  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
@@ -32,8 +34,8 @@ from localcrag.budget import Budget  # noqa: E402
 from localcrag.cite import with_citations  # noqa: E402
 from localcrag.context import Context  # noqa: E402
 from localcrag.datatypes import Evidence, GradedPassage, Message, Turn  # noqa: E402
-from localcrag.decide import usable  # noqa: E402
 from localcrag.events import Event  # noqa: E402
+from localcrag.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips  # noqa: E402
 from localcrag.sentences import split_sentences  # noqa: E402
 from localcrag.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
 
@@ -41,14 +43,13 @@ LONG = 20
 """Words from which on a sentence is cut down."""
 LONGEST_ANSWER = 60
 """Words of a sentence beyond which it is no answer but an excerpt."""
-TAKEN_OUT, ALTERED = 0.45, 0.25
-"""Of the questions with an answer: shares that are also shown without it, and as a question that it does not answer."""
-WIDE, MIXED = 0.5, 0.3
-"""Shares of the questions with sentences of all passages, of which the app would leave most out, and of those whose
-evidence comes in any order. The relevance model was trained on the same questions: it is surer of them than it will be
-of others, and without this nearly every answer would be in the first piece."""
-FEWEST_RELEVANT = 0.05
-"""Relevance of the best passage below which the app would not ask the model."""
+WHOLE, MIXED = 0.2, 0.35
+"""Shares of the questions with every piece of the evidence, as larger models get it, and with other kept sentences than
+the best beside the answering one, in any order. The relevance model was trained on the same questions: it is surer of
+them than it will be of others, and without this nearly every answer would be in the first piece."""
+FAR_OFF = 0.12
+"""Share of the questions that are also shown with sentences that are not relevant alone."""
+MOST_MIXED = 3
 
 _TAIL = re.compile(
     r"[;:]\s|\s[–—-]\s|,\s(?=(?:which|who|whose|where|while|although|though|but|whereas|so|and\s(?:he|she|it|they|the|"
@@ -96,12 +97,14 @@ class Library:
         found = _finished(stages.look_through(question, self._context))
         return _finished(stages.judge(question, found, self._context))[0]
 
-    def evidence(self, question: str, passages: Sequence[GradedPassage], *, wide: bool) -> tuple[Evidence, ...]:
-        """Return what the app keeps of these passages; of irrelevant ones as well when it is to be `wide`."""
-        context = self._context
-        if not wide:
-            passages = usable(passages, policy=context.settings.policy, thresholds=context.thresholds)
-        return _finished(stages.pick_strips(question, passages, context)).evidence
+    def refined(self, question: str, passages: Sequence[GradedPassage]) -> Refinement:
+        """Return what the app would keep of these passages, were they all relevant."""
+        return _finished(stages.pick_strips(question, passages, self._context))
+
+    @property
+    def lowest(self) -> float:
+        """The relevance below which the app keeps no sentence."""
+        return self._context.thresholds.strip
 
 
 def _finished(steps: Generator[Event, None, Result]) -> Result:
@@ -115,39 +118,48 @@ def _finished(steps: Generator[Event, None, Result]) -> Result:
 
 
 def answering(rows: Sequence[Row], library: Library, chosen: random.Random) -> Iterator[Example]:
-    """Yield what is learned of answering, of every question one to three examples."""
+    """Yield what is learned of answering, of every question none to two examples."""
     for row in rows:
         question = dress(row.question, chosen)
         passages = library.passages(question)
-        evidence = library.evidence(question, passages, wide=chosen.random() < WIDE)
-        if not evidence or max(passage.relevance for passage in passages) < FEWEST_RELEVANT:
-            continue
-        if chosen.random() < MIXED:
-            evidence = mixed(evidence, chosen)
+        refined = library.refined(question, passages)
         own = {passage.id for passage in passages if passage.text == row.passage}
+        evidence = shown(refined, own, row, question, chosen)
         target = answer(row, question, [piece for piece in evidence if piece.passage in own])
-        others = [piece for piece in evidence if piece.passage not in own and not says(row, piece.text)]
         if target:
             yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, row.source)
-            altered = unanswerable(question, row.passage, chosen)
-            if altered and chosen.random() < ALTERED:
-                yield Example(
-                    Task.NOT_SAID, tuple(generate.prompt(altered, altered, evidence)), generate.NOT_SAID, row.source
-                )
-        if others and (not target or chosen.random() < TAKEN_OUT):
-            without = generate.prompt(question, question, numbered(others))
-            yield Example(Task.NOT_SAID, tuple(without), generate.NOT_SAID, row.source)
+        if chosen.random() < FAR_OFF:
+            off = [strip for strip in refined.strips if strip.relevance < library.lowest / 2]
+            off = [strip for strip in off if strip.passage not in own and not says(row, strip.text)]
+            if off:
+                texts = [strip.text for strip in chosen.sample(off, min(BEST, len(off)))]
+                pieces = [Evidence(n, text, "", "", 0.0) for n, text in enumerate(texts, start=1)]
+                without = generate.prompt(question, question, pieces)
+                yield Example(Task.NOT_SAID, tuple(without), generate.NOT_SAID, row.source)
+
+
+def shown(
+    refined: Refinement, own: Collection[str], row: Row, question: str, chosen: random.Random
+) -> Sequence[Evidence]:
+    """Return the evidence of a question: mostly the best sentences, as the app shows them to a small model."""
+    how = chosen.random()
+    if how < WHOLE:
+        return mixed(refined.evidence, chosen)
+    if how > WHOLE + MIXED:
+        return best_strips(refined.strips, refined.evidence, share=QUOTED_SHARE)
+    every = single_strips(refined.strips, refined.evidence)
+    answering_ones = [piece for piece in every if piece.passage in own and answer(row, question, [piece])]
+    if not answering_ones:
+        return ()
+    others = [piece for piece in every if piece is not answering_ones[0] and not says(row, piece.text)]
+    among = chosen.randint(1, MOST_MIXED)
+    return mixed([answering_ones[0], *chosen.sample(others, min(among, len(others)))], chosen)
 
 
 def mixed(evidence: Sequence[Evidence], chosen: random.Random) -> tuple[Evidence, ...]:
     """Return the pieces with each other's relevance, and thereby in another order in the prompt."""
     relevances = chosen.sample([piece.relevance for piece in evidence], len(evidence))
     return tuple(replace(piece, relevance=one) for piece, one in zip(evidence, relevances, strict=True))
-
-
-def numbered(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the pieces numbered in the order given."""
-    return tuple(replace(piece, n=n) for n, piece in enumerate(evidence, start=1))
 
 
 def answer(row: Row, question: str, own: Sequence[Evidence]) -> str | None:

@@ -42,7 +42,7 @@ from localcrag.refine import QUOTED_SHARE, Refinement, best_strips  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from localcrag.verify import claims, verify  # noqa: E402
 from localcrag.words import words_in  # noqa: E402
-from localcrag.write import write_answer  # noqa: E402
+from localcrag.write import read_by, write_answer  # noqa: E402
 
 QUOTED = "the best sentences, quoted"
 
@@ -72,8 +72,9 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     """Return what the model writes from the evidence of a run, and what the app makes of that."""
     answers = question.answers
     context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
+    refinement = Refinement(run.strips, run.evidence, run.sources)
     messages, _ = generate.fitting_prompt(
-        run.question, run.standalone_question, run.evidence, run.history,
+        run.question, run.standalone_question, read_by(context.parts.skills, refinement), run.history,
         room=assembly.llm.context_tokens - assembly.settings.answer_tokens, count_tokens=assembly.llm.count_tokens,
     )  # fmt: skip
     began = time.perf_counter()
@@ -84,7 +85,6 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
         text += piece
     seconds = time.perf_counter() - began - first
     silent = generate.says_nothing(text)
-    refinement = Refinement(run.strips, run.evidence, run.sources)
     (shown,) = (
         event
         for event in write_answer(
