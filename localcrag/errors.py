@@ -103,6 +103,10 @@ class UnknownRun(StoreError):
     """No stored run of that id."""
 
 
+class UnknownChat(StoreError):
+    """No chat of that id."""
+
+
 class EmbedderMismatch(StoreError):
     """The collection was indexed with another embedder."""
 

@@ -150,7 +150,29 @@ CREATE INDEX calibrations_of_collection ON calibrations (collection, scorer);
 SCHEMA_7 = """
 ALTER TABLE labels ADD COLUMN overlap REAL;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7)
+SCHEMA_8 = """
+-- Conversations. `state` is what became of a turn; `run_id` has no foreign key: a turn outlives its run.
+CREATE TABLE chats (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    title TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    preset TEXT,
+    llm TEXT,
+    created_at TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX chats_by_time ON chats (changed_at);
+CREATE TABLE chat_turns (
+    chat_id INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    run_id TEXT,
+    state TEXT NOT NULL,
+    PRIMARY KEY (chat_id, number)
+) STRICT, WITHOUT ROWID;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 
