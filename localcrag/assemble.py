@@ -20,6 +20,7 @@ from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
 from localcrag.backends.calibration_file import read_calibration
 from localcrag.backends.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.backends.chat_store import ChatStore
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
@@ -27,6 +28,7 @@ from localcrag.backends.document_store import (
     chunk_texts,
     collection_names,
     documents_of,
+    original_of,
     replace_vectors,
     require_collection,
     texts_of,
@@ -62,6 +64,7 @@ from localcrag.web_document import WebDocument
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
+    from localcrag.backends.pdf_pages import PagePicture
     from localcrag.backends.searxng import SearchHealth, SearXNG
 
 Made = TypeVar("Made")
@@ -77,6 +80,7 @@ class Assembly:
         self.database = Database(settings.data_dir / DATABASE_NAME)
         self.library = Library(settings.models_dir)
         self.runs = RunStore(self.database)
+        self.chats = ChatStore(self.database)
         self.calibrations = CalibrationStore(self.database)
         self.labels = LabelStore(self.database)
         self.pins = PinStore(self.database)
@@ -425,6 +429,20 @@ class Assembly:
     def texts(self, collection: str) -> dict[str, str]:
         """Return the text of a collection's documents, by name. Loads no model."""
         return texts_of(self.database, collection)
+
+    def page_picture(
+        self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
+    ) -> PagePicture | None:
+        """Return a document's page as it looks, with the place of each text on it; None where there are no pages.
+
+        Raises UnreadableDocument for a page that there is not, and StoreError.
+        """
+        data = original_of(self.database, collection or self.settings.collection, document)
+        if data is None:
+            return None
+        from localcrag.backends.pdf_pages import picture  # noqa: PLC0415
+
+        return picture(data, document, page, texts, dpi=dpi)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""

@@ -171,6 +171,11 @@ CREATE TABLE chat_turns (
     state TEXT NOT NULL,
     PRIMARY KEY (chat_id, number)
 ) STRICT, WITHOUT ROWID;
+-- The files of documents whose pages are shown as pictures (PDF).
+CREATE TABLE originals (
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+    data BLOB NOT NULL
+) STRICT;
 """
 SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8)
 """Each brings a database of the version before to its own; a new one goes through all of them."""

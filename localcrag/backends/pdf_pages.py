@@ -39,12 +39,12 @@ class PagePicture:
     boxes: tuple[Box, ...]
 
 
-def picture(path: Path, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110) -> PagePicture:
+def picture(source: Path | bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110) -> PagePicture:
     """Return page number `page`, from 1, with the place of every text that is found on it.
 
     Raises EncryptedDocument and UnreadableDocument, also for a page that there is not.
     """
-    with LOCK, closing(load(path, name)) as document:
+    with LOCK, closing(load(source, name)) as document:
         count = len(document)
         if not 1 <= page <= count:
             raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")

@@ -43,12 +43,13 @@ from localcrag.ui import learning, render
 from localcrag.ui.all_questions import all_questions
 from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.conflict_choice import conflict_choice
-from localcrag.ui.consent import WaitingConsent, consent_card, hidden
+from localcrag.ui.consent import consent_card, hidden
 from localcrag.ui.consent import shown as shown_card
 from localcrag.ui.documents import documents_column, listed
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.threshold_explorer import threshold_explorer
 from localcrag.ui.web_settings import web_settings
+from localcrag.waiting_consent import WaitingConsent
 
 HERE = Path(__file__).parent
 PLACEHOLDER = (

@@ -68,10 +68,10 @@ def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
         raise _empty(name, count, pictures)
 
 
-def load(path: Path, name: str) -> Any:
-    """Open the file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
+def load(source: Path | bytes, name: str) -> Any:
+    """Open a file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
     try:
-        return pdfium.PdfDocument(path.absolute())
+        return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute())
     except (pypdfium2.PdfiumError, OSError) as error:
         raise _translated(error, name) from error
 
