@@ -50,12 +50,13 @@ from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeR
 from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
 from localcrag.evaluation.evaluation_set import Question, documents_key
 from localcrag.events import Event
+from localcrag.forced import Choice
 from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label, LabelKind
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
-from localcrag.pipeline import answer
+from localcrag.pipeline import answer, answer_forced
 from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
@@ -180,6 +181,16 @@ class Assembly:
         settings = settings_module.changed(self.settings, **chosen)
         question, history = replay.question_of(run)
         return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
+
+    def answer_forced(self, run_id: str, choice: Choice) -> Generator[Event, None, None]:
+        """Answer a stored run's question from the sentences that a person chose; see localcrag.pipeline.answer_forced.
+
+        Raises UnknownRun, ModelError when there is no embedder, and StoreError.
+        """
+        run = self.runs.get(run_id)
+        chosen = replay.settings_of(run, relevance=self.settings.relevance, web=WebMode.NEVER)
+        settings = settings_module.changed(self.settings, **chosen).under(run.preset)
+        return answer_forced(run, choice, parts=self.parts(settings), settings=settings)
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
