@@ -14,8 +14,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
 from localcrag.case import Pin
-from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason, Thresholds
-from localcrag.decide import compared
+from localcrag.datatypes import (
+    Action,
+    Claim,
+    Document,
+    Evidence,
+    GradedPassage,
+    Origin,
+    Run,
+    Strip,
+    StripReason,
+    Thresholds,
+)
+from localcrag.decide import compared, why_not_correct
 from localcrag.diagnostics import totals, totals_in_words
 from localcrag.evaluate import grade
 from localcrag.ingest import IngestProgress, IngestResult
@@ -23,6 +34,7 @@ from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label
 from localcrag.markdown import literal
 from localcrag.threshold_explorer import Exploration
+from localcrag.ui import relevance_scale
 
 _TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -103,8 +115,22 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         totals=totals_in_words(totals(run)),
         reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
+        points=relevance_scale.points(passages),
+        why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
         longest=max((step.seconds for step in run.steps), default=0.0),
+    )
+
+
+def _why_not_correct(run: Run) -> str | None:
+    """Return what the documents' passages lacked; None where they were enough, or nothing was decided."""
+    if run.action in (None, Action.CORRECT):
+        return None
+    return why_not_correct(
+        [passage for passage in run.passages if passage.origin is Origin.LOCAL],
+        policy=run.policy,
+        thresholds=run.thresholds,
+        enough_relevant=float(run.settings.get("relevance_threshold") or 0.0),
     )
 
 
