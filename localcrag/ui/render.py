@@ -36,7 +36,7 @@ from localcrag.markdown import literal
 from localcrag.threshold_explorer import Exploration
 from localcrag.ui import relevance_scale
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
@@ -100,9 +100,9 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
     Only with `learned` can anything of it be labelled, pinned or added.
     """
     if run is None:
-        return _TEMPLATES.get_template("panel_empty.html").render(busy=busy)
+        return TEMPLATES.get_template("panel_empty.html").render(busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
-    return _TEMPLATES.get_template("panel.html").render(
+    return TEMPLATES.get_template("panel.html").render(
         run=run,
         busy=busy,
         learned=learned,
@@ -161,7 +161,7 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
 
 def all_questions(found: Aggregates) -> str:
     """Return how the questions went so far."""
-    return _TEMPLATES.get_template("all_questions.html").render(found=found)
+    return TEMPLATES.get_template("all_questions.html").render(found=found)
 
 
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
@@ -171,12 +171,12 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1
-    return _TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
+    return TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
 
 
 def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
     """Return the labels, newest first, and the pinned questions."""
-    return _TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
+    return TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def exploration(found: Exploration) -> str:
         ThresholdMark("upper", then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
     ]
     middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
-    return _TEMPLATES.get_template("exploration.html").render(
+    return TEMPLATES.get_template("exploration.html").render(
         found=found,
         width=HISTOGRAM_WIDTH,
         heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
@@ -233,18 +233,18 @@ def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None
     `by_hand`: the thresholds in force were set by hand; `labels`: on how many the collection was calibrated, None if it
     was not.
     """
-    template = _TEMPLATES.get_template("exploration_changes.html")
+    template = TEMPLATES.get_template("exploration_changes.html")
     return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
 
 
 def documents(items: Sequence[Document]) -> str:
     """Return the list of documents."""
-    return _TEMPLATES.get_template("documents.html").render(documents=items)
+    return TEMPLATES.get_template("documents.html").render(documents=items)
 
 
 def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], message: str | None = None) -> str:
     """Return what is being taken in and what became of the files before it."""
-    return _TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
+    return TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
 
 
 def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
