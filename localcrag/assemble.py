@@ -40,6 +40,7 @@ from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
+from localcrag.backends.shelving import delete_collection, move_documents, rename_collection, rename_document
 from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
 from localcrag.calibrated_scorer import CalibratedScorer
@@ -47,7 +48,15 @@ from localcrag.calibration import FittedCalibration
 from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
-from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
+from localcrag.errors import (
+    GapError,
+    LabelError,
+    ModelError,
+    NameRefused,
+    SearchError,
+    SettingsError,
+    UnreadableDocument,
+)
 from localcrag.evaluation.evaluation_set import Question, documents_key
 from localcrag.events import Event
 from localcrag.forced import Choice
@@ -433,6 +442,36 @@ class Assembly:
         self.store(collection).delete(document)
         self._follow(collection)
 
+    def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
+        """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
+        rename_document(self.database, collection or self.settings.collection, old, new)
+
+    def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
+        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
+        self.store(target)
+        move_documents(self.database, names, origin, target)
+        self._follow(origin)
+        self._follow(target)
+
+    def rename_collection(self, old: str, new: str) -> None:
+        """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""
+        if old == DEFAULT_COLLECTION:
+            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+        rename_collection(self.database, old, new)
+        self._forget(old)
+
+    def delete_collection(self, name: str) -> None:
+        """Remove a collection with its documents. Raises UnknownCollection."""
+        index = self.index(name)
+        delete_collection(self.database, name)
+        self._forget(name)
+        index.remove_file()
+
+    def _forget(self, collection: str) -> None:
+        with self._lock:
+            for key in (f"store {collection}", f"index {collection}"):
+                self._made.pop(key, None)
+
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
         return documents_of(self.database, collection or self.settings.collection)
@@ -473,9 +512,7 @@ class Assembly:
         replace_vectors(
             self.database, name, embedder=self.embedder.name, dimension=self.embedder.dimension, vectors=vectors
         )
-        with self._lock:
-            for key in (f"store {name}", f"index {name}"):
-                self._made.pop(key, None)
+        self._forget(name)
         self._follow(name)
         yield len(chunks), len(chunks)
 

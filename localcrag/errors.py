@@ -17,6 +17,7 @@ LocalcragError
 │   ├── UnknownDocument      no document of that name in the collection
 │   ├── UnknownRun           no stored run of that id
 │   ├── UnknownChat          no chat of that id
+│   ├── NameRefused          a name for a document or collection that is taken, empty or too long
 │   └── EmbedderMismatch     the collection was indexed with another embedder
 ├── SearchError              a web search that did not give results, told apart by what the user can do
 │   ├── EndpointRefused      the address is public, not http(s), or redirects to another host
@@ -107,6 +108,10 @@ class UnknownRun(StoreError):
 
 class UnknownChat(StoreError):
     """No chat of that id."""
+
+
+class NameRefused(StoreError):
+    """A name for a document or collection that is taken, empty or too long."""
 
 
 class ChatBusy(LocalcragError):
