@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,7 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden
 class Shown:
     """The components that these events speak of and to."""
 
-    chat: gr.Chatbot
-    turns: gr.State
+    log: gr.HTML
     panel: gr.HTML
     uploads: gr.HTML
     documents: gr.HTML
@@ -95,13 +94,6 @@ def gaps(assembly: Assembly) -> str:
         return render.uploads(None, [], str(error))
 
 
-def feedback(assembly: Assembly, turns: Sequence[Any]) -> list[str | None]:
-    """Return what Gradio's thumbs show, one a turn with an answer."""
-    good = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER)}
-    words = {True: "Like", False: "Dislike", None: None}
-    return [words[good.get(turn.run_id)] for turn in turns if turn.answer]
-
-
 def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
     """Make the fold that lists labels and pins, and wire everything that is said beside an answer."""
     with gr.Accordion("What you labelled", open=False, elem_id="lc-learned"):
@@ -113,22 +105,11 @@ def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
         except LocalcragError as error:
             return render.uploads(None, [], str(error))
 
-    def with_thumbs(turns: Sequence[Any]) -> Any:
-        return gr.Chatbot(feedback_value=feedback(assembly, turns))
-
-    def label(turns: Sequence[Any], event: gr.EventData) -> tuple[Any, ...]:
+    def label(event: gr.EventData) -> tuple[Any, ...]:
         good = {"yes": True, "no": False, "": None}[str(event.good)]
         with _told():
             assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=good)
-            return panel(assembly, assembly.runs.get(str(event.run_id))), with_thumbs(turns), read()
-
-    def like(turns: Sequence[Any], event: gr.LikeData) -> tuple[Any, ...]:
-        place = event.index if isinstance(event.index, int) else event.index[0]
-        turn = [turn for turn in turns for _ in range(2 if turn.answer else 1)][place]
-        good = event.liked if isinstance(event.liked, bool) else None
-        with _told():
-            assembly.label(turn.run_id or "", LabelKind.ANSWER, good=good)
-            return panel(assembly, assembly.runs.get(turn.run_id)), with_thumbs(turns), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), read()
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
@@ -151,9 +132,7 @@ def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
     def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
 
-    thumbs = [shown.panel, shown.chat, said]
-    shown.panel.input(label, [shown.turns], thumbs, **PRIVATE)
-    shown.chat.like(like, [shown.turns], thumbs, **PRIVATE)
+    shown.panel.input(label, None, [shown.panel, said], **PRIVATE)
     shown.panel.submit(pin, None, [shown.panel, said], **PRIVATE)
     gr.on([shown.panel.delete, said.delete], unpin, None, [shown.panel, said], **PRIVATE)
     said.clear(remove, None, [said], **PRIVATE)

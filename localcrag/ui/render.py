@@ -1,11 +1,10 @@
-"""Runs, documents and uploads -> HTML, by Jinja2 templates with autoescape; chat texts -> harmless Markdown.
+"""Runs, documents and uploads -> HTML, by Jinja2 templates with autoescape.
 
 Everything that came from a document, the web or a model passes through here, and leaves as text.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
 from localcrag.case import Pin
+from localcrag.chats import Chat
 from localcrag.datatypes import (
     Action,
     Claim,
@@ -32,7 +32,6 @@ from localcrag.evaluate import grade
 from localcrag.ingest import IngestProgress, IngestResult
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label
-from localcrag.markdown import literal
 from localcrag.threshold_explorer import Exploration
 from localcrag.ui import relevance_scale
 
@@ -49,7 +48,6 @@ HISTOGRAM_WIDTH = 320
 LABEL_ROOM = 0.2
 """Share of the histogram's width that a threshold's label takes."""
 LABELS_SHOWN = 30
-_CITATION = re.compile(r"\[(\d{1,3})\]")
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
 
@@ -237,6 +235,16 @@ def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None
     return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
 
 
+def empty_chat() -> str:
+    """Return what stands in the place of a chat without turns."""
+    return TEMPLATES.get_template("empty_chat.html").render()
+
+
+def chats(items: Sequence[Chat], words: str = "") -> str:
+    """Return the list of chats; `words` is what they were searched for."""
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words)
+
+
 def documents(items: Sequence[Document]) -> str:
     """Return the list of documents."""
     return TEMPLATES.get_template("documents.html").render(documents=items)
@@ -245,14 +253,3 @@ def documents(items: Sequence[Document]) -> str:
 def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], message: str | None = None) -> str:
     """Return what is being taken in and what became of the files before it."""
     return TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
-
-
-def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
-    """Return an answer for the chat, its citations as links to their evidence in the panel."""
-    pieces, end = [], 0
-    for found in _CITATION.finditer(answer):
-        if int(found.group(1)) in numbers:
-            pieces.append(literal(answer[end : found.start()]))
-            pieces.append(f"[{found.group(1)}](#evidence-{run_id}-{found.group(1)})")
-            end = found.end()
-    return "".join([*pieces, literal(answer[end:])])
