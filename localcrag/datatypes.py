@@ -74,13 +74,15 @@ class Skill(StrEnum):
     """What a language model may be good enough for, beside answering from evidence that is sure to answer.
 
     FOLLOW_UPS: to put a follow-up so that it stands alone. OTHER_WORDS: to put a question in other words for a second
-    look. QUERIES: to make a web query of it. AMBIGUOUS: to be asked where no passage is CORRECT.
+    look. QUERIES: to make a web query of it. AMBIGUOUS: to be asked where no passage is CORRECT. ALONE: to have its
+    answers shown without the best sentences beside them.
     """
 
     FOLLOW_UPS = "follow-ups"
     OTHER_WORDS = "other-words"
     QUERIES = "queries"
     AMBIGUOUS = "ambiguous"
+    ALONE = "alone"
 
 
 class Rewriter(StrEnum):

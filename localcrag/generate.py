@@ -37,7 +37,7 @@ def prompt(
     """Return the messages for the language model. The question that is answered is the user's own.
 
     A piece of evidence is one line after its number, and cannot begin another (neutralise.py). The most relevant piece
-    comes first, whatever its number: a small language model looks there first.
+    comes first, whatever its number: what a model learns from (scripts/train_answerer.py) has it there.
     """
     ranked = sorted(evidence, key=lambda piece: -piece.relevance)
     numbered = "\n".join(f"[{piece.n}] {neutralise(piece.text)}" for piece in ranked)

@@ -21,8 +21,9 @@ from localcrag.strips import split_into_strips
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
-BEST, BEST_SHARE = 2, 0.95
-"""How many strips speak for all evidence, and the share of the best one's relevance that a second one must have."""
+BEST, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
+"""How many strips speak for all evidence, and the share of the best one's relevance that a second one must have: to be
+nearly as relevant, and to be quoted beside it (docs/evaluation.md says how often that holds the answer)."""
 SHORTEST_MEAN = 1e-6
 """Of unit vectors; what is shorter is rounding, and points nowhere."""
 
@@ -229,14 +230,16 @@ def recompose(
     return tuple(evidence), tuple(sources.values())
 
 
-def best_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the most relevant kept strip, and a second one that is nearly as relevant, each by itself.
+def best_strips(
+    strips: Sequence[Strip], evidence: Sequence[Evidence], *, share: float = BEST_SHARE
+) -> tuple[Evidence, ...]:
+    """Return the most relevant kept strip, and a second one that has a `share` of its relevance, each by itself.
 
     As evidence under the numbers that they already have, the most relevant first.
     """
     ranked = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)[:BEST]
     best = []
-    for strip in (strip for strip in ranked if strip.relevance >= BEST_SHARE * ranked[0].relevance):
+    for strip in (strip for strip in ranked if strip.relevance >= share * ranked[0].relevance):
         piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
         if piece is not None:
             best.append(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance))

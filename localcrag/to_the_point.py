@@ -6,6 +6,8 @@ within two months" is said by the evidence, and does not say how many there were
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from localcrag.protocols import Scorer
@@ -16,12 +18,18 @@ LESS = 1.0
 that were backed in full, 5 of the 8 beyond it were wrong, and 3 of the 28 within it (by hand, docs/evaluation.md)."""
 
 
+def says_all(answer: str, best: Sequence[str], question: str) -> bool:
+    """Whether an answer has all the facts of these sentences, but for what the question says itself."""
+    facts = {word for text in best for word in content_words(text)} - content_words(question)
+    return facts <= content_words(answer)
+
+
 def misses_the_point(answer: str, best: str, question: str, scorer: Scorer) -> bool:
     """Whether `best`, a sentence of the evidence, helps to answer the question far more than the answer itself does.
 
     An answer that has all the facts of `best` never does, however short it is. Raises ModelError.
     """
-    if content_words(best) - content_words(question) <= content_words(answer):
+    if says_all(answer, [best], question):
         return False
     logits = scorer.logits(question, [answer, best])
     same = np.zeros(2, dtype=np.float32)  # What both have in common with the question does not count.

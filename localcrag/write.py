@@ -7,11 +7,11 @@ from collections.abc import Generator, Sequence
 from localcrag import abstain, generate, links, verify
 from localcrag.budget import NO_ANSWER
 from localcrag.context import Context
-from localcrag.datatypes import Evidence, Support, Turn, WebUse
+from localcrag.datatypes import Evidence, Skill, Support, Turn, WebUse
 from localcrag.errors import GenerationError, ModelError
 from localcrag.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
-from localcrag.refine import Refinement, best_strips
-from localcrag.to_the_point import misses_the_point
+from localcrag.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.to_the_point import misses_the_point, says_all
 from localcrag.words import shorten
 
 WRITING, AGAIN = "writing the answer", "writing it again, from the best sentences alone"
@@ -33,10 +33,12 @@ def write_answer(
     Where nothing of it is backed it is written once more, from the best strips alone; then the best strips are quoted
     if the evidence is `sure` to answer (None: nobody knows), else the documents do not say it. They are also quoted
     beside an answer that is only partly backed or misses the point, but for those that are `quoted` anyway, with a
-    contradiction. Of evidence that is not sure to answer, a small language model is not asked at all.
+    contradiction; and beside every answer of a small language model that leaves something of them out, or in its place
+    where it finds none in evidence that is sure to answer. Of other evidence it is not asked at all.
     """
     evidence = refinement.evidence
     best = best_strips(refinement.strips, evidence)
+    to_quote = best_strips(refinement.strips, evidence, share=QUOTED_SHARE)
     if sure is False and not context.answers_ambiguous:
         yield Answered(abstain.uncertain(evidence, web), abstained=True)
         return
@@ -46,7 +48,7 @@ def write_answer(
         if context.budget.spent(NO_ANSWER):
             if doing is WRITING:
                 yield Warned(f"The evidence is quoted in place of an answer: {context.budget.running_out}.")
-                yield Answered(abstain.no_time(best), abstained=True)
+                yield Answered(abstain.no_time(to_quote), abstained=True)
                 return
             break
         yield StepStarted("generate", doing)
@@ -54,14 +56,13 @@ def write_answer(
             written = yield from _generate(question, standalone, pieces, context, history=history)
         except GenerationError as error:
             yield Warned(f"The answer could not be written: {error}")
-            yield Answered(abstain.quoted(best), abstained=True)
+            yield Answered(abstain.quoted(to_quote), abstained=True)
             return
-        if context.budget.spent(1.0) and not written:
-            yield Answered(abstain.no_time(best), abstained=True)
+        if generate.says_nothing(written):
+            yield _silent(written, to_quote, evidence, context, web=web, sure=sure)
             return
-        silent = generate.says_nothing(written)
-        if silent or not context.steps.verify:
-            yield Answered(abstain.evidence_silent(evidence, web) if silent else written, abstained=silent)
+        if not context.steps.verify:
+            yield Answered(written, abstained=False)
             return
         clock = context.clock("verify")
         supports = verify.verify(written, pieces, standalone, context.settings.strictness, refinement.sources)
@@ -74,22 +75,49 @@ def write_answer(
         yield Warned(f"Taken out, since the evidence does not back it ({why}): “{text}”")
     if verify.is_answer(supports):
         answer = verify.compose(supports)
-        beside = [piece for piece in best if piece.n not in quoted]
+        beside = [piece for piece in to_quote if piece.n not in quoted]
         answer += _quoted_beside(supports, beside, standalone, context)
         yield Answered(answer + abstain.web_note(web), abstained=False)
     elif sure:
-        yield Answered(abstain.not_backed(best) + abstain.web_note(web), abstained=False)
+        yield Answered(abstain.not_backed(to_quote) + abstain.web_note(web), abstained=False)
     else:
         yield Answered(abstain.evidence_silent(evidence, web), abstained=True)
 
 
+def _silent(
+    written: str,
+    to_quote: Sequence[Evidence],
+    evidence: Sequence[Evidence],
+    context: Context,
+    *,
+    web: WebUse,
+    sure: bool | None,
+) -> Answered:
+    """Return what is said when the model found no answer, or had no time for one.
+
+    A small model misses an answer more often than the relevance model sees one that is not there
+    (docs/evaluation.md): where that is `sure`, it is what counts.
+    """
+    if context.budget.spent(1.0) and not written:
+        return Answered(abstain.no_time(to_quote), abstained=True)
+    if to_quote and sure and context.steps.verify and Skill.ALONE not in context.parts.skills:
+        return Answered(abstain.in_their_words(to_quote) + abstain.web_note(web), abstained=False)
+    return Answered(abstain.evidence_silent(evidence, web), abstained=True)
+
+
 def _quoted_beside(supports: Sequence[Support], best: Sequence[Evidence], question: str, context: Context) -> str:
-    """Return what stands below an answer that is not backed in full or misses the point: the best strips, quoted."""
+    """Return what stands below an answer that does not do alone: the best strips, quoted.
+
+    That is one that is not backed in full, one of a small model that leaves something of them out, and one that misses
+    the point.
+    """
     if not best:
         return ""
-    if not any(support.shown and support.supported for support in supports):
-        return f"\n\n{abstain.in_their_words(best)}"
+    backed = any(support.shown and support.supported for support in supports)
     shown = " ".join(support.sentence for support in supports if support.shown)
+    if not backed or Skill.ALONE not in context.parts.skills:
+        all_said = backed and says_all(shown, [piece.text for piece in best], question)
+        return "" if all_said else f"\n\n{abstain.in_their_words(best)}"
     try:
         missed = misses_the_point(shown, best[0].text, question, context.parts.scorer)
     except ModelError:

@@ -5,7 +5,8 @@
 EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
 the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
 in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
-answer. Intervals (95 %) are bootstrapped over questions.
+answer. The last column is no model: the best sentences, quoted. Intervals (95 %) are bootstrapped over
+questions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ silence()
 from localcrag import generate  # noqa: E402
 from localcrag.assemble import Assembly  # noqa: E402
 from localcrag.budget import Budget  # noqa: E402
-from localcrag.cite import citations  # noqa: E402
+from localcrag.cite import citations, without_citations  # noqa: E402
 from localcrag.context import Context  # noqa: E402
 from localcrag.datatypes import Backing, Grade, Run, Strictness  # noqa: E402
 from localcrag.evaluation import store  # noqa: E402
@@ -37,15 +38,22 @@ from localcrag.evaluation.answers import holds  # noqa: E402
 from localcrag.evaluation.evaluation_set import Question  # noqa: E402
 from localcrag.evaluation.statistics import estimate  # noqa: E402
 from localcrag.events import Answered  # noqa: E402
-from localcrag.refine import Refinement  # noqa: E402
+from localcrag.refine import QUOTED_SHARE, Refinement, best_strips  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from localcrag.verify import claims, verify  # noqa: E402
+from localcrag.words import words_in  # noqa: E402
 from localcrag.write import write_answer  # noqa: E402
+
+QUOTED = "the best sentences, quoted"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a model made of one question. `cited`: of each sentence, whether its own citation backs it."""
+    """What a model made of one question.
+
+    Of each sentence: `cited`, whether its own citation backs it, and `copied`, whether it is in the evidence word for
+    word; `known` of each citation, whether there is such evidence.
+    """
 
     answerable: bool
     silent: bool
@@ -53,6 +61,8 @@ class Written:
     shown_right: bool
     shown_silent: bool
     cited: tuple[bool, ...]
+    copied: tuple[bool, ...]
+    known: tuple[bool, ...]
     first_token: float
     tokens_per_second: float
     text: str
@@ -90,6 +100,8 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
         shown_right=not shown.abstained and holds(shown.answer, answers),
         shown_silent=shown.abstained,
         cited=() if silent else tuple(cited(text, run)),
+        copied=() if silent else tuple(copied(text, run)),
+        known=tuple(number in {piece.n for piece in run.evidence} for number in citations(text)),
         first_token=first,
         tokens_per_second=(stream.completion_tokens - 1) / seconds if stream.completion_tokens > 8 else 0.0,
         text=text,
@@ -104,6 +116,26 @@ def cited(text: str, run: Run) -> list[bool]:
         judged = verify(span.text, own, run.standalone_question, Strictness.LENIENT, run.sources) if own else ()
         backed.append(bool(judged) and all(support.backing is Backing.SUPPORTED for support in judged))
     return backed
+
+
+def copied(text: str, run: Run) -> list[bool]:
+    """Return for each sentence whether its words stand in the evidence, in this order."""
+    evidence = " ".join(f" {' '.join(words_in(piece.text))} " for piece in run.evidence).lower()
+    sentences = [" ".join(words_in(without_citations(span.text))).lower() for span in claims(text)]
+    return [f" {sentence} " in evidence for sentence in sentences]
+
+
+def quoted(run: Run, question: Question) -> Written:
+    """Return what quoting the best sentences would have made of a question, as if a model had written that."""
+    text = " ".join(
+        piece.text for piece in best_strips(run.strips, run.evidence, share=QUOTED_SHARE) or run.evidence[:1]
+    )
+    right = holds(text, question.answers)
+    return Written(
+        answerable=any(holds(piece.text, question.answers) for piece in run.evidence),
+        silent=False, right=right, shown_right=right, shown_silent=False, cited=(True,), copied=(True,), known=(True,),
+        first_token=0.0, tokens_per_second=0.0, text=text,
+    )  # fmt: skip
 
 
 def share(values: Sequence[float]) -> str:
@@ -133,6 +165,10 @@ def report(outcomes: dict[str, list[Written]], without: int) -> str:
             ),
             "… abstained: rightly": share([not one.answerable for one in every if one.shown_silent] + [True] * without),
             "sentences with a citation that backs them": share([one for every_ in every for one in every_.cited]),
+            "sentences that stand in the evidence word for word": share(
+                [one for every_ in every for one in every_.copied]
+            ),
+            "citations of evidence that there is": share([one for every_ in every for one in every_.known]),
             "seconds to the first token, median": f"{np.median([one.first_token for one in every]):.3f}",
             "tokens a second, median": (
                 f"{np.median([one.tokens_per_second for one in every if one.tokens_per_second] or [0]):.0f}"
@@ -157,17 +193,18 @@ def main() -> None:
         runs = [runs[int(at)] for at in np.linspace(0, len(runs) - 1, min(arguments.questions, len(runs)))]
     asked = [(question, run) for question, run in runs if run.evidence]
     assemblies = {name: Assembly(load(llm=name)) for name in arguments.models}
-    outcomes: dict[str, list[Written]] = {name: [] for name in assemblies}
+    outcomes: dict[str, list[Written]] = {name: [] for name in [*assemblies, QUOTED]}
     for number, (question, run) in enumerate(asked):
         # In turn, and another one first each time, so that seconds can be compared.
         names = [*assemblies][number % len(assemblies) :] + [*assemblies][: number % len(assemblies)]
         for name in names:
             outcomes[name].append(ask(assemblies[name], run, question))
+        outcomes[QUOTED].append(quoted(run, question))
         if number < arguments.show:
             print(f"\n{run.standalone_question}  [{' | '.join(question.answers[:3])}]")
             for piece in run.evidence:
                 print(f"    [{piece.n}] {piece.text}")
-            for name in assemblies:
+            for name in outcomes:
                 print(f"  {name}: {outcomes[name][-1].text}")
         if number % 50 == 49:
             print(f"{number + 1} of {len(asked)}", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from localcrag import generate
 from localcrag.backends.model_files import Library
 from localcrag.datatypes import Action, Backing, Evidence, Origin, Skill, Source, Strictness
 from localcrag.events import AnswerPiece, StepStarted, Verified
@@ -253,6 +254,36 @@ def test_a_small_model_is_asked_about_a_passage_that_is_sure_to_answer(tmp_path:
     desk.skills = frozenset(Skill) - {Skill.AMBIGUOUS}
     _, run = desk.ask(ANSWERABLE)
     assert run.answer == "The limit is 195 euros [1]."
+
+
+@pytest.mark.parametrize(
+    ("skills", "quoted"), [(frozenset(Skill), False), (frozenset(Skill) - {Skill.ALONE}, True)], ids=["large", "small"]
+)
+def test_what_a_small_model_leaves_out_of_the_best_sentences_is_quoted_beside_it(
+    tmp_path: Path, skills: frozenset[Skill], quoted: bool
+) -> None:
+    desk = Desk(tmp_path, "The hotel limit in London is 195 euros, breakfast and taxes included.")
+    desk.skills, desk.llm = skills, FakeLanguageModel("The limit is 195 euros [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.answer.startswith("The limit is 195 euros [1].")
+    assert ("In the words of the sources" in run.answer) is quoted
+    assert "breakfast and taxes included.” [1]" in run.answer or not quoted
+
+
+@pytest.mark.parametrize(
+    ("skills", "abstained"),
+    [(frozenset(Skill), True), (frozenset(Skill) - {Skill.ALONE}, False)],
+    ids=["large", "small"],
+)
+def test_where_a_small_model_finds_nothing_in_passages_that_are_sure_to_answer_they_are_quoted(
+    tmp_path: Path, skills: frozenset[Skill], abstained: bool
+) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.skills, desk.llm = skills, FakeLanguageModel(generate.NOT_SAID)
+    _, run = desk.ask(ANSWERABLE)
+    assert run.action is Action.CORRECT
+    assert run.abstained is abstained
+    assert "“The hotel limit in London is 195 euros" in run.answer
 
 
 def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:

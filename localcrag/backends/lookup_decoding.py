@@ -44,7 +44,7 @@ class LookupLlama(llama_cpp.Llama):
                 self.n_tokens = len(read) - 1
                 yield token
 
-    def _following(self, read: Sequence[int]) -> list[int]:
+    def _following(self, read: list[int]) -> list[int]:
         """Return the next tokens, at least one. Raises RuntimeError when llama.cpp fails."""
         before = len(read) - 1
         batch = [read[-1], *guess(read, min(GUESSED, self.n_ctx() - len(read)))]
@@ -66,10 +66,10 @@ class LookupLlama(llama_cpp.Llama):
         return bool(llama_cpp.llama_model_is_recurrent(self.model) or llama_cpp.llama_model_is_hybrid(self.model))
 
 
-def guess(read: Sequence[int], most: int) -> list[int]:
+def guess(read: list[int], most: int) -> list[int]:
     """Return up to `most` tokens: what followed the last ones where they stood last before; nothing if nowhere."""
-    last = list(read[-SAME:])
+    last = read[-SAME:]
     for start in range(len(read) - SAME - 1, -1, -1):
-        if list(read[start : start + SAME]) == last:
-            return list(read[start + SAME : start + SAME + most])
+        if read[start : start + SAME] == last:
+            return read[start + SAME : start + SAME + most]
     return []
