@@ -31,6 +31,7 @@ from localcrag.backends.document_store import (
     original_of,
     replace_vectors,
     require_collection,
+    text_of,
     texts_of,
 )
 from localcrag.backends.kept_scores import KEPT_FIELDS, KeptScores
@@ -116,7 +117,7 @@ class Assembly:
     @property
     def llm(self) -> LanguageModel:
         """The language model, loaded on first use. Raises ModelError."""
-        return self._once("llm", self._load_llm)
+        return self._llm(self.settings.llm)
 
     @property
     def web(self) -> WebSearch | None:
@@ -147,12 +148,12 @@ class Assembly:
         return Parts(
             embedder=self.embedder,
             scorer=self._scorer_or_stand_in(settings.collection, remembers=runs is None),
-            llm=self._llm_or_stand_in(),
+            llm=self._llm_or_stand_in(settings.llm),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
             runs=runs or self.runs,
-            skills=self.library.skills(self.settings.llm),
+            skills=self.library.skills(settings.llm),
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,
@@ -480,6 +481,10 @@ class Assembly:
         """Return the text of a collection's documents, by name. Loads no model."""
         return texts_of(self.database, collection)
 
+    def text(self, document: str, collection: str | None = None) -> str:
+        """Return a document's text. Loads no model. Raises UnknownDocument."""
+        return text_of(self.database, collection or self.settings.collection, document)
+
     def page_picture(
         self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
     ) -> PagePicture | None:
@@ -564,11 +569,19 @@ class Assembly:
             scorer = scorer.emptied()
         return CalibratedScorer(scorer, applied.calibration) if applied else scorer
 
-    def _llm_or_stand_in(self) -> LanguageModel:
+    def _llm_or_stand_in(self, name: str) -> LanguageModel:
         try:
-            return self.llm
+            return self._llm(name)
         except ModelError as error:
-            return MissingLanguageModel(self.settings.llm, error)
+            return MissingLanguageModel(name, error)
+
+    def _llm(self, name: str) -> LanguageModel:
+        """Return a language model, in the place of another one: there is seldom room for two."""
+        with self._lock:
+            key = f"llm {name}"
+            for other in [other for other in self._made if other.startswith("llm ") and other != key]:
+                del self._made[other]
+            return self._once(key, lambda: self._load_llm(name))
 
     def _web_or_refusal(self, settings: Settings) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""
@@ -623,17 +636,17 @@ class Assembly:
             )
         )
 
-    def _load_llm(self) -> LanguageModel:
-        path = self.library.path(self.settings.llm, ModelRole.LLM)
+    def _load_llm(self, name: str) -> LanguageModel:
+        path = self.library.path(name, ModelRole.LLM)
         from localcrag.backends.llama_cpp import LlamaCpp  # noqa: PLC0415
 
         return LlamaCpp(
-            self.settings.llm,
+            name,
             path,
             context_tokens=self.settings.context_tokens,
             threads=self.settings.threads,
             cache=self.settings.data_dir / "cache",
-            adapter=self.library.adapter(self.settings.llm),
+            adapter=self.library.adapter(name),
         )
 
     def _make_web(self) -> SearXNG:

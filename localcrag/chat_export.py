@@ -34,6 +34,10 @@ class ExportForm(StrEnum):
     HTML = "html"
 
 
+TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/json", ExportForm.HTML: "text/html"}
+"""Media types."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cited:
     """A piece of evidence that an answer cites, and where it is from."""

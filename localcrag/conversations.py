@@ -22,6 +22,7 @@ from localcrag.waiting_consent import WaitingConsent
 
 Ask = Callable[[Chat, str, Sequence[Turn], WaitingConsent], Generator[Event, None, None]]
 """Answers a chat's question, read with the turns before it."""
+_Answer = Callable[[WaitingConsent], Generator[Event, None, None]]
 
 
 class Chats(Protocol):
@@ -67,13 +68,13 @@ class Conversations:
     def ask(self, chat_id: int, question: str) -> Answering:
         """Add a question to a chat and begin to answer it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
-            self._require_idle(chat_id)
-            chat, before = self._chats.chat(chat_id), self._chats.turns(chat_id)
-            turn = self._chats.ask(chat_id, question)
-            consent, stopping = WaitingConsent(), threading.Event()
-            job = Job(lambda: self._answer(chat, turn, before, consent, stopping), name=f"answer {chat_id}")
-            self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
-            return self._last[chat_id]
+            chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
+            return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
+
+    def ask_forced(self, chat_id: int, question: str, answer: Callable[[], Generator[Event, None, None]]) -> Answering:
+        """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
+        with self._lock:
+            return self._begin(chat_id, question, lambda _: answer())
 
     def ask_again(self, chat_id: int, number: int, question: str | None = None) -> Answering:
         """Ask turn `number` once more, in other words where there are any; it and what followed it are taken out.
@@ -101,6 +102,14 @@ class Conversations:
         for one in answerings:
             one.job.wait()
 
+    def _begin(self, chat_id: int, question: str, answer: _Answer) -> Answering:
+        self._require_idle(chat_id)
+        turn = self._chats.ask(chat_id, question)
+        consent, stopping = WaitingConsent(), threading.Event()
+        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(consent), stopping), name=f"answer {chat_id}")
+        self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
+        return self._last[chat_id]
+
     def _require_idle(self, chat_id: int) -> None:
         last = self._last.get(chat_id)
         if last and last.job.running:
@@ -108,14 +117,13 @@ class Conversations:
 
     def _answer(
         self,
-        chat: Chat,
+        chat_id: int,
         turn: ChatTurn,
-        before: Sequence[ChatTurn],
-        consent: WaitingConsent,
+        answer: Callable[[], Generator[Event, None, None]],
         stopping: threading.Event,
     ) -> Generator[Event, None, None]:
         run: Run | None = None
-        state, answer = TurnState.STOPPED, ""
+        state, said = TurnState.STOPPED, ""
         try:
             if not self._models.acquire(blocking=False):
                 yield StepStarted("wait", "waiting for another answer to end")
@@ -123,7 +131,7 @@ class Conversations:
                     if stopping.is_set():
                         return
             try:
-                with closing(self._ask(chat, turn.question, history(before), consent)) as events:
+                with closing(answer()) as events:
                     for event in events:
                         run = event.run if isinstance(event, RunStarted) else record.apply(run, event) if run else None
                         if isinstance(event, RunFinished):
@@ -132,14 +140,14 @@ class Conversations:
             finally:
                 self._models.release()
         except LocalcragError as error:
-            state, answer = TurnState.FAILED, str(error)
+            state, said = TurnState.FAILED, str(error)
             raise
         except Exception:
-            state, answer = TurnState.FAILED, "This question ended in an error; the terminal shows which."
+            state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
             # Also when it is stopped, which closes this generator: nothing of the answer is lost.
-            said = answer or (run.answer if run else "")
+            said = said or (run.answer if run else "")
             self._chats.put(
-                chat.id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
+                chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
             )

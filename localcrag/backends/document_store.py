@@ -236,6 +236,19 @@ def texts_of(database: Database, collection: str) -> dict[str, str]:
     return {row["name"]: row["text"] for row in rows}
 
 
+def text_of(database: Database, collection: str, name: str) -> str:
+    """Return a document's text. Raises UnknownDocument."""
+    rows = database.rows(
+        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    if not rows:
+        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
+    text: str = rows[0]["text"]
+    return text
+
+
 def original_of(database: Database, collection: str, name: str) -> bytes | None:
     """Return a document's file, if it was kept."""
     rows = database.rows(

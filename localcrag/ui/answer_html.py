@@ -7,6 +7,7 @@ follow or run.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -20,13 +21,14 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.chat_export import place
 from localcrag.datatypes import Evidence, Run, Source
 from localcrag.ui.formulas import mathml
+from localcrag.ui.texts import gettext
 from localcrag.verify import MARKS
 
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _NOTES = {note: backing for backing, note in MARKS.items() if note}
 _CITATION_OR_NOTE = re.compile("|".join([_CITATION.pattern, *map(re.escape, _NOTES)]))
 _CHIP = Markup(
-    '<a class="lc-cite" href="#evidence-{run}-{n}" data-n="{n}" aria-label="Source {n}: {place}">{n}'
+    '<a class="lc-cite" href="#evidence-{run}-{n}" data-n="{n}" data-source="{source}" aria-label="{label}">{n}'
     '<span class="lc-tip" aria-hidden="true"><b>{place}</b> {text}</span></a>'
 )
 _MARK = Markup('<span class="lc-mark lc-backing-{backing}" title="{why}">{note}</span>')
@@ -83,7 +85,15 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     number = tokens[at].meta["n"]
     piece: Evidence = about["known"][number]
     source: Source = about["sources"][piece.source]
-    return _CHIP.format(run=about["run"].run_id, n=number, place=place(source), text=piece.text)
+    run_id, where = about["run"].run_id, place(source)
+    return _CHIP.format(
+        run=run_id,
+        n=number,
+        place=where,
+        text=piece.text,
+        source=json.dumps({"run_id": run_id, "n": number}),
+        label=gettext("Source %(number)s: %(place)s", number=number, place=where),
+    )
 
 
 def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:

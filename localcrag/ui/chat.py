@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, assert_never
 
 import gradio as gr
 
 from localcrag import record
 from localcrag.assemble import Assembly
+from localcrag.backends.model_files import ModelState
+from localcrag.backends.model_manifest import ModelRole
 from localcrag.chats import ChatTurn
 from localcrag.conversations import Answering, Conversations
-from localcrag.datatypes import Run
+from localcrag.datatypes import Preset, Run
 from localcrag.errors import LocalcragError, UnknownRun
 from localcrag.events import (
     Answered,
@@ -47,16 +48,19 @@ from localcrag.ui import learning, render
 from localcrag.ui.chat_html import turn_html, turns_html
 from localcrag.ui.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.consent import shown as shown_card
+from localcrag.ui.texts import gettext as _
 
-SCRIPT = (Path(__file__).parent / "page.js").read_text("utf-8")
 LOADING, WORKING = "loading the models", "working"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatColumn:
-    """The column's components that others listen to or show something in."""
+    """The column's components that others listen to or show something in.
 
-    chat_id: gr.State
+    `where` has the number of the chat that is shown, as text: a tab keeps that when the server is started anew.
+    """
+
+    where: gr.HTML
     log: gr.HTML
     live: gr.HTML
     question: gr.Textbox
@@ -64,11 +68,12 @@ class ChatColumn:
     stop: gr.Button
     new: gr.Button
     consent: ConsentCard
-    where: gr.HTML
+    preset: gr.Dropdown
+    llm: gr.Dropdown
 
     def outputs(self, panel: gr.HTML) -> list[Any]:
         """Return what `View` has the values of."""
-        return [self.chat_id, self.log, self.live, panel, self.send, self.stop, *self.consent.outputs, self.where]
+        return [self.where, self.log, self.live, panel, self.send, self.stop, *self.consent.outputs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,52 +90,73 @@ class View:
     def values(self) -> tuple[Any, ...]:
         """Return the values of ChatColumn.outputs."""
         return (
-            self.chat_id,
-            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
-            gr.Button(visible=not self.busy),
-            gr.Button(visible=self.busy),
-            *(hidden() if self.proposed is None else shown_card(self.proposed)),
             str(self.chat_id or ""),
+            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
+            gr.update(visible=not self.busy),
+            gr.update(visible=self.busy),
+            *(hidden() if self.proposed is None else shown_card(self.proposed)),
         )
 
 
-def chat_column() -> ChatColumn:
+def chat_column(assembly: Assembly, script: str) -> ChatColumn:
     """Make the column."""
-    chat_id = gr.State(None)
+    where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
     with gr.Column(elem_id="lc-chat"):
-        log = gr.HTML("", elem_id="lc-log", js_on_load=SCRIPT)
+        log = gr.HTML(render.empty_chat(assembly), elem_id="lc-log", js_on_load=script)
         live = gr.HTML("", elem_id="lc-live")
     consent = consent_card()
-    with gr.Row(elem_id="lc-ask"):
+    with gr.Column(elem_id="lc-ask"):
         question = gr.Textbox(
             elem_id="lc-question",
-            placeholder="Ask a question",
-            label="Your question",
+            placeholder=_("Ask your documents"),
+            label=_("Your question"),
             show_label=False,
             lines=1,
             max_lines=6,
             container=False,
-            scale=8,
             autofocus=True,
         )
-        send = gr.Button("Ask", variant="primary", scale=1, min_width=90, elem_id="lc-send")
-        stop = gr.Button("Stop", variant="stop", scale=1, min_width=90, visible=False, elem_id="lc-stop")
-        new = gr.Button("New chat", scale=1, min_width=100, elem_id="lc-new")
-    where = gr.HTML("", elem_id="lc-where", js_on_load=SCRIPT, visible="hidden")
-    return ChatColumn(chat_id, log, live, question, send, stop, new, consent, where)
+        with gr.Row(elem_id="lc-ask-with"):
+            preset = gr.Dropdown(
+                preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            llm = gr.Dropdown(
+                llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            new = gr.Button(_("New chat"), size="sm", min_width=0, elem_id="lc-new")
+            send = gr.Button(_("Ask"), variant="primary", size="sm", min_width=0, elem_id="lc-send")
+            stop = gr.Button(_("Stop"), variant="stop", size="sm", min_width=0, visible=False, elem_id="lc-stop")
+    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm)
+
+
+def preset_choices() -> list[tuple[str, str]]:
+    """Return what a chat's preset can be; the first one is that of its collection."""
+    return [(_("the collection’s preset"), ""), *((preset.replace("-", " "), preset.value) for preset in Preset)]
+
+
+def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
+    """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
+    there = [
+        model.name
+        for model in assembly.library.models()
+        if model.role is ModelRole.LLM and model.state is ModelState.PRESENT
+    ]
+    return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
 
 
 def opened(assembly: Assembly, conversations: Conversations, chat_id: int | None) -> View:
     """Return what is shown of a chat when it is opened: all that is written down, and what is being answered."""
     if chat_id is None:
-        return View(chat_id=None, log=render.empty_chat(), live="", panel=render.panel(None))
+        return View(chat_id=None, log=render.empty_chat(assembly), live="", panel=render.panel(None))
     turns = assembly.chats.turns(chat_id)
     answering = conversations.answering(chat_id)
     done = [turn for turn in turns if answering is None or turn.number < answering.turn.number]
     return View(
         chat_id=chat_id,
-        log=_log(assembly, done) if turns else render.empty_chat(),
-        live=turn_html(answering.turn, None, busy=LOADING) if answering else "",
+        log=_log(assembly, done) if turns else render.empty_chat(assembly),
+        live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
         panel=_panel_of(assembly, done),
         busy=answering is not None,
     )
@@ -139,7 +165,7 @@ def opened(assembly: Assembly, conversations: Conversations, chat_id: int | None
 def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
     """Yield what is shown while a question is answered, from where it is, and in the end the whole chat."""
     run: Run | None = None
-    busy, waiting, chat_id = LOADING, None, answering.chat_id
+    busy, waiting, chat_id = _(LOADING), None, answering.chat_id
     try:
         for events in answering.job.follow():
             panel = False
@@ -156,7 +182,7 @@ def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
                 proposed=waiting,
             )
     except LocalcragError as error:
-        gr.Warning(str(error), duration=None, title="This did not work")
+        gr.Warning(str(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
     shown = learning.panel(assembly, run) if run else render.panel(None)
     yield View(chat_id=chat_id, log=_log(assembly, turns), live="", panel=shown)
@@ -168,9 +194,9 @@ def doing(event: Event) -> str | None:
         case StepStarted(detail=detail):
             return detail
         case QueryProposed():
-            return "waiting for your consent"
+            return _("waiting for your consent")
         case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
-            return WORKING
+            return _(WORKING)
         case SearchBegun() | Generated() | Verified() | Answered() | Warned() | RunStarted() | RunFinished():
             return None
         case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted():
@@ -184,8 +210,13 @@ def changes_panel(event: Event) -> bool:
     return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
 
 
+def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
+    """Return the runs behind turns, by their ids, as far as they are still there."""
+    return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
+
+
 def _log(assembly: Assembly, turns: list[ChatTurn]) -> str:
-    runs = {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
+    runs = runs_of(assembly, turns)
     said = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER) if label.run_id in runs}
     return turns_html(turns, runs, said)
 

@@ -10,18 +10,19 @@ from localcrag.chats import ChatTurn, TurnState
 from localcrag.datatypes import Action, Origin, Run
 from localcrag.ui.answer_html import answer_html
 from localcrag.ui.render import TEMPLATES
+from localcrag.ui.texts import gettext as _
 
 
 def meaning(run: Run) -> str:
     """Return what an action came to, in words: it is about what was found, and says nothing of the answer."""
     if run.abstained:
-        return "not answered"
+        return _("not answered")
     web = any(source.origin is Origin.WEB for source in run.sources)
     if run.action is Action.CORRECT:
-        return "your documents are enough"
+        return _("your documents are enough")
     if run.action is Action.AMBIGUOUS:
-        return "your documents and the web" if web else "your documents may not be enough"
-    return "from the web, your documents do not say" if web else "your documents do not say"
+        return _("your documents and the web") if web else _("your documents may not be enough")
+    return _("from the web, your documents do not say") if web else _("your documents do not say")
 
 
 def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
@@ -38,6 +39,7 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
             answer=answer_html(written, run) if written else None,
             unchecked=bool(run and not run.support),
             said=said,
+            forced=bool(run and run.forced_from),
         )
     )
 

@@ -12,11 +12,8 @@ from localcrag.errors import LocalcragError
 from localcrag.presets import PRESETS
 
 
-def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
-    """Make the list of presets; the choice holds for the collection, from the next question on.
-
-    Returns a second list, whose choice holds for the next question alone; its value is empty for none.
-    """
+def preset_choice(assembly: Assembly, page: gr.Blocks) -> None:
+    """Make the list of presets; the choice holds for the collection, from the next question on."""
     choice = gr.Dropdown(
         [(preset.replace("-", " "), preset.value) for preset in Preset],
         value=assembly.preset().value,
@@ -25,14 +22,6 @@ def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
         interactive=True,
         filterable=False,
         elem_id="lc-preset",
-    )
-    once = gr.Dropdown(
-        [("the same", ""), *((preset.replace("-", " "), preset.value) for preset in Preset)],
-        value="",
-        label="For the next question alone",
-        interactive=True,
-        filterable=False,
-        elem_id="lc-preset-once",
     )
 
     def use(name: str) -> Any:
@@ -50,4 +39,3 @@ def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
     choice.input(use, [choice], [choice], **private)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     page.load(chosen, None, [choice], **private)
-    return once

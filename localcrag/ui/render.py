@@ -5,14 +5,19 @@ Everything that came from a document, the web or a model passes through here, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
+from localcrag import samples
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
+from localcrag.assemble import Assembly
 from localcrag.case import Pin
+from localcrag.chat_export import ExportForm
 from localcrag.chats import Chat
 from localcrag.datatypes import (
     Action,
@@ -20,20 +25,26 @@ from localcrag.datatypes import (
     Document,
     Evidence,
     GradedPassage,
+    IngestStatus,
     Origin,
     Run,
+    Skill,
     Strip,
     StripReason,
     Thresholds,
 )
 from localcrag.decide import compared, why_not_correct
 from localcrag.diagnostics import totals, totals_in_words
+from localcrag.errors import LocalcragError
 from localcrag.evaluate import grade
-from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.forced import NEVER
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label
+from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.threshold_explorer import Exploration
-from localcrag.ui import relevance_scale
+from localcrag.ui import relevance_scale, texts
+from localcrag.ui.texts import gettext as _
+from localcrag.uploads import Uploading, UploadState
 
 TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -41,7 +52,9 @@ TEMPLATES = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    extensions=["jinja2.ext.i18n"],
 )
+TEMPLATES.globals |= {"_": texts.gettext, "gettext": texts.gettext, "ngettext": texts.ngettext}
 GAPS_SHOWN = 10
 CHANGES_SHOWN = 12
 HISTOGRAM_WIDTH = 320
@@ -116,6 +129,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         points=relevance_scale.points(passages),
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
+        never=NEVER,
         longest=max((step.seconds for step in run.steps), default=0.0),
     )
 
@@ -235,21 +249,97 @@ def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None
     return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
 
 
-def empty_chat() -> str:
-    """Return what stands in the place of a chat without turns."""
-    return TEMPLATES.get_template("empty_chat.html").render()
+KINDS = {
+    "application/pdf": "PDF",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "text/markdown": "Markdown",
+    "text/html": "HTML",
+    "text/plain": "Text",
+}
+"""Of the media types of documents the names that people know."""
+KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
+
+
+def top() -> str:
+    """Return the bar on top of the page, with the list of shortcuts."""
+    does = (
+        _("Show this list"),
+        _("Go to the box for the question"),
+        _("Begin a new chat"),
+        _("Search the chats"),
+        _("Show or hide documents and chats"),
+        _("Show or hide how it was answered"),
+        _("Open or close the settings"),
+        _("Change the colours: system, light, dark"),
+        _("Close what is open"),
+    )
+    regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
+               "lc-settings": _("Settings")}  # fmt: skip
+    return TEMPLATES.get_template("top.html").render(keys=list(zip(KEYS, does, strict=True)), regions=regions)
+
+
+def settings_head() -> str:
+    """Return the head of the settings' screen."""
+    return TEMPLATES.get_template("settings_head.html").render()
+
+
+def empty_chat(assembly: Assembly) -> str:
+    """Return what stands in the place of a chat without turns: what can be done first."""
+    try:
+        counts = {name: len(assembly.documents(name)) for name in assembly.collections()}
+    except LocalcragError as error:
+        return message(str(error))
+    llm = assembly.settings.llm
+    return TEMPLATES.get_template("empty_chat.html").render(
+        documents=sum(counts.values()),
+        samples=counts.get(samples.COLLECTION, 0),
+        sample_documents=len(list(samples.DOCUMENTS.iterdir())),
+        questions=samples.first_questions(),
+        llm=llm,
+        small=Skill.ALONE not in assembly.library.skills(llm),
+        web=bool(assembly.settings.searxng_url),
+    )
 
 
 def chats(items: Sequence[Chat], words: str = "") -> str:
     """Return the list of chats; `words` is what they were searched for."""
-    return TEMPLATES.get_template("chats.html").render(chats=items, words=words)
+    forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
 
 
-def documents(items: Sequence[Document]) -> str:
-    """Return the list of documents."""
-    return TEMPLATES.get_template("documents.html").render(documents=items)
+def download(title: str, ending: str, media_type: str, text: str) -> str:
+    """Return a file for the page's script to save; its name is made of `title`."""
+    name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
+    return Markup('<pre data-name="{}.{}" data-type="{}">{}</pre>').format(name, ending, media_type, text)
 
 
-def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], message: str | None = None) -> str:
+def documents(items: Sequence[Document], collection: str, collections: Sequence[str]) -> str:
+    """Return the list of a collection's documents."""
+    return TEMPLATES.get_template("documents.html").render(
+        documents=items,
+        collection=collection,
+        changeable=collection != DEFAULT_COLLECTION,
+        others=[name for name in collections if name != collection],
+        kinds=KINDS,
+    )
+
+
+def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
     """Return what is being taken in and what became of the files before it."""
-    return TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
+    words = {
+        IngestStatus.ADDED: _("added"),
+        IngestStatus.UPDATED: _("updated"),
+        IngestStatus.UNCHANGED: _("was there already"),
+    }
+    return TEMPLATES.get_template("uploads.html").render(
+        items=items[::-1],
+        message=said,
+        open=sum(one.open for one in items),
+        words=words,
+        done=[one for one in items if one.state is UploadState.DONE],
+    )
+
+
+def message(text: str) -> str:
+    """Return a text, as of an error, in the place of something else."""
+    return Markup('<p class="lc-result" role="status">{}</p>').format(text)

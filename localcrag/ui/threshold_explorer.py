@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -13,8 +12,6 @@ from localcrag.errors import LocalcragError
 from localcrag.threshold_explorer import STEP, Exploration, on_slider
 from localcrag.ui import render
 from localcrag.ui.answer_settings import POLICIES
-
-HERE = Path(__file__).parent
 
 
 def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
@@ -48,7 +45,7 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
         try:
             results = _shown(assembly, explored(high, low, rule))
         except LocalcragError as error:
-            results = render.uploads(None, [], str(error)), ""
+            results = render.message(str(error)), ""
         # Equal: one was moved past the other and took it along. Else they stay as they are, under the pointer maybe.
         return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
@@ -56,7 +53,7 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
         try:
             found = assembly.explore()
         except LocalcragError as error:
-            return gr.skip(), gr.skip(), gr.skip(), render.uploads(None, [], str(error)), ""
+            return gr.skip(), gr.skip(), gr.skip(), render.message(str(error)), ""
         return found.now.upper, found.now.lower, found.now.policy.value, *_shown(assembly, found)
 
     def save(high: float, low: float, rule: str) -> tuple[Any, ...]:
@@ -78,7 +75,7 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
         return in_force()
 
     private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    as_said: dict[str, Any] = {"js": (HERE / "thresholds.js").read_text("utf-8"), **private}
+    as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **private}
     said, results = [upper, lower, policy], [picture, changes]
     # One event for all three: two at once could end in the wrong order. Of the values that a slider passes through,
     # only the last one has to be shown.

@@ -59,10 +59,10 @@ def web_settings(assembly: Assembly, page: gr.Blocks) -> None:
             if not fixed:
                 assembly.set_web_mode(WebMode(chosen))
         except LocalcragError as error:
-            return render.uploads(None, [], str(error))
+            return render.message(str(error))
         finding = search_server(assembly)
         sign = {State.OK: "Works: ", State.OFF: "Off: ", State.FAILED: "Does not work. "}[finding.state]
-        return render.uploads(None, [], sign + finding.detail)
+        return render.message(sign + finding.detail)
 
     def stored() -> Any:
         return assembly.web_mode().value, "\n".join(assembly.settings.web_never_terms)
