@@ -18,11 +18,12 @@ from localcrag.datatypes import Run, Turn
 from localcrag.errors import ChatBusy, LocalcragError
 from localcrag.events import Event, RunFinished, RunStarted, StepStarted
 from localcrag.jobs import Job
+from localcrag.protocols import Consent
 from localcrag.waiting_consent import WaitingConsent
 
-Ask = Callable[[Chat, str, Sequence[Turn], WaitingConsent], Generator[Event, None, None]]
+Ask = Callable[[Chat, str, Sequence[Turn], Consent], Generator[Event, None, None]]
 """Answers a chat's question, read with the turns before it."""
-_Answer = Callable[[WaitingConsent], Generator[Event, None, None]]
+_Answer = Callable[[Consent], Generator[Event, None, None]]
 
 
 class Chats(Protocol):
@@ -106,7 +107,16 @@ class Conversations:
         self._require_idle(chat_id)
         turn = self._chats.ask(chat_id, question)
         consent, stopping = WaitingConsent(), threading.Event()
-        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(consent), stopping), name=f"answer {chat_id}")
+
+        def aside(query: str) -> str | None:
+            # Nobody needs the models while a person thinks: other chats go on.
+            self._models.release()
+            try:
+                return consent(query)
+            finally:
+                self._models.acquire()
+
+        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), stopping), name=f"answer {chat_id}")
         self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
         return self._last[chat_id]
 

@@ -15,7 +15,7 @@ from localcrag.conversations import Answering, Conversations
 from localcrag.datatypes import Run, StepCost, Thresholds, Turn
 from localcrag.errors import ChatBusy, GenerationError, UnknownChat
 from localcrag.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
-from localcrag.waiting_consent import WaitingConsent
+from localcrag.protocols import Consent
 
 SECONDS = 30.0
 
@@ -39,7 +39,7 @@ class Answerer:
         self.fails: Exception | None = None
 
     def __call__(
-        self, chat: Chat, question: str, history: Sequence[Turn], consent: WaitingConsent
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent
     ) -> Generator[Event, None, None]:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -217,3 +217,28 @@ def test_all_are_ended_and_written_down_at_the_end(
     answerer.goes_on.set()
     conversations.stop_all()
     assert all(chats.turns(chat.id)[0].state is not TurnState.ASKED for chat in some)
+
+
+def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: Path) -> None:
+    said: list[str | None] = []
+    asked = threading.Event()
+
+    def answer(chat: Chat, question: str, _: Sequence[Turn], consent: Consent) -> Generator[Event, None, None]:
+        run = started(question)
+        yield RunStarted(run)
+        if question == "web":
+            asked.set()
+            said.append(consent("query"))
+        yield RunFinished(run)
+
+    store = ChatStore(Database(tmp_path / "chats.sqlite3"))
+    conversations = Conversations(store, answer)
+    waiting = conversations.ask(store.begin("default").id, "web")
+    assert asked.wait(SECONDS)
+    assert conversations.ask(store.begin("default").id, "other").job.wait(SECONDS)
+    assert waiting.job.running
+    waiting.consent.say("another query")
+    assert waiting.job.wait(SECONDS)
+    assert said == ["another query"]
+    # And the models are free again.
+    assert conversations.ask(waiting.chat_id, "next").job.wait(SECONDS)

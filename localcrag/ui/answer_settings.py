@@ -27,7 +27,7 @@ REFINERS = {RefinerKind.STRIPS: "the relevance model", RefinerKind.LLM: "the lan
 def answer_settings(assembly: Assembly) -> gr.Dropdown:
     """Make the part where the steps of the flow are set; return where the policy is chosen."""
     settings = assembly.settings
-    with gr.Accordion("How answers are made", open=False, elem_id="lc-how"):
+    with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
             [("as the preset says", ""), *((label, rule.value) for rule, label in POLICIES.items())],
             value=settings.policy.value if "policy" in settings.model_fields_set else "",

@@ -18,10 +18,10 @@ from localcrag.errors import LocalcragError
 from localcrag.events import Event
 from localcrag.forced import Choice
 from localcrag.labels import LabelKind
+from localcrag.protocols import Consent
 from localcrag.ui import chat, learning, render
 from localcrag.ui.chat import ChatColumn
 from localcrag.ui.consent import hidden
-from localcrag.waiting_consent import WaitingConsent
 
 Made = TypeVar("Made")
 Values = tuple[Any, ...]
@@ -65,7 +65,7 @@ class ChatEvents:
         forced = at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE)
         for event in (asked, again, forced):
             event.then(self.listed, None, [at.chats], **PRIVATE)
-        column.log.input(self.like, [column.where], outputs, **PRIVATE)
+        column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
         column.stop.click(self.stop, [column.where], None, **PRIVATE)
         column.new.click(self.new_chat, None, outputs, **PRIVATE)
@@ -172,11 +172,17 @@ class ChatEvents:
             answering.consent.say(None)
         return hidden()
 
-    def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Label an answer."""
+    def like(self, where: str, event: gr.EventData) -> tuple[str, str]:
+        """Label an answer, and show what it came from."""
         good = {"yes": True, "no": False, "": None}[str(event.good)]
-        told(lambda: self._assembly.label(str(event.run_id), LabelKind.ANSWER, good=good))
-        return self._show(_number(where), request)
+        run_id = str(event.run_id)
+        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=good))
+        return self.log(where), told(lambda: learning.panel(self._assembly, self._assembly.runs.get(run_id)))
+
+    def log(self, where: str) -> Any:
+        """Return the finished turns of a chat, with what was said of them by now."""
+        view = told(lambda: chat.opened(self._assembly, self._conversations, _number(where)))
+        return view.log
 
     def listed(self) -> str:
         """Return the list of chats."""
@@ -214,7 +220,7 @@ class ChatEvents:
         self._shown.pop(_session(request), None)
 
     def _answer(
-        self, of: Chat, question: str, history: Sequence[Turn], consent: WaitingConsent
+        self, of: Chat, question: str, history: Sequence[Turn], consent: Consent
     ) -> Generator[Event, None, None]:
         own: dict[str, Any] = {"collection": of.collection} | ({"llm": of.llm} if of.llm else {})
         settings = settings_module.changed(self._assembly.settings, **own)

@@ -146,7 +146,7 @@ class DocumentEvents:
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Put documents into another collection."""
-        names, target = [str(name) for name in event.names], str(event.target)
+        names, target = [str(name) for name in event.names], str(event.to)
         told(lambda: self._assembly.move_documents(names, collection, target))
         said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
         return self.choices(), render.uploads(self._uploads.items(), said), self.listed(collection)

@@ -100,8 +100,8 @@ def said(assembly: Assembly) -> str:
         return render.message(str(error))
 
 
-def wire(assembly: Assembly, shown: Shown) -> None:
-    """Connect everything that is said beside an answer."""
+def wire(assembly: Assembly, shown: Shown) -> Any:
+    """Connect everything that is said beside an answer; return the event of a label, for what else shows it."""
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
         good = {"yes": True, "no": False, "": None}[str(event.good)]
@@ -132,7 +132,7 @@ def wire(assembly: Assembly, shown: Shown) -> None:
         for report, listing, *others in _add(assembly, str(event.run_id), number):
             yield report, listed(assembly, collection) if listing else gr.skip(), *others
 
-    shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
+    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
     shown.panel.submit(pin, None, [shown.panel, shown.said], **PRIVATE)
     gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **PRIVATE)
     shown.said.clear(remove, None, [shown.said], **PRIVATE)
@@ -147,6 +147,7 @@ def wire(assembly: Assembly, shown: Shown) -> None:
     )
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **PRIVATE)
+    return labelled
 
 
 def open_run(assembly: Assembly) -> Any:

@@ -290,7 +290,7 @@ const parts = {
       if (!event.target.matches("select[data-move]") || !event.target.value) return;
       const target = event.target.value === "+" ? window.prompt(event.target.dataset.prompt, "") : event.target.value.slice(1);
       event.target.value = "";
-      if (target && target.trim()) trigger("option_select", { names: [...chosen], target: target.trim() });
+      if (target && target.trim()) trigger("option_select", { names: [...chosen], to: target.trim() });
     });
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
@@ -475,4 +475,11 @@ const parts = {
   },
 };
 const own = (element.closest('[id^="lc-"]') || element).id.replace("lc-", "");
-(parts[own] || (own.endsWith("-list") ? parts.list : () => {}))();
+const part = parts[own] || (own.endsWith("-list") ? parts.list : () => {});
+// Gradio makes a component as soon as it can, before others that this script speaks to.
+const begin = () => {
+  const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question"].every(byId);
+  if (there) part();
+  else requestAnimationFrame(begin);
+};
+begin();

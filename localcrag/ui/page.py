@@ -10,7 +10,7 @@ import gradio as gr
 from localcrag.assemble import Assembly
 from localcrag.ui import learning, render, settings_screen, source
 from localcrag.ui.chat import chat_column
-from localcrag.ui.chat_events import ChatEvents, ChatPlaces
+from localcrag.ui.chat_events import PRIVATE, ChatEvents, ChatPlaces
 from localcrag.ui.documents import DocumentEvents, documents_column
 from localcrag.ui.texts import gettext as _
 from localcrag.uploads import Uploads
@@ -55,8 +55,9 @@ def build(assembly: Assembly) -> App:
         DocumentEvents(assembly, uploads).wire(page, documents, column.log, column.where)
         source.wire(assembly, shown_source, documents.collection)
         settings_screen.wire(assembly, top, screen)
-        learning.wire(
+        said = learning.wire(
             assembly,
             learning.Shown(panel, documents.uploads, documents.listing, screen.gaps, screen.said, documents.collection),
         )
+        said.then(chats.log, [column.where], [column.log], **PRIVATE)
     return App(page, chats, uploads)

@@ -24,7 +24,7 @@ def web_settings(assembly: Assembly, page: gr.Blocks) -> None:
     """Make the part where the SearXNG is set and tested."""
     settings = assembly.settings
     fixed = "web" in settings.model_fields_set
-    with gr.Accordion("Web search", open=False, elem_id="lc-web"):
+    with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",
             label="Address of your SearXNG",
