@@ -6,9 +6,12 @@ Models are loaded when they are first needed, each once, whichever thread comes 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -80,6 +83,16 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 DATABASE_NAME = "localcrag.sqlite3"
+MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
+"""Folders of the data folder that hold documents, or what was made of them."""
+_MADE_BY = {
+    "relevance": {"scorer"},
+    "relevance_format": {"scorer"},
+    "embedder": {"embedder", "store", "index"},
+    "threads": {"scorer", "llm"},
+    "context_tokens": {"llm"},
+}
+"""What a setting is a part of, and is made anew when it changes; the search client always is."""
 
 
 class Assembly:
@@ -117,7 +130,15 @@ class Assembly:
     @property
     def llm(self) -> LanguageModel:
         """The language model, loaded on first use. Raises ModelError."""
-        return self._llm(self.settings.llm)
+        return self.language_model(self.settings.llm)
+
+    def language_model(self, name: str) -> LanguageModel:
+        """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
+        with self._lock:
+            key = f"llm {name}"
+            for other in [other for other in self._made if other.startswith("llm ") and other != key]:
+                del self._made[other]
+            return self._once(key, lambda: self._load_llm(name))
 
     @property
     def web(self) -> WebSearch | None:
@@ -527,8 +548,55 @@ class Assembly:
             # Within the lock: of two changes at once, the later one must know the earlier one.
             self.settings = settings_module.save(self.settings, **changes)
             # Not closed: a question may be using it right now. It goes when that one is done.
-            self._made.pop("web", None)
+            for key in [key for key in self._made if key.split()[0] in _made_by(changes)]:
+                del self._made[key]
         return self.settings
+
+    def back_up(self) -> Path:
+        """Write a copy of all documents, chats, runs and labels into the data folder. Raises StoreError."""
+        path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}.sqlite3"
+        self.database.copy_to(path)
+        return path
+
+    @property
+    def backups(self) -> Path:
+        """The folder of the copies."""
+        return self.settings.data_dir / "backups"
+
+    def restore(self, path: Path) -> None:
+        """Put a copy in the place of what there is. Raises StoreError, and has then changed nothing."""
+        with self._lock:
+            self.database.replace_by(path)
+            self._forget_all()
+
+    def erase(self) -> None:
+        """Remove documents, chats, runs, labels and all that was made of them; settings and models stay.
+
+        Raises StoreError.
+        """
+        with self._lock:
+            self.database.erase()
+            self._forget_all()
+            folder = self.settings.data_dir
+            for path in (*(folder / name for name in MADE_OF_DOCUMENTS), *folder.glob("scores-*.jsonl")):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _forget_all(self) -> None:
+        for key in [key for key in self._made if key.split()[0] in {"store", "index"}]:
+            del self._made[key]
+        self._judgements.clear()
+        self._question_vectors.clear()
+        if "scorer" in self._made and isinstance(self._made["scorer"], ScoreCache):
+            self._made["scorer"] = self._made["scorer"].emptied()
+
+    def machine(self) -> str:
+        """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
+        made = self._made.get(f"llm {self.settings.llm}")
+        cores = os.cpu_count() or 1
+        threads = made.threads if made else self.settings.threads or cores
+        layers = getattr(made, "gpu_layers", 0)
+        graphics = "all layers on the graphics card" if layers else "no graphics card used"
+        return f"{threads} threads on {cores} cores, {graphics}"
 
     def search_health(self) -> SearchHealth:
         """Put a test query to the configured SearXNG. Raises EndpointRefused."""
@@ -571,17 +639,9 @@ class Assembly:
 
     def _llm_or_stand_in(self, name: str) -> LanguageModel:
         try:
-            return self._llm(name)
+            return self.language_model(name)
         except ModelError as error:
             return MissingLanguageModel(name, error)
-
-    def _llm(self, name: str) -> LanguageModel:
-        """Return a language model, in the place of another one: there is seldom room for two."""
-        with self._lock:
-            key = f"llm {name}"
-            for other in [other for other in self._made if other.startswith("llm ") and other != key]:
-                del self._made[other]
-            return self._once(key, lambda: self._load_llm(name))
 
     def _web_or_refusal(self, settings: Settings) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""
@@ -660,6 +720,11 @@ class Assembly:
             forbidden=self.settings.web_never_terms,
             allow_public=self.settings.searxng_allow_public,
         )
+
+
+def _made_by(changes: Iterable[str]) -> set[str]:
+    """Return what has to be made anew when these settings change."""
+    return {"web"}.union(*(_MADE_BY.get(name, set()) for name in changes))
 
 
 def _search_parameters(settings: Settings) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from localcrag.errors import LocalcragError
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.watched import Watched
 
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Takes a file into a collection."""
@@ -60,56 +61,45 @@ class Uploads:
 
     def __init__(self, ingest: Ingest) -> None:
         self._ingest = ingest
-        self._changed = threading.Condition()
-        self._items: dict[int, Uploading] = {}
+        self._files: Watched[int, Uploading] = Watched()
         self._ids = count(1)
-        self._version = 0
         self._thread: threading.Thread | None = None
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
         """Take these files into a collection, after those that wait already."""
-        with self._changed:
+        with self._files.lock:
             for path in paths:
                 one = Uploading(id=next(self._ids), name=path.name, collection=collection, path=path, copy=copies)
-                self._items[one.id] = one
+                self._files.put(one.id, one)
             self._go()
 
     def items(self) -> tuple[Uploading, ...]:
         """Return what is known of every file that was not dismissed."""
-        with self._changed:
-            return tuple(self._items.values())
+        return self._files.items()
 
     def cancel(self, ids: Collection[int] = ()) -> None:
         """Take these files in no further, or none at all; what is in already stays."""
-        with self._changed:
-            for one in [one for one in self._items.values() if one.open and (one.id in ids or not ids)]:
-                self._put(dataclasses.replace(one, state=UploadState.CANCELLED, progress=None))
+        with self._files.lock:
+            for one in self._some(ids, still_open=True):
+                self._files.put(one.id, dataclasses.replace(one, state=UploadState.CANCELLED, progress=None))
 
     def retry(self, ids: Collection[int]) -> None:
         """Try again with files that failed or were cancelled."""
-        with self._changed:
-            for one in [one for one in self._items.values() if one.id in ids and not one.open]:
-                self._put(dataclasses.replace(one, state=UploadState.WAITING, error=None, result=None))
+        with self._files.lock:
+            for one in self._some(ids, still_open=False):
+                self._files.put(one.id, dataclasses.replace(one, state=UploadState.WAITING, error=None, result=None))
             self._go()
 
     def dismiss(self, ids: Collection[int] = ()) -> None:
         """Show these files no longer, or none that is at its end."""
-        with self._changed:
-            for one in [one for one in self._items.values() if not one.open and (one.id in ids or not ids)]:
-                del self._items[one.id]
+        with self._files.lock:
+            for one in self._some(ids, still_open=False):
+                self._files.remove(one.id)
                 _remove(one)
-            self._tell()
 
     def follow(self) -> Iterator[tuple[Uploading, ...]]:
         """Yield the files now and whenever something has changed, as long as any is to be taken in."""
-        seen = -1
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._version != seen)  # noqa: B023 - called at once
-                seen, items = self._version, tuple(self._items.values())
-            yield items
-            if not any(one.open for one in items):
-                return
+        return self._files.follow(lambda one: one.open)
 
     def close(self) -> None:
         """Cancel what is under way, and wait for its end."""
@@ -117,21 +107,24 @@ class Uploads:
         if self._thread:
             self._thread.join()
 
+    def _some(self, ids: Collection[int], *, still_open: bool) -> list[Uploading]:
+        """Return these files, or all, as far as they are to be taken in still, or are at their end."""
+        return [one for one in self._files.items() if one.open is still_open and (one.id in ids or not ids)]
+
     def _go(self) -> None:
-        self._tell()
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._work, name="uploads", daemon=True)
             self._thread.start()
 
     def _work(self) -> None:
         while True:
-            with self._changed:
-                waiting = [one for one in self._items.values() if one.state is UploadState.WAITING]
+            with self._files.lock:
+                waiting = [one for one in self._files.items() if one.state is UploadState.WAITING]
                 if not waiting:
                     self._thread = None
                     return
                 one = dataclasses.replace(waiting[0], state=UploadState.WORKING)
-                self._put(one)
+                self._files.put(one.id, one)
             self._take_in(one)
 
     def _take_in(self, one: Uploading) -> None:
@@ -155,20 +148,12 @@ class Uploads:
 
     def _still(self, one: Uploading) -> bool:
         """Take down how far a file is, unless somebody has cancelled it; return whether nobody has."""
-        with self._changed:
-            there = self._items.get(one.id)
+        with self._files.lock:
+            there = self._files.get(one.id)
             if there is None or there.state is not UploadState.WORKING:
                 return False
-            self._put(one)
+            self._files.put(one.id, one)
             return True
-
-    def _put(self, one: Uploading) -> None:
-        self._items[one.id] = one
-        self._tell()
-
-    def _tell(self) -> None:
-        self._version += 1
-        self._changed.notify_all()
 
 
 def _after(one: Uploading, event: IngestEvent) -> Uploading:

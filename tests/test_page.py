@@ -11,8 +11,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from localcrag.settings import REPOSITORY_MODELS
 from tests.app_process import running_app
 from tests.documents import make_html, make_pdf
+from tests.hub_server import HubFile, serve_hub
+from tests.model_folders import entry, file_line, hub_source
 from tests.page_driver import (
     PATIENCE,
     answered,
@@ -293,6 +296,8 @@ def test_keys_open_and_close_what_is_there(chromium: Browser, with_handbook: str
             expect(page.locator(f"#lc-{side}")).to_be_hidden()
             reload(page)
             expect(page.locator(f"#lc-{side}")).to_be_hidden()
+            # The box for the question has the focus, where a bracket is a letter.
+            page.evaluate("document.activeElement.blur()")
             page.keyboard.press(key)
             expect(page.locator(f"#lc-{side}")).to_be_visible()
         page.keyboard.press(",")
@@ -533,3 +538,59 @@ def test_files_dropped_while_others_are_taken_in_wait_their_turn(
         ask(page, "Who keeps the handbook?")
         expect(page.locator("#lc-documents")).to_contain_text("first.txt")
         expect(page.locator("#lc-documents")).to_contain_text("second.txt")
+
+
+def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path, screens: Path) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    for folder in REPOSITORY_MODELS.iterdir():
+        if folder.is_dir():
+            (models / folder.name).symlink_to(folder)
+    small = b"GGUF" + bytes(3_000_000)
+    manifest = (REPOSITORY_MODELS / "models.toml").read_text("utf-8")
+    file = file_line("chat.gguf", small, exact=False, checksum=False)
+    added = entry("tiny-chat", "llm", hub_source("someone/tiny-chat"), file)
+    (models / "models.toml").write_text(manifest + added, "utf-8")
+    with serve_hub() as hub:
+        hub.files["someone/tiny-chat/chat.gguf"] = HubFile(small)
+        environment = {"LOCALCRAG_MODELS_DIR": str(models), "HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1"}
+        with running_app(tmp_path / "data", **environment) as url, opened(chromium, url) as page:
+            screen = open_settings(page, "Models")
+            tiny = screen.locator(".lc-models li", has_text="tiny-chat")
+            expect(screen.locator(".lc-models li", has_text="smollm2-135m-instruct")).to_contain_text("in use")
+            expect(screen.locator(".lc-models .lc-note").first).to_contain_text("threads on")
+            page.screenshot(path=screens / "models.png")
+            tiny.get_by_role("button", name="Download tiny-chat").click()
+            # It is no language model: what is wrong with it is said, and nothing is changed.
+            tiny.get_by_role("button", name="Use tiny-chat").click()
+            expect(page.locator(".toast-body")).to_contain_text("tiny-chat")
+            expect(tiny).not_to_contain_text("in use")
+            threads = screen.get_by_label("Threads")
+            threads.fill("1")
+            threads.press("Enter")
+            expect(screen.locator(".lc-models .lc-note").first).to_contain_text("1 threads on")
+            assert json.loads((tmp_path / "data" / "settings.json").read_text("utf-8")) == {"threads": 1}
+
+
+def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_path: Path, screens: Path) -> None:
+    (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")
+    with running_app(tmp_path / "data") as url, opened(chromium, url) as page:
+        dropped(page, tmp_path / "tarn.txt")
+        screen = open_settings(page, "Data")
+        screen.get_by_role("button", name="Make a copy").click()
+        expect(screen.locator(".lc-storage")).to_contain_text("Everything was copied to")
+        page.screenshot(path=screens / "data.png")
+        close_settings(page)
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete tarn.txt").click()
+        expect(page.locator("#lc-documents")).to_contain_text("No documents yet")
+        open_settings(page, "Data")
+        page.once("dialog", lambda dialog: dialog.accept())
+        screen.get_by_role("button", name="Restore").click()
+        expect(screen).to_be_hidden()
+        expect(page.locator("#lc-documents")).to_contain_text("tarn.txt")
+        open_settings(page, "Data")
+        page.once("dialog", lambda dialog: dialog.accept())
+        screen.get_by_role("button", name="Delete everything").click()
+        expect(screen).to_be_hidden()
+        expect(page.locator("#lc-documents")).to_contain_text("No documents yet")

@@ -317,6 +317,22 @@ const parts = {
     });
   },
 
+  // Models, and what is stored: every button says what it does, and asks first where it has a question.
+  models() {
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (!button || (button.dataset.confirm && !window.confirm(button.dataset.confirm))) return;
+      button.disabled = true;
+      trigger("input", { what: button.dataset.do, name: button.dataset.name || "" });
+    });
+  },
+  storage() {
+    parts.models();
+    watch("value", () => {
+      if (element.querySelector("[data-anew]")) window.location.assign(window.location.pathname);
+    });
+  },
+
   // What is being taken in.
   uploads() {
     element.addEventListener("click", (event) => {

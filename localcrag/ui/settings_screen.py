@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,9 @@ from localcrag.ui import learning, render
 from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.chat_events import PRIVATE
 from localcrag.ui.conflict_choice import conflict_choice
+from localcrag.ui.model_settings import ModelSettings
 from localcrag.ui.preset_choice import preset_choice
+from localcrag.ui.storage_settings import StorageSettings
 from localcrag.ui.texts import gettext as _
 from localcrag.ui.threshold_explorer import threshold_explorer
 from localcrag.ui.web_settings import web_settings
@@ -27,6 +28,8 @@ class SettingsScreen:
     figures: gr.HTML
     gaps: gr.HTML
     said: gr.HTML
+    models: ModelSettings
+    storage: StorageSettings
 
 
 def settings_screen(assembly: Assembly, page: gr.Blocks, script: str) -> SettingsScreen:
@@ -41,26 +44,29 @@ def settings_screen(assembly: Assembly, page: gr.Blocks, script: str) -> Setting
                 threshold_explorer(assembly, policy)
             with gr.Tab(_("Web search")):
                 web_settings(assembly, page)
+            with gr.Tab(_("Models")):
+                models = ModelSettings(assembly)
+                models.show(page, script)
+            with gr.Tab(_("Data")):
+                storage = StorageSettings(assembly)
+                storage.show(script)
             with gr.Tab(_("What was asked")):
                 figures = gr.HTML("", elem_id="lc-all")
                 gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
             with gr.Tab(_("What you labelled")):
                 said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
-    return SettingsScreen(figures, gaps, said)
-
-
-def read_anew(assembly: Assembly) -> Callable[[], tuple[Any, ...]]:
-    """Return what the lists of the screen show now."""
-
-    def read() -> tuple[Any, ...]:
-        try:
-            return render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
-        except LocalcragError as error:
-            return render.message(str(error)), "", ""
-
-    return read
+    return SettingsScreen(figures, gaps, said, models, storage)
 
 
 def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
-    """Read the lists when the screen is opened."""
-    top.select(read_anew(assembly), None, [screen.figures, screen.gaps, screen.said], **PRIVATE)
+    """Read what is listed when the screen is opened."""
+
+    def read() -> tuple[Any, ...]:
+        try:
+            lists = render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
+        except LocalcragError as error:
+            lists = render.message(str(error)), "", ""
+        return *lists, screen.models.listed(), screen.storage.listed()
+
+    shown = [screen.figures, screen.gaps, screen.said, screen.models.listing, screen.storage.listing]
+    top.select(read, None, shown, **PRIVATE)
