@@ -361,7 +361,7 @@ def test_totals_are_shown_and_all_questions_are_summed_up(chromium: Browser, wit
         expect(page.locator("#lc-panel .lc-because").first).to_contain_text("correct:")
         expect(page.locator("#lc-panel .lc-totals")).to_contain_text(re.compile(r"plain RAG's \d+"))
         ask(page, "Which colour has the Brackwater lighthouse <b>?")
-        open_settings(page, "What was asked")
+        open_settings(page, "Questions")
         expect(page.locator("#lc-all .lc-all").first).to_contain_text(re.compile(r"[1-9]\d* CORRECT"))
         newest = page.locator("#lc-gaps-list li").first
         expect(newest).to_contain_text("Which colour has the Brackwater lighthouse <b>?")
@@ -444,7 +444,7 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
 
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Path) -> None:
     with running_app(tmp_path) as url, opened(chromium, url) as page:
-        open_settings(page, "Web search")
+        open_settings(page, "Web")
         address = page.get_by_label("Address of your SearXNG")
         settled(page)
         address.fill("http://127.0.0.1:9")

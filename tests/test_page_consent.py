@@ -112,7 +112,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
     chromium: Browser, address: str, server: ScriptedSearch, screens: Path
 ) -> None:
     with opened(chromium, address) as page:
-        open_settings(page, "Web search")
+        open_settings(page, "Web")
         terms = page.locator("#lc-web-terms textarea")
         settled(page)
         terms.fill("Mount\n\nBlue Heron")
@@ -131,7 +131,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         expect(warning).to_be_visible()
     # A page of its own: a reload would break off what this one still reads after an answer, and report that.
     with opened(chromium, address) as page:
-        open_settings(page, "Web search")
+        open_settings(page, "Web")
         expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
         expect(page.get_by_label("Always: queries leave")).to_be_checked()
         page.locator("#lc-web-terms textarea").fill("")

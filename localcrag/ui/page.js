@@ -66,7 +66,7 @@ const parts = {
       settings.inert = !open;
       if (open) {
         trigger("select", { what: "settings" });
-        settings.querySelector("button, input").focus();
+        settings.querySelector('[role="tab"][tabindex="0"]').focus();
       } else if (before) before.focus();
     };
     settings.setAttribute("aria-modal", "true");
@@ -99,7 +99,10 @@ const parts = {
     });
     document.addEventListener("click", (event) => {
       if (event.target.closest("[data-close-settings]")) settingsAre(false);
-      if (event.target.closest("[data-open-settings]")) settingsAre(true);
+      if (event.target.closest("[data-open-settings]")) {
+        settingsAre(true);
+        byId(`lc-tabbed-${event.target.closest("[data-open-settings]").dataset.openSettings}`).click();
+      }
       if (event.target.closest("[data-close-side]")) side(event.target.closest("[data-close-side]").dataset.closeSide, false);
     });
     const named = { "?": "keys", "/": "ask", n: "chat", f: "find", "[": "left", "]": "right", ",": "settings", d: "theme" };
@@ -317,6 +320,32 @@ const parts = {
     });
   },
 
+  // The settings' tabs.
+  "settings-head"() {
+    const tabs = [...element.querySelectorAll("[data-tab]")];
+    const show = (shown) => {
+      document.body.dataset.tab = shown.dataset.tab;
+      tabs.forEach((tab) => {
+        tab.setAttribute("aria-selected", String(tab === shown));
+        tab.tabIndex = tab === shown ? 0 : -1;
+      });
+    };
+    tabs.forEach((tab, at) => {
+      const panel = byId(tab.getAttribute("aria-controls"));
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-labelledby", tab.id);
+      tab.addEventListener("click", () => show(tab));
+      tab.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const next = tabs[(at + step + tabs.length) % tabs.length];
+        show(next);
+        next.focus();
+      });
+    });
+    show(tabs[0]);
+  },
+
   // Models, and what is stored: every button says what it does, and asks first where it has a question.
   models() {
     element.addEventListener("click", (event) => {
@@ -494,7 +523,7 @@ const own = (element.closest('[id^="lc-"]') || element).id.replace("lc-", "");
 const part = parts[own] || (own.endsWith("-list") ? parts.list : () => {});
 // Gradio makes a component as soon as it can, before others that this script speaks to.
 const begin = () => {
-  const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question"].every(byId);
+  const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question", "lc-tab-labels"].every(byId);
   if (there) part();
   else requestAnimationFrame(begin);
 };

@@ -279,8 +279,10 @@ def top() -> str:
 
 
 def settings_head() -> str:
-    """Return the head of the settings' screen."""
-    return TEMPLATES.get_template("settings_head.html").render()
+    """Return the head of the settings' screen, with its tabs by the ids of what they show."""
+    tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
+            "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
+    return TEMPLATES.get_template("settings_head.html").render(tabs=tabs)
 
 
 def empty_chat(assembly: Assembly) -> str:

@@ -16,7 +16,6 @@ from localcrag.ui.conflict_choice import conflict_choice
 from localcrag.ui.model_settings import ModelSettings
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.storage_settings import StorageSettings
-from localcrag.ui.texts import gettext as _
 from localcrag.ui.threshold_explorer import threshold_explorer
 from localcrag.ui.web_settings import web_settings
 
@@ -35,27 +34,31 @@ class SettingsScreen:
 def settings_screen(assembly: Assembly, page: gr.Blocks, script: str) -> SettingsScreen:
     """Make the screen; it is hidden until it is asked for."""
     with gr.Column(elem_id="lc-settings"):
-        gr.HTML(render.settings_head(), elem_id="lc-settings-head")
-        with gr.Tabs():
-            with gr.Tab(_("Answers")):
-                preset_choice(assembly, page)
-                policy = answer_settings(assembly)
-                conflict_choice(assembly)
-                threshold_explorer(assembly, policy)
-            with gr.Tab(_("Web search")):
-                web_settings(assembly, page)
-            with gr.Tab(_("Models")):
-                models = ModelSettings(assembly)
-                models.show(page, script)
-            with gr.Tab(_("Data")):
-                storage = StorageSettings(assembly)
-                storage.show(script)
-            with gr.Tab(_("What was asked")):
-                figures = gr.HTML("", elem_id="lc-all")
-                gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
-            with gr.Tab(_("What you labelled")):
-                said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+        gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        with _tab("answers"):
+            preset_choice(assembly, page)
+            policy = answer_settings(assembly)
+            conflict_choice(assembly)
+            threshold_explorer(assembly, policy)
+        with _tab("web"):
+            web_settings(assembly, page)
+        with _tab("models"):
+            models = ModelSettings(assembly)
+            models.show(page, script)
+        with _tab("data"):
+            storage = StorageSettings(assembly)
+            storage.show(script)
+        with _tab("questions"):
+            figures = gr.HTML("", elem_id="lc-all")
+            gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
+        with _tab("labels"):
+            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
     return SettingsScreen(figures, gaps, said, models, storage)
+
+
+def _tab(name: str) -> gr.Column:
+    # Not Gradio's tabs: on a narrow screen they hide those that do not fit behind a button without a name.
+    return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
 
 
 def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
