@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app_process import Watched, watch
 
-PATIENCE = 20_000
+PATIENCE = 120_000
 """Milliseconds for what the models do, on a machine that is busy with other tests."""
 
 

@@ -18,8 +18,17 @@ COLLECTION = "samples"
 DOCUMENTS = FOLDER / "documents"
 
 
+def questions() -> list[str]:
+    """Return all questions."""
+    return list(_by_id().values())
+
+
 def first_questions() -> list[str]:
     """Return the questions to begin with."""
-    lines = map(json.loads, (FOLDER / "questions.jsonl").read_text("utf-8").splitlines())
-    found = {line["id"]: str(line["question"]) for line in lines}
+    found = _by_id()
     return [found[name] for name in FIRST_QUESTIONS]
+
+
+def _by_id() -> dict[str, str]:
+    lines = map(json.loads, (FOLDER / "questions.jsonl").read_text("utf-8").splitlines())
+    return {line["id"]: str(line["question"]) for line in lines}
