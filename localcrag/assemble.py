@@ -44,7 +44,7 @@ from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
-from localcrag.backends.shelving import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.backends.shelving import checked, delete_collection, move_documents, rename_collection, rename_document
 from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
 from localcrag.calibrated_scorer import CalibratedScorer
@@ -474,6 +474,14 @@ class Assembly:
         move_documents(self.database, names, origin, target)
         self._follow(origin)
         self._follow(target)
+
+    def new_collection(self, name: str) -> str:
+        """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
+        name = checked(name, "collection")
+        if name in {DEFAULT_COLLECTION, *self.collections()}:
+            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        self.store(name)
+        return name
 
     def rename_collection(self, old: str, new: str) -> None:
         """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.assemble import Assembly
 from localcrag.backends.chat_store import ChatStore
 from localcrag.backends.collection_settings import preset_of, set_preset
 from localcrag.backends.database import Database
@@ -16,6 +17,7 @@ from localcrag.backends.run_store import RunStore
 from localcrag.backends.shelving import delete_collection, move_documents, rename_collection, rename_document
 from localcrag.datatypes import Chunk, Preset, Run, Thresholds
 from localcrag.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+from localcrag.settings import load
 from tests.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -140,3 +142,13 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
         use(database)
     assert collection_names(database) == ["one", "two"]
     assert names(database, "one") == ["bridge.txt", "tower.txt"]
+
+
+def test_a_new_collection_needs_a_name_of_its_own(tmp_path: Path) -> None:
+    assembly = Assembly(load(data_dir=tmp_path))
+    assert assembly.new_collection("  The  cellar ") == "The cellar"
+    for name in ("The cellar", "default", " ", "x" * 101):
+        with pytest.raises(NameRefused):
+            assembly.new_collection(name)
+    assert assembly.collections() == ["The cellar"]
+    assembly.close()

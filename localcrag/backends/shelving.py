@@ -15,7 +15,7 @@ _BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
 
 def rename_collection(database: Database, old: str, new: str) -> None:
     """Give a collection another name, with everything that is kept under it. Raises NameRefused, UnknownCollection."""
-    new = _checked(new, "collection")
+    new = checked(new, "collection")
     with database.transaction() as connection:
         _collection(connection, old)
         if new == old:
@@ -46,7 +46,7 @@ def delete_collection(database: Database, name: str) -> None:
 
 def rename_document(database: Database, collection: str, old: str, new: str) -> None:
     """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
-    new = _checked(new, "document")
+    new = checked(new, "document")
     with database.transaction() as connection:
         shelf = _collection(connection, collection)["id"]
         if new == old:
@@ -106,7 +106,8 @@ def _collection(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     return row
 
 
-def _checked(name: str, what: str) -> str:
+def checked(name: str, what: str) -> str:
+    """Return a name without needless spaces. Raises NameRefused when it is empty or too long."""
     name = " ".join(name.split())
     if not name:
         raise NameRefused(f"A {what} needs a name. Write one.")

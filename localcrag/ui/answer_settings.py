@@ -8,7 +8,7 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Policy, RefinerKind, Strictness, StripMode
-from localcrag.errors import LocalcragError
+from localcrag.ui.handlers import PRIVATE, telling
 
 STRICTNESS = {
     Strictness.STRICT: "only sentences that the evidence backs in full",
@@ -63,15 +63,13 @@ def answer_settings(assembly: Assembly) -> gr.Dropdown:
             ),
         }
     for name, control in controls.items():
-        control.input(_saves(assembly, name), [control], None, api_visibility="private", show_progress="hidden")
+        control.input(_saves(assembly, name), [control], None, **PRIVATE)
     return policy
 
 
 def _saves(assembly: Assembly, name: str) -> Any:
     def save(value: Any) -> None:
-        try:
+        with telling():
             assembly.change(**{name: None if value == "" else value})
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
 
     return save

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import gradio as gr
 
@@ -14,7 +14,6 @@ from localcrag.chat_export import TYPES, ExportForm, export
 from localcrag.chats import Chat
 from localcrag.conversations import Answering, Conversations
 from localcrag.datatypes import Preset, Turn
-from localcrag.errors import LocalcragError
 from localcrag.events import Event
 from localcrag.forced import Choice
 from localcrag.labels import LabelKind
@@ -22,12 +21,11 @@ from localcrag.protocols import Consent
 from localcrag.ui import chat, learning, render
 from localcrag.ui.chat import ChatColumn
 from localcrag.ui.consent import hidden
+from localcrag.ui.handlers import PRIVATE, told
 
-Made = TypeVar("Made")
 Values = tuple[Any, ...]
 Said = dict[Any, Any]
 """The values of components, by component."""
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +248,6 @@ class ChatEvents:
     def _shown_and_followed(self, chat_id: int, request: gr.Request) -> Iterator[Values]:
         yield self._show(chat_id, request)
         yield from self.follow(str(chat_id), request)
-
-
-def told(make: Callable[[], Made]) -> Made:
-    """Return what is made; tell the page what is wrong, and end the event."""
-    try:
-        return make()
-    except LocalcragError as error:
-        raise gr.Error(str(error), duration=None, print_exception=False) from error
 
 
 def _session(request: gr.Request) -> str:

@@ -14,7 +14,7 @@ from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.ui import render
-from localcrag.ui.chat_events import PRIVATE, told
+from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.texts import gettext as _
 from localcrag.uploads import Uploads
 
@@ -155,7 +155,7 @@ class DocumentEvents:
         """Make, rename or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
-            told(lambda: self._assembly.store(name))
+            name = told(lambda: self._assembly.new_collection(name))
         elif event.what == "rename":
             told(lambda: self._assembly.rename_collection(collection, name))
         else:

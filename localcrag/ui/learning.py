@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,8 @@ from localcrag.ingest import IngestResult
 from localcrag.labels import LabelKind
 from localcrag.ui import render
 from localcrag.ui.documents import listed
+from localcrag.ui.handlers import PRIVATE, telling
 from localcrag.ui.texts import gettext as _
-
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +104,25 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
         good = {"yes": True, "no": False, "": None}[str(event.good)]
-        with _told():
+        with telling():
             assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=good)
             return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
-        with _told():
+        with telling():
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
             assembly.pin(str(event.run_id), answers)
             return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
-        with _told():
+        with telling():
             assembly.pins.remove(str(event.run_id))
             return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def remove(event: gr.EventData) -> str:
-        with _told():
+        with telling():
             assembly.labels.remove([int(event.label_id)])
         return said(assembly)
 
@@ -154,7 +153,7 @@ def open_run(assembly: Assembly) -> Any:
     """Return what shows a stored run in the panel."""
 
     def show(event: gr.EventData) -> str:
-        with _told():
+        with telling():
             return panel(assembly, assembly.runs.get(str(event.run_id)))
 
     return show
@@ -172,12 +171,3 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
     except LocalcragError as error:
         told_, shown = str(error), gr.skip()
     yield render.message(told_), True, shown, gaps(assembly)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Tell the page what is wrong, and end the event."""
-    try:
-        yield
-    except LocalcragError as error:
-        raise gr.Error(str(error), duration=None, print_exception=False) from error

@@ -13,7 +13,7 @@ from localcrag.downloads import Downloads
 from localcrag.errors import LocalcragError
 from localcrag.machine import memory
 from localcrag.ui import render
-from localcrag.ui.chat_events import PRIVATE, told
+from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
 from localcrag.ui.texts import gettext as _
 

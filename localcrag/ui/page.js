@@ -25,7 +25,7 @@ const say = (text) => {
 // What the sliders of the threshold explorer say, for the server. A number field that has just been emptied says null,
 // which Gradio would answer with an error: what was there before counts until there is a number again. A slider that is
 // moved past the other one takes it along.
-window.lcThresholds ??= (upper, lower, policy) => {
+window.lcThresholds ??= (upper, lower, ...others) => {
   const before = (window.lcThresholds.last ??= { upper: 1, lower: 0 });
   const said = (value, last) => (typeof value === "number" ? Math.min(1, Math.max(0, value)) : last);
   const now = { upper: said(upper, before.upper), lower: said(lower, before.lower) };
@@ -34,7 +34,7 @@ window.lcThresholds ??= (upper, lower, policy) => {
     else now.lower = now.upper;
   }
   window.lcThresholds.last = now;
-  return [now.upper, now.lower, policy];
+  return [now.upper, now.lower, ...others];
 };
 
 const parts = {
@@ -199,6 +199,15 @@ const parts = {
     });
     down.observe(element);
     down.observe(byId("lc-live"));
+    // A slow step says how long it has been going on.
+    let step = { text: "", since: 0 };
+    setInterval(() => {
+      const busy = document.querySelector("#lc-live .lc-busy");
+      const text = busy ? busy.dataset.step : "";
+      if (text !== step.text) step = { text, since: performance.now() };
+      const seconds = Math.floor((performance.now() - step.since) / 1000);
+      if (busy && seconds >= 3) busy.querySelector(".lc-waited").textContent = `${seconds} s`;
+    }, 500);
   },
 
   // The address says which chat is shown, so that a reload and the back button find it.

@@ -10,8 +10,9 @@ import gradio as gr
 from localcrag.assemble import Assembly
 from localcrag.ui import learning, render, settings_screen, source
 from localcrag.ui.chat import chat_column
-from localcrag.ui.chat_events import PRIVATE, ChatEvents, ChatPlaces
+from localcrag.ui.chat_events import ChatEvents, ChatPlaces
 from localcrag.ui.documents import DocumentEvents, documents_column
+from localcrag.ui.handlers import PRIVATE
 from localcrag.ui.texts import gettext as _
 from localcrag.uploads import Uploads
 
@@ -48,7 +49,7 @@ def build(assembly: Assembly) -> App:
                 gr.HTML(f"<h2 class='lc-title'>{_('How this was answered')}</h2>", elem_id="lc-right-title")
                 panel = gr.HTML(render.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
-        screen = settings_screen.settings_screen(assembly, page, script)
+        screen = settings_screen.settings_screen(assembly, page, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
         chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, export, documents.collection))
         chats.wire(page)

@@ -11,8 +11,8 @@ from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.ui import learning, render
 from localcrag.ui.answer_settings import answer_settings
-from localcrag.ui.chat_events import PRIVATE
 from localcrag.ui.conflict_choice import conflict_choice
+from localcrag.ui.handlers import PRIVATE
 from localcrag.ui.model_settings import ModelSettings
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.storage_settings import StorageSettings
@@ -31,17 +31,17 @@ class SettingsScreen:
     storage: StorageSettings
 
 
-def settings_screen(assembly: Assembly, page: gr.Blocks, script: str) -> SettingsScreen:
+def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
     """Make the screen; it is hidden until it is asked for."""
     with gr.Column(elem_id="lc-settings"):
         gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
-            preset_choice(assembly, page)
+            preset_choice(assembly, page, collection)
             policy = answer_settings(assembly)
             conflict_choice(assembly)
-            threshold_explorer(assembly, policy)
+            threshold_explorer(assembly, policy, collection)
         with _tab("web"):
-            web_settings(assembly, page)
+            web_settings(assembly, page, collection)
         with _tab("models"):
             models = ModelSettings(assembly)
             models.show(page, script)

@@ -14,7 +14,7 @@ from localcrag.backends.pdf_pages import PagePicture
 from localcrag.datatypes import GradedPassage, Origin, Run
 from localcrag.errors import UnknownRun
 from localcrag.text_pages import text_page
-from localcrag.ui.chat_events import PRIVATE, told
+from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
 from localcrag.ui.texts import gettext as _
 

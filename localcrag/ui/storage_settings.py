@@ -8,7 +8,7 @@ from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.machine import folder_size
 from localcrag.ui import render
-from localcrag.ui.chat_events import PRIVATE, told
+from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
 from localcrag.ui.texts import gettext as _
 
