@@ -6,9 +6,12 @@ Models are loaded when they are first needed, each once, whichever thread comes 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +23,7 @@ from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
 from localcrag.backends.calibration_file import read_calibration
 from localcrag.backends.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.backends.chat_store import ChatStore
 from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.database import Database
 from localcrag.backends.document_store import (
@@ -27,8 +31,10 @@ from localcrag.backends.document_store import (
     chunk_texts,
     collection_names,
     documents_of,
+    original_of,
     replace_vectors,
     require_collection,
+    text_of,
     texts_of,
 )
 from localcrag.backends.kept_scores import KEPT_FIELDS, KeptScores
@@ -38,6 +44,7 @@ from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
 from localcrag.backends.run_store import RunStore
+from localcrag.backends.shelving import checked, delete_collection, move_documents, rename_collection, rename_document
 from localcrag.backends.web_cache import StoredAnswers
 from localcrag.backends.web_document_file import as_file
 from localcrag.calibrated_scorer import CalibratedScorer
@@ -45,15 +52,24 @@ from localcrag.calibration import FittedCalibration
 from localcrag.case import Pin
 from localcrag.context import Parts
 from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
-from localcrag.errors import GapError, LabelError, ModelError, SearchError, SettingsError, UnreadableDocument
+from localcrag.errors import (
+    GapError,
+    LabelError,
+    ModelError,
+    NameRefused,
+    SearchError,
+    SettingsError,
+    UnreadableDocument,
+)
 from localcrag.evaluation.evaluation_set import Question, documents_key
 from localcrag.events import Event
+from localcrag.forced import Choice
 from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label, LabelKind
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
-from localcrag.pipeline import answer
+from localcrag.pipeline import answer, answer_forced
 from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
@@ -62,10 +78,21 @@ from localcrag.web_document import WebDocument
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
+    from localcrag.backends.pdf_pages import PagePicture
     from localcrag.backends.searxng import SearchHealth, SearXNG
 
 Made = TypeVar("Made")
 DATABASE_NAME = "localcrag.sqlite3"
+MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
+"""Folders of the data folder that hold documents, or what was made of them."""
+_MADE_BY = {
+    "relevance": {"scorer"},
+    "relevance_format": {"scorer"},
+    "embedder": {"embedder", "store", "index"},
+    "threads": {"scorer", "llm"},
+    "context_tokens": {"llm"},
+}
+"""What a setting is a part of, and is made anew when it changes; the search client always is."""
 
 
 class Assembly:
@@ -77,6 +104,7 @@ class Assembly:
         self.database = Database(settings.data_dir / DATABASE_NAME)
         self.library = Library(settings.models_dir)
         self.runs = RunStore(self.database)
+        self.chats = ChatStore(self.database)
         self.calibrations = CalibrationStore(self.database)
         self.labels = LabelStore(self.database)
         self.pins = PinStore(self.database)
@@ -102,7 +130,15 @@ class Assembly:
     @property
     def llm(self) -> LanguageModel:
         """The language model, loaded on first use. Raises ModelError."""
-        return self._once("llm", self._load_llm)
+        return self.language_model(self.settings.llm)
+
+    def language_model(self, name: str) -> LanguageModel:
+        """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
+        with self._lock:
+            key = f"llm {name}"
+            for other in [other for other in self._made if other.startswith("llm ") and other != key]:
+                del self._made[other]
+            return self._once(key, lambda: self._load_llm(name))
 
     @property
     def web(self) -> WebSearch | None:
@@ -133,12 +169,12 @@ class Assembly:
         return Parts(
             embedder=self.embedder,
             scorer=self._scorer_or_stand_in(settings.collection, remembers=runs is None),
-            llm=self._llm_or_stand_in(),
+            llm=self._llm_or_stand_in(settings.llm),
             index=self.index(settings.collection),
             store=self.store(settings.collection),
             web=self._web_or_refusal(settings) if settings.web_allowed else None,
             runs=runs or self.runs,
-            skills=self.library.skills(self.settings.llm),
+            skills=self.library.skills(settings.llm),
             judgements=self._judgements,
             web_cache=self._web_cache(settings) if settings.web_allowed else None,
             rate_limit=self._rate_limit,
@@ -176,6 +212,16 @@ class Assembly:
         settings = settings_module.changed(self.settings, **chosen)
         question, history = replay.question_of(run)
         return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
+
+    def answer_forced(self, run_id: str, choice: Choice) -> Generator[Event, None, None]:
+        """Answer a stored run's question from the sentences that a person chose; see localcrag.pipeline.answer_forced.
+
+        Raises UnknownRun, ModelError when there is no embedder, and StoreError.
+        """
+        run = self.runs.get(run_id)
+        chosen = replay.settings_of(run, relevance=self.settings.relevance, web=WebMode.NEVER)
+        settings = settings_module.changed(self.settings, **chosen).under(run.preset)
+        return answer_forced(run, choice, parts=self.parts(settings), settings=settings)
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
@@ -418,6 +464,44 @@ class Assembly:
         self.store(collection).delete(document)
         self._follow(collection)
 
+    def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
+        """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
+        rename_document(self.database, collection or self.settings.collection, old, new)
+
+    def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
+        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
+        self.store(target)
+        move_documents(self.database, names, origin, target)
+        self._follow(origin)
+        self._follow(target)
+
+    def new_collection(self, name: str) -> str:
+        """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
+        name = checked(name, "collection")
+        if name in {DEFAULT_COLLECTION, *self.collections()}:
+            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        self.store(name)
+        return name
+
+    def rename_collection(self, old: str, new: str) -> None:
+        """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""
+        if old == DEFAULT_COLLECTION:
+            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+        rename_collection(self.database, old, new)
+        self._forget(old)
+
+    def delete_collection(self, name: str) -> None:
+        """Remove a collection with its documents. Raises UnknownCollection."""
+        index = self.index(name)
+        delete_collection(self.database, name)
+        self._forget(name)
+        index.remove_file()
+
+    def _forget(self, collection: str) -> None:
+        with self._lock:
+            for key in (f"store {collection}", f"index {collection}"):
+                self._made.pop(key, None)
+
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
         return documents_of(self.database, collection or self.settings.collection)
@@ -425,6 +509,24 @@ class Assembly:
     def texts(self, collection: str) -> dict[str, str]:
         """Return the text of a collection's documents, by name. Loads no model."""
         return texts_of(self.database, collection)
+
+    def text(self, document: str, collection: str | None = None) -> str:
+        """Return a document's text. Loads no model. Raises UnknownDocument."""
+        return text_of(self.database, collection or self.settings.collection, document)
+
+    def page_picture(
+        self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
+    ) -> PagePicture | None:
+        """Return a document's page as it looks, with the place of each text on it; None where there are no pages.
+
+        Raises UnreadableDocument for a page that there is not, and StoreError.
+        """
+        data = original_of(self.database, collection or self.settings.collection, document)
+        if data is None:
+            return None
+        from localcrag.backends.pdf_pages import picture  # noqa: PLC0415
+
+        return picture(data, document, page, texts, dpi=dpi)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""
@@ -444,9 +546,7 @@ class Assembly:
         replace_vectors(
             self.database, name, embedder=self.embedder.name, dimension=self.embedder.dimension, vectors=vectors
         )
-        with self._lock:
-            for key in (f"store {name}", f"index {name}"):
-                self._made.pop(key, None)
+        self._forget(name)
         self._follow(name)
         yield len(chunks), len(chunks)
 
@@ -456,8 +556,55 @@ class Assembly:
             # Within the lock: of two changes at once, the later one must know the earlier one.
             self.settings = settings_module.save(self.settings, **changes)
             # Not closed: a question may be using it right now. It goes when that one is done.
-            self._made.pop("web", None)
+            for key in [key for key in self._made if key.split()[0] in _made_by(changes)]:
+                del self._made[key]
         return self.settings
+
+    def back_up(self) -> Path:
+        """Write a copy of all documents, chats, runs and labels into the data folder. Raises StoreError."""
+        path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}.sqlite3"
+        self.database.copy_to(path)
+        return path
+
+    @property
+    def backups(self) -> Path:
+        """The folder of the copies."""
+        return self.settings.data_dir / "backups"
+
+    def restore(self, path: Path) -> None:
+        """Put a copy in the place of what there is. Raises StoreError, and has then changed nothing."""
+        with self._lock:
+            self.database.replace_by(path)
+            self._forget_all()
+
+    def erase(self) -> None:
+        """Remove documents, chats, runs, labels and all that was made of them; settings and models stay.
+
+        Raises StoreError.
+        """
+        with self._lock:
+            self.database.erase()
+            self._forget_all()
+            folder = self.settings.data_dir
+            for path in (*(folder / name for name in MADE_OF_DOCUMENTS), *folder.glob("scores-*.jsonl")):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _forget_all(self) -> None:
+        for key in [key for key in self._made if key.split()[0] in {"store", "index"}]:
+            del self._made[key]
+        self._judgements.clear()
+        self._question_vectors.clear()
+        if "scorer" in self._made and isinstance(self._made["scorer"], ScoreCache):
+            self._made["scorer"] = self._made["scorer"].emptied()
+
+    def machine(self) -> str:
+        """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
+        made = self._made.get(f"llm {self.settings.llm}")
+        cores = os.cpu_count() or 1
+        threads = made.threads if made else self.settings.threads or cores
+        layers = getattr(made, "gpu_layers", 0)
+        graphics = "all layers on the graphics card" if layers else "no graphics card used"
+        return f"{threads} threads on {cores} cores, {graphics}"
 
     def search_health(self) -> SearchHealth:
         """Put a test query to the configured SearXNG. Raises EndpointRefused."""
@@ -498,11 +645,11 @@ class Assembly:
             scorer = scorer.emptied()
         return CalibratedScorer(scorer, applied.calibration) if applied else scorer
 
-    def _llm_or_stand_in(self) -> LanguageModel:
+    def _llm_or_stand_in(self, name: str) -> LanguageModel:
         try:
-            return self.llm
+            return self.language_model(name)
         except ModelError as error:
-            return MissingLanguageModel(self.settings.llm, error)
+            return MissingLanguageModel(name, error)
 
     def _web_or_refusal(self, settings: Settings) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""
@@ -557,17 +704,17 @@ class Assembly:
             )
         )
 
-    def _load_llm(self) -> LanguageModel:
-        path = self.library.path(self.settings.llm, ModelRole.LLM)
+    def _load_llm(self, name: str) -> LanguageModel:
+        path = self.library.path(name, ModelRole.LLM)
         from localcrag.backends.llama_cpp import LlamaCpp  # noqa: PLC0415
 
         return LlamaCpp(
-            self.settings.llm,
+            name,
             path,
             context_tokens=self.settings.context_tokens,
             threads=self.settings.threads,
             cache=self.settings.data_dir / "cache",
-            adapter=self.library.adapter(self.settings.llm),
+            adapter=self.library.adapter(name),
         )
 
     def _make_web(self) -> SearXNG:
@@ -581,6 +728,11 @@ class Assembly:
             forbidden=self.settings.web_never_terms,
             allow_public=self.settings.searxng_allow_public,
         )
+
+
+def _made_by(changes: Iterable[str]) -> set[str]:
+    """Return what has to be made anew when these settings change."""
+    return {"web"}.union(*(_MADE_BY.get(name, set()) for name in changes))
 
 
 def _search_parameters(settings: Settings) -> dict[str, str]:

@@ -104,7 +104,7 @@ class StripMode(StrEnum):
 
 
 class StripReason(StrEnum):
-    """Why a strip was kept or dropped (refine.py, planted.py)."""
+    """Why a strip was kept or dropped (refine.py, planted.py, forced.py)."""
 
     KEPT = "kept"
     BEST = "best of its passage"
@@ -118,6 +118,8 @@ class StripReason(StrEnum):
     WHOLE = "passage taken whole"
     INSTRUCTION = "reads like an instruction to the model"
     HIDDEN = "hidden from readers"
+    PUT_IN = "put in by you"
+    TAKEN_OUT = "taken out by you"
 
 
 class NumberFormat(StrEnum):
@@ -464,7 +466,8 @@ class Run:
     """One question with everything that happened to it: what `ask --json` prints and the store keeps.
 
     `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
-    `replays` the id of the run that it repeats, `plain_prompt_tokens` the length of the prompt that plain RAG would
+    `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
+    `plain_prompt_tokens` the length of the prompt that plain RAG would
     have sent: every retrieved passage, whole.
     """
 
@@ -499,6 +502,7 @@ class Run:
     settings: dict[str, bool | int | float | str | None] = field(default_factory=dict)
     history: tuple[Turn, ...] = ()
     replays: str | None = None
+    forced_from: str | None = None
     plain_prompt_tokens: int | None = None
 
     @property

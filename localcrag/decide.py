@@ -6,6 +6,7 @@ scale of 0.7 / 0.3, it follows the thresholds in force instead.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -38,6 +39,32 @@ def decide(
             return _by_ratio(passages, enough_relevant)
         case Policy.COUNT:
             return _by_count(passages, thresholds)
+        case _:
+            assert_never(policy)
+
+
+def why_not_correct(
+    passages: Sequence[Judged], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
+) -> str:
+    """Return in one sentence what the passages lack for CORRECT; they must not be enough for it."""
+    if not passages:
+        return "No passage was found."
+    if not is_scored(passages):
+        return "The passages could not be scored, so nobody knows."
+    correct, number = _count(passages, Grade.CORRECT), len(passages)
+    match policy:
+        case Policy.MAX:
+            best = _shown(max(passage.relevance for passage in passages), thresholds)
+            return f"The best passage has a relevance of {best}; CORRECT begins at {thresholds.upper:.2f}."
+        case Policy.FRACTION:
+            needed = math.ceil(ENOUGH_CORRECT * number)
+            return f"{correct} of {number} passages are graded correct; CORRECT asks for {needed}."
+        case Policy.RATIO:
+            relevant = number - _count(passages, Grade.INCORRECT)
+            needed = max(1, math.ceil(enough_relevant * number))
+            return f"{relevant} of {number} passages are relevant; CORRECT asks for {needed}."
+        case Policy.COUNT:
+            return f"{correct} of {number} passages are graded correct; CORRECT asks for {ENOUGH}."
         case _:
             assert_never(policy)
 

@@ -16,6 +16,8 @@ LocalcragError
 │   ├── UnknownCollection    no collection of that name
 │   ├── UnknownDocument      no document of that name in the collection
 │   ├── UnknownRun           no stored run of that id
+│   ├── UnknownChat          no chat of that id
+│   ├── NameRefused          a name for a document or collection that is taken, empty or too long
 │   └── EmbedderMismatch     the collection was indexed with another embedder
 ├── SearchError              a web search that did not give results, told apart by what the user can do
 │   ├── EndpointRefused      the address is public, not http(s), or redirects to another host
@@ -28,6 +30,7 @@ LocalcragError
 │   ├── NoResults            the engines answered and found nothing
 │   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
 │   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
+├── ChatBusy                 a chat's last question is still being answered
 ├── ReportError              exported runs could not be written
 ├── LabelError               a label or pin names what its run does not have, or there is nothing to export
 ├── GapError                 a run has no web text to add, or the collection has it already
@@ -101,6 +104,18 @@ class UnknownDocument(StoreError):
 
 class UnknownRun(StoreError):
     """No stored run of that id."""
+
+
+class UnknownChat(StoreError):
+    """No chat of that id."""
+
+
+class NameRefused(StoreError):
+    """A name for a document or collection that is taken, empty or too long."""
+
+
+class ChatBusy(LocalcragError):
+    """A chat's last question is still being answered."""
 
 
 class EmbedderMismatch(StoreError):

@@ -17,6 +17,7 @@ from localcrag.backends.model_manifest import ModelRole
 from localcrag.datatypes import ScorerKind
 from localcrag.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.grade_by_llm import own_thresholds
+from localcrag.machine import memory
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
 
@@ -142,10 +143,10 @@ def _collection(assembly: Assembly, name: str) -> str:
 
 
 def _memory() -> Finding:
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") / 2**30
-        memory = f"{total:.1f} GiB of memory, {free:.1f} GiB free"
-    except (ValueError, OSError, AttributeError):
-        memory = "memory unknown on this system"
-    return Finding("machine", State.OK, f"{os.cpu_count()} cores, {memory}, {platform.platform()}")
+    there = memory()
+    said = (
+        f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
+        if there
+        else "memory unknown on this system"
+    )
+    return Finding("machine", State.OK, f"{os.cpu_count()} cores, {said}, {platform.platform()}")

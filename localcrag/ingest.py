@@ -29,6 +29,10 @@ AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
 
 
+PICTURED = "application/pdf"
+"""Of documents of this kind the file is kept as well: their pages are shown as they look."""
+
+
 @dataclass(frozen=True, slots=True)
 class Upload:
     """A file to take in: where it lies, and the name it shall have in the collection.
@@ -111,6 +115,7 @@ class DocumentShelf(Protocol):
         chunks: Sequence[Chunk],
         vectors: Vectors,
         dated: str | None = None,
+        original: Path | None = None,
     ) -> None: ...
 
 
@@ -214,6 +219,7 @@ def _ingest_one(
         chunks=chunks,
         vectors=vectors,
         dated=document.dated or _changed(upload),
+        original=upload.path if document.media_type == PICTURED else None,
     )
     yield IngestResult(
         upload.name,

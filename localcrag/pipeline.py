@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 from localcrag import abstain, ask_web, condense, generate, planted, reconcile, record, stages
 from localcrag.budget import Budget
 from localcrag.context import EVERY_STEP, Context, Parts, Steps
-from localcrag.datatypes import Action, Conflict, Grade, Run, ScorerKind, Turn, WebUse
+from localcrag.datatypes import Action, Conflict, Grade, GradedPassage, Origin, Run, ScorerKind, Turn, WebUse
 from localcrag.decide import usable
 from localcrag.errors import QuestionError
 from localcrag.evaluate import is_scored
 from localcrag.events import Answered, Event, RunFinished, RunStarted, Warned
+from localcrag.forced import Choice
 from localcrag.protocols import Consent
 from localcrag.refine import Refinement
 from localcrag.settings import Settings
@@ -59,8 +60,26 @@ def answer(
         )
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps)
     run = _new_run(question, context, history, replays)
+    yield from _stored(run, _flow(run, context), parts)
+
+
+def answer_forced(before: Run, choice: Choice, *, parts: Parts, settings: Settings) -> Generator[Event, None, None]:
+    """Answer a run's question once more, from the sentences that a person chose among what it found.
+
+    Nothing is retrieved or searched anew. Events and errors are those of `answer`; RunFinished has a new run.
+    """
+    context = Context(parts, settings, Budget(settings.time_budget))
+    new = _new_run(before.question, context, (), None)
+    found = ("standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
+             "relevance_ratio", "web", "history")  # fmt: skip
+    run = dataclasses.replace(new, forced_from=before.run_id, **{name: getattr(before, name) for name in found})
+    yield from _stored(run, _from_choice(run, before, choice, context), parts)
+
+
+def _stored(run: Run, flow: Generator[Event, None, None], parts: Parts) -> Generator[Event, None, None]:
+    """Pass on the events; store the run that they make, also when it is stopped."""
     try:
-        with closing(_flow(run, context)) as events:
+        with closing(flow) as events:
             for event in events:
                 run = record.apply(run, event)
                 yield event
@@ -69,6 +88,13 @@ def answer(
         raise
     parts.runs.save(run)
     yield RunFinished(run)
+
+
+def _from_choice(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
+    yield RunStarted(run)
+    refinement = yield from stages.force_strips(before, choice, context)
+    used = [passage for passage in run.passages if any(piece.passage == passage.id for piece in refinement.evidence)]
+    yield from _from_evidence(run, refinement, used, context, believed=choice.puts_in)
 
 
 def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
@@ -92,23 +118,33 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
 
     used = usable(used, policy=settings.policy, thresholds=run.thresholds)
     refinement = yield from stages.pick_strips(standalone, used, context)
-    refinement, conflicts = yield from stages.compare_sides(refinement, context)
     yield from stages.count_plain_prompt(generate.plain_prompt(question, standalone, found, history), context)
+    run = dataclasses.replace(run, standalone_question=standalone, history=history, passages=local, web=web)
+    yield from _from_evidence(run, refinement, used, context)
+
+
+def _from_evidence(
+    run: Run, refinement: Refinement, used: Sequence[GradedPassage], context: Context, *, believed: bool = False
+) -> Generator[Event, None, None]:
+    """Answer from the evidence, made of the passages `used`; `believed`: a person says that it answers."""
+    refinement, conflicts = yield from stages.compare_sides(refinement, context)
     if not refinement.evidence:
-        yield Answered(abstain.nothing_found(planted.screened(local, rules), web, settings), abstained=True)
+        nearest = planted.screened([one for one in run.passages if one.origin is Origin.LOCAL], context.parts.rules)
+        yield Answered(abstain.nothing_found(nearest, run.web, context.settings), abstained=True)
         return
+    # Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md).
+    sure = any(passage.grade is Grade.CORRECT for passage in used) if is_scored(used) else None
     written = write_answer(
-        question,
-        standalone,
+        run.question,
+        run.standalone_question,
         refinement,
         context,
-        history=history,
-        web=web,
-        # Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md).
-        sure=any(passage.grade is Grade.CORRECT for passage in used) if is_scored(used) else None,
+        history=run.history,
+        web=run.web,
+        sure=sure or believed if sure is not None else None,
         quoted=reconcile.quoted(conflicts),
     )
-    yield from _with_what_sources_call_for(written, standalone, refinement, conflicts)
+    yield from _with_what_sources_call_for(written, run.standalone_question, refinement, conflicts)
 
 
 def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:

@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from localcrag import (
     ask_web,
     condense,
+    forced,
     grade_by_llm,
     planted,
     presets,
@@ -30,6 +31,7 @@ from localcrag.datatypes import (
     NotAsked,
     Passage,
     RefinerKind,
+    Run,
     ScorerKind,
     Skill,
     Turn,
@@ -52,6 +54,7 @@ from localcrag.events import (
     StepStarted,
     Warned,
 )
+from localcrag.forced import Choice
 from localcrag.refine import Refinement, Rules, refine, whole
 from localcrag.retrieve import retrieve
 
@@ -166,6 +169,25 @@ def pick_strips(
     refinement = yield from _refine(question, planted.screened(passages, rules), context, clock)
     strips = planted.with_left_out(refinement.strips, passages, rules)
     yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
+    return refinement
+
+
+def force_strips(before: Run, choice: Choice, context: Context) -> Generator[Event, None, Refinement]:
+    """Yield Refined, and return strips and evidence as a person chose them among what a run found.
+
+    The sentences of a passage that was not looked at sentence by sentence are scored now.
+    """
+    yield StepStarted("refine", "taking your choice of sentences")
+    clock = context.clock("refine")
+    rules = context.parts.rules
+    known = {strip.passage for strip in before.strips}
+    new = [passage for passage in before.passages if choice.passages.get(passage.id) and passage.id not in known]
+    strips = before.strips
+    if new:
+        looked_at = yield from _refine(before.standalone_question, planted.screened(new, rules), context, clock)
+        strips += planted.with_left_out(looked_at.strips, new, rules)
+    refinement = forced.apply(strips, before.passages, choice)
+    yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     return refinement
 
 

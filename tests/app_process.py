@@ -34,9 +34,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_app(data_dir: Path, *, wrapper: Sequence[str] = (), **environment: str) -> Iterator[str]:
+def running_app(
+    data_dir: Path, *, wrapper: Sequence[str] = (), port: int | str = 0, **environment: str
+) -> Iterator[str]:
     """Start `python app.py`, wait until its page answers, yield its address, and stop it."""
-    port = free_port()
+    port = int(port) or free_port()
     log = data_dir / "app.log"
     data_dir.mkdir(parents=True, exist_ok=True)
     command = [*wrapper, sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(port)]

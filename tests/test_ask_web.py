@@ -23,7 +23,7 @@ from localcrag.errors import ConsentMissing, ForbiddenTerm
 from localcrag.events import Event, QueryProposed, RunFinished, SearchBegun, StepStarted
 from localcrag.pipeline import answer
 from localcrag.settings import load
-from localcrag.ui.consent import WaitingConsent
+from localcrag.waiting_consent import WaitingConsent
 from tests.fakes import FakeLanguageModel
 from tests.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk

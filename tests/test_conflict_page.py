@@ -6,23 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.app_process import running_app, start_chromium, watch
+from tests.app_process import running_app
 from tests.documents import make_dated_pdf
+from tests.page_driver import ask, choose, close_settings, dropped, open_settings, open_side, opened
 from tests.search_servers import scripted_search
-from tests.test_page import PATIENCE, ask, drop
 from tests.test_reconcile_real import BOTH_SIDES, PAGE, QUESTION, reply
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +28,8 @@ def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iter
             folder / "data", LOCALCRAG_SEARXNG_URL=server.url, LOCALCRAG_WEB="always", LOCALCRAG_UPPER=BOTH_SIDES
         ) as url,
     ):
-        page = chromium.new_page()
-        page.goto(url)
-        drop(page, path)
-        expect(page.locator("#lc-documents")).to_contain_text("rules.pdf", timeout=PATIENCE)
-        page.close()
+        with opened(chromium, url) as page:
+            dropped(page, path)
         yield url
 
 
@@ -50,14 +39,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iter
 def test_a_contradiction_is_a_card_with_two_sides(
     chromium: Browser, address: str, screens: Path, width: int, scheme: str
 ) -> None:
-    with chromium.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
-    ) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        watched = watch(page)
-        page.goto(address)
+    with opened(chromium, address, width=width, scheme=scheme) as page:
         ask(page, QUESTION)
+        open_side(page, "right")
         card = page.locator("#lc-panel .lc-conflict")
         expect(card).to_have_count(1)
         expect(card.locator(".lc-side").nth(0)).to_contain_text("Your documents")
@@ -70,22 +54,18 @@ def test_a_contradiction_is_a_card_with_two_sides(
         card.scroll_into_view_if_needed()
         page.screenshot(path=screens / f"conflict-{scheme}-{width}.png")
         card.screenshot(path=screens / f"conflict-card-{scheme}-{width}.png")
-        assert watched.problems == []
-        assert watched.foreign == []
 
 
 def choose_rule(page: Page, label: str) -> None:
-    page.locator("#lc-conflict-rule input").click()
-    page.get_by_role("option", name=label, exact=True).click()
+    open_settings(page, "Answers")
+    choose(page, "#lc-conflict-rule", label)
+    close_settings(page)
 
 
 def test_the_rule_is_chosen_on_the_page_and_the_losing_side_is_marked(
     chromium: Browser, address: str, screens: Path
 ) -> None:
-    with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(address)
+    with opened(chromium, address) as page:
         choose_rule(page, "the newer")
         try:
             ask(page, QUESTION)

@@ -8,14 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lxml import html
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from localcrag.datatypes import Action, Run, Thresholds
 from localcrag.errors import EvaluationError
@@ -26,7 +25,7 @@ from localcrag.evaluation.diagnosis import Cause, diagnose
 from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.report import comparison_summary, summary, write, write_comparison
 from localcrag.evaluation.results import Evaluation
-from tests.app_process import ROOT, start_chromium, watch
+from tests.app_process import ROOT, watch
 from tests.made_evaluations import ASKED, HOLDS, HOSTILE, LIMITS, evaluation, passage, question, run, varied
 
 CAUSES = {
@@ -382,14 +381,6 @@ def test_a_report_leaves_nothing_in_the_users_home(tmp_path: Path) -> None:
     assert (tmp_path / "report" / "report.html").is_file()
     assert not list(home.rglob("*"))
     assert not list(temporary.rglob("*"))
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.mark.browser

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from localcrag.assemble import DATABASE_NAME
 from localcrag.backends.database import Database
 from localcrag.backends.label_store import LabelStore, PinStore
-from tests.app_process import running_app, start_chromium, watch
-from tests.test_page import PATIENCE, ask, drop, question_box, wait_until
+from tests.app_process import running_app
+from tests.page_driver import PATIENCE, ask, close_settings, dropped, open_settings, open_side, opened, turn, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.search]
 QUESTION = "How many days after a journey must a claim be handed in?"
 ONLY_WEB = "When was penicillin found by Alexander Fleming?"
 RELEVANT, NOT_RELEVANT = "This passage is relevant", "This passage is not relevant"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -38,28 +29,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path, searx: str, handbook: Path, chromium: Browser) -> Iterator[str]:
     with running_app(folder, LOCALCRAG_SEARXNG_URL=searx, LOCALCRAG_WEB="always") as url:
-        page = chromium.new_page()
-        page.goto(url)
-        drop(page, handbook)
-        expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
-        page.close()
+        with opened(chromium, url) as page:
+            dropped(page, handbook)
         yield url
-
-
-@contextmanager
-def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
-    with browser.new_context(
-        viewport={"width": width, "height": 860}, color_scheme="dark" if scheme == "dark" else "light"
-    ) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        expect.set_options(timeout=PATIENCE)
-        watched = watch(page)
-        page.goto(address)
-        expect(question_box(page)).to_be_visible(timeout=PATIENCE)
-        yield page
-        assert watched.problems == []
-        assert watched.foreign == []
 
 
 def first_card(page: Page) -> Locator:
@@ -94,29 +66,30 @@ def test_labels_stay_pressed_when_an_earlier_turn_or_a_stored_run_is_opened_agai
         pressed(the(sentence, "This sentence is right"), value=False)
         the(panel, "This answer is good").click()
         pressed(the(panel, "This answer is good"))
-        expect(the(page.locator("#lc-chat"), "Liked")).to_be_visible()
+        pressed(the(turn(page), "This answer is good"))
         page.screenshot(path=screens / "labelled.png")
 
         first = panel.locator(".lc-panel").get_attribute("data-run") or ""
         ask(page, "Who keeps the handbook?")
         pressed(the(first_card(page), RELEVANT), value=False)
-        expect(the(page.locator("#lc-chat"), "Liked")).to_have_count(1)
-        page.locator(f"#lc-chat a[href^='#evidence-{first}']").first.click()
+        pressed(the(turn(page, 0), "This answer is good"))
+        pressed(the(turn(page), "This answer is good"), value=False)
+        the(turn(page, 0), "How this was answered").last.click()
         expect(panel.locator(".lc-panel")).to_have_attribute("data-run", first)
         pressed(the(first_card(page), RELEVANT))
 
-        page.reload()
+        page.locator("#lc-new").click()
         expect(panel).to_contain_text("Here you will see which passages were found")
-        page.get_by_role("button", name="What you labelled").click()
-        page.locator("#lc-learned .lc-open", has_text=QUESTION).first.click()
+        labels = open_settings(page, "Labels")
+        labels.locator(".lc-open", has_text=QUESTION).first.click()
         expect(panel.locator(".lc-question")).to_have_text(QUESTION)
         pressed(the(first_card(page), RELEVANT))
         pressed(the(panel, "This answer is good"))
-        page.locator("#lc-learned .lc-learned").scroll_into_view_if_needed()
+        open_settings(page, "Labels")
         page.screenshot(path=screens / "labels.png")
         # The newest label is listed first.
-        page.locator("#lc-learned").get_by_role("button", name="Remove this label").first.click()
-        expect(page.locator("#lc-learned")).to_contain_text("1 label:")
+        labels.get_by_role("button", name="Remove this label").first.click()
+        expect(labels).to_contain_text("1 label:")
     kept = {label.kind: label for label in LabelStore(Database(folder / DATABASE_NAME)).find(run_id=first)}
     assert {kind: label.verdict for kind, label in kept.items()} == {"passage": "relevant"}
     assert kept["passage"].logit is not None  # type: ignore[index]
@@ -127,17 +100,18 @@ def test_a_thumb_in_the_chat_labels_the_answer_and_opens_what_it_came_from(chrom
         ask(page, "How are rental cars booked?")
         ask(page, "Who keeps the handbook?")
         chat, panel = page.locator("#lc-chat"), page.locator("#lc-panel")
-        chat.get_by_role("button", name="dislike").first.click()
+        the(turn(page, 0), "This answer is bad").click()
         expect(panel.locator(".lc-question")).to_have_text("How are rental cars booked?")
         pressed(the(panel, "This answer is bad"))
-        the(chat, "Disliked").click()
+        pressed(the(turn(page, 0), "This answer is bad"))
+        the(turn(page, 0), "This answer is bad").click()
         pressed(the(panel, "This answer is bad"), value=False)
         the(panel, "This answer is good").click()
-        expect(the(chat, "Liked")).to_have_count(1)
+        pressed(the(turn(page, 0), "This answer is good"))
         page.locator("#lc-new").click()
-        expect(chat).to_contain_text("Ask your documents.")
+        expect(chat).to_contain_text("Ask your documents")
         ask(page, "Who keeps the handbook?")
-        expect(the(chat, "Liked")).to_have_count(0)
+        pressed(the(turn(page), "This answer is good"), value=False)
 
 
 def test_a_question_is_pinned_with_what_is_proposed_edited_and_unpinned(
@@ -177,11 +151,10 @@ def test_a_gaps_web_text_is_added_with_one_click_and_the_documents_answer_then(
         ask(page, ONLY_WEB)
         panel = page.locator("#lc-panel")
         expect(panel.locator(".lc-badge")).to_have_text("INCORRECT")
-        page.get_by_role("button", name="All questions so far").click()
-        gap = page.locator("#lc-gaps li", has_text=ONLY_WEB)
+        open_settings(page, "Questions")
+        gap = page.locator("#lc-gaps-list li", has_text=ONLY_WEB)
         expect(gap).to_have_count(1)
-        expect(page.locator("#lc-gaps")).to_contain_text("What is added is text of the web")
-        gap.scroll_into_view_if_needed()
+        expect(page.locator("#lc-gaps-list")).to_contain_text("What is added is text of the web")
         page.screenshot(path=screens / "knowledge-gaps.png")
         gap.get_by_role("button", name="Add the web text that answered it").click()
         name = "How penicillin was found (web, pages.example).md"
@@ -189,11 +162,14 @@ def test_a_gaps_web_text_is_added_with_one_click_and_the_documents_answer_then(
         expect(gap).to_contain_text(f"Its web text is in the documents as “{name}”.")
         expect(panel.locator(".lc-card", has_text="This text of the web is in your documents")).to_have_count(1)
         expect(page.locator("#lc-uploads")).to_contain_text("This is text of the web.")
+        close_settings(page)
         ask(page, ONLY_WEB)
         expect(panel.locator(".lc-badge")).to_have_text("CORRECT")
         expect(first_card(page)).to_contain_text(name)
-        expect(page.locator("#lc-chat [data-testid='bot']").last).to_contain_text("1928")
+        expect(turn(page)).to_contain_text("1928")
+        open_settings(page, "Questions")
         expect(gap).to_have_count(0)
+        close_settings(page)
         first_card(page).scroll_into_view_if_needed()
         page.screenshot(path=screens / "gap-filled.png")
 
@@ -206,6 +182,7 @@ def test_labels_and_pins_are_whole_on_a_narrow_screen_and_in_the_dark(
 ) -> None:
     with opened(chromium, address, width=width, scheme=scheme) as page:
         ask(page, "How are rental cars booked?")
+        open_side(page, "right")
         the(first_card(page), NOT_RELEVANT).click()
         pressed(the(first_card(page), NOT_RELEVANT))
         page.locator("#lc-panel .lc-pin summary").click()

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.app_process import running_app, start_chromium, watch
+from tests.app_process import running_app
+from tests.page_driver import PATIENCE, close_settings, open_settings, opened, question_box, settled
 from tests.search_servers import ScriptedSearch, answer_reply, scripted_search
-from tests.test_page import PATIENCE, question_box
 
 pytestmark = pytest.mark.browser
 EVEREST = {"title": "Everest", "url": "http://example.org/e", "content": "Mount Everest is 8,849 metres high."}
 QUESTION = "How high is Mount Everest?"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +29,6 @@ def address(tmp_path_factory: pytest.TempPathFactory, server: ScriptedSearch) ->
     settings = {"LOCALCRAG_SEARXNG_URL": server.url, "LOCALCRAG_WEB_CACHE_HOURS": "0"}
     with running_app(tmp_path_factory.mktemp("page"), **settings) as url:
         yield url
-
-
-@contextmanager
-def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
-    with browser.new_context(
-        viewport={"width": width, "height": 860}, color_scheme="dark" if scheme == "dark" else "light"
-    ) as context:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        watched = watch(page)
-        page.goto(address)
-        yield page
-        assert watched.problems == []
-        assert watched.foreign == []
 
 
 def ask_and_wait_for_the_card(page: Page) -> None:
@@ -118,7 +95,7 @@ def test_stop_and_new_chat_end_the_wait_and_nothing_leaves(
         before = len(server.requests)
         page.locator(button).click()
         expect_done(page)
-        expect(page.locator("#lc-chat")).to_contain_text("Stopped." if button == "#lc-stop" else "Ask your documents.")
+        expect(page.locator("#lc-chat")).to_contain_text("Stopped" if button == "#lc-stop" else "Ask your documents")
         assert len(server.requests) == before
 
 
@@ -135,16 +112,16 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
     chromium: Browser, address: str, server: ScriptedSearch, screens: Path
 ) -> None:
     with opened(chromium, address) as page:
-        page.get_by_role("button", name="Web search").click()
+        open_settings(page, "Web")
         terms = page.locator("#lc-web-terms textarea")
-        terms.wait_for()
-        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        settled(page)
         terms.fill("Mount\n\nBlue Heron")
         page.get_by_label("Always: queries leave").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)
         page.locator("#lc-web-report").scroll_into_view_if_needed()
         page.screenshot(path=screens / "web-settings.png")
+        close_settings(page)
         question_box(page).fill(QUESTION)
         page.locator("#lc-send").click()
         expect(page.locator("#lc-panel .lc-question")).to_have_text(QUESTION, timeout=PATIENCE)
@@ -154,7 +131,7 @@ def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
         expect(warning).to_be_visible()
     # A page of its own: a reload would break off what this one still reads after an answer, and report that.
     with opened(chromium, address) as page:
-        page.get_by_role("button", name="Web search").click()
+        open_settings(page, "Web")
         expect(page.locator("#lc-web-terms textarea")).to_have_value("Mount\nBlue Heron", timeout=PATIENCE)
         expect(page.get_by_label("Always: queries leave")).to_be_checked()
         page.locator("#lc-web-terms textarea").fill("")

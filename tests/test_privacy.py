@@ -13,7 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from localcrag.quiet import SWITCHES
 from tests.app_process import running_app, start_chromium, watch
-from tests.test_page import PATIENCE, ask, drop
+from tests.page_driver import PATIENCE, ask, drop
 
 ADDRESSED = (
     r"\(\d+.*?(?:sin_port=htons\((?P<port>\d+)\).*?inet_addr\(\"(?P<v4>[^\"]+)\"\)"

@@ -9,7 +9,7 @@ import pytest
 from localcrag import condense, generate, retry, search
 from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
-from localcrag.decide import decide, usable
+from localcrag.decide import decide, usable, why_not_correct
 from localcrag.errors import GenerationError
 from localcrag.evaluate import grade
 from localcrag.retrieve import fuse
@@ -201,6 +201,23 @@ def test_the_best_passage_decides(relevances: list[float], action: Action, rule:
 def test_every_policy_has_its_rule(policy: Policy, relevances: list[float], action: Action, rule: str) -> None:
     passages = [graded(relevance) for relevance in relevances]
     assert decide(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == (action, rule)
+
+
+@pytest.mark.parametrize(
+    ("policy", "relevances", "reason"),
+    [
+        (Policy.MAX, [0.4, 0.698], "The best passage has a relevance of 0.698; CORRECT begins at 0.70."),
+        (Policy.FRACTION, [0.9, 0.1, 0.1], "1 of 3 passages are graded correct; CORRECT asks for 2."),
+        (Policy.RATIO, [0.9, 0.1, 0.1], "1 of 3 passages are relevant; CORRECT asks for 2."),
+        (Policy.COUNT, [0.9, 0.1], "1 of 2 passages are graded correct; CORRECT asks for 2."),
+        (Policy.MAX, [], "No passage was found."),
+    ],
+)
+def test_what_was_missing_for_correct_is_one_sentence(policy: Policy, relevances: list[float], reason: str) -> None:
+    passages = [graded(relevance) for relevance in relevances]
+    action, _ = decide(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6)
+    assert action is not Action.CORRECT
+    assert why_not_correct(passages, policy=policy, thresholds=THRESHOLDS, enough_relevant=0.6) == reason
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 
 from localcrag.backends.calibration_store import CalibrationStore, ScorerIdentity
 from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, SCHEMAS, Database
-from localcrag.backends.document_store import DocumentStore, replace_vectors
+from localcrag.backends.document_store import DocumentStore, original_of, replace_vectors
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Chunk, Run, Thresholds
-from localcrag.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun
+from localcrag.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
 from tests.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -245,3 +245,36 @@ def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> N
     old.close()
     identity = ScorerIdentity("relevance-v1", "0" * 64, "all-minilm-l6-v2")
     assert CalibrationStore(Database(path)).history(identity, "default") == []
+
+
+def keep(store: DocumentStore, name: str, path: Path) -> None:
+    store.put(
+        name, sha256="0", media_type="application/pdf", pages=1, text="text", chunks=[Chunk(1, 0, 4, "text")],
+        vectors=EMBEDDER.embed(["text"]), original=path,
+    )  # fmt: skip
+
+
+def test_a_kept_file_comes_back_as_it_was_and_goes_with_its_document(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"secret-" + bytes(range(256)) * 10_000)
+    keep(store, "a.pdf", file)
+    database = Database(tmp_path / "db.sqlite3")
+    assert original_of(database, "default", "a.pdf") == file.read_bytes()
+    assert original_of(database, "default", "b.pdf") is None
+    keep(store, "a.pdf", file)
+    assert len(database.rows("SELECT document_id FROM originals")) == 1
+    store.delete("a.pdf")
+    assert database.rows("SELECT document_id FROM originals") == []
+    database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert not any(b"secret-" in path.read_bytes() for path in tmp_path.glob("db.sqlite3*"))
+
+
+def test_a_file_that_has_gone_leaves_the_document_before_it(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"first")
+    keep(store, "a.pdf", file)
+    with pytest.raises(UnreadableDocument, match="again"):
+        keep(store, "a.pdf", tmp_path / "gone.pdf")
+    assert original_of(Database(tmp_path / "db.sqlite3"), "default", "a.pdf") == b"first"

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from localcrag.assemble import Assembly
 from localcrag.backends.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS, load
-from tests.app_process import running_app, start_chromium, watch
+from tests.app_process import running_app, watch
+from tests.page_driver import PATIENCE, open_settings, wait_until
 from tests.scored_runs import scored_run
 
 pytestmark = pytest.mark.browser
-PATIENCE = 120_000
-"""Milliseconds, on a machine that is busy with other tests."""
 OWN = read_calibration(REPOSITORY_MODELS / "relevance-v1").thresholds
 LONG = "Which of the two harbours on the northern coast was enlarged for the timber trade before the railway came?"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +39,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def unfold(page: Page, address: str) -> None:
     page.set_default_timeout(PATIENCE)
     page.goto(address)
+    open_settings(page, "Answers")
     page.get_by_role("button", name="What other thresholds would change").click()
     expect(page.locator(".lc-explored")).to_contain_text("97 questions", timeout=PATIENCE)
-    # As in test_page.py: Gradio sets the values of what an accordion holds after it has made it.
+    # As in page_driver.settled: Gradio sets the values of what an accordion holds after it has made it.
     expect(number(page, "upper")).to_have_value(f"{OWN.upper:g}", timeout=PATIENCE)
     expect(number(page, "lower")).to_have_value(f"{OWN.lower:g}", timeout=PATIENCE)
 
@@ -134,7 +117,6 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         expect(page.locator(".toast-body")).to_have_count(0)
         expect(changes).to_contain_text("In force are the calibrated thresholds")
         wait_until(lambda: json.loads(settings.read_text("utf-8")) == {"policy": "count"})
-        page.get_by_role("button", name="How answers are made").click()
         expect(page.locator("#lc-how input").first).to_have_value("two correct passages are needed")
         assert watched.problems == []
         assert watched.foreign == []
@@ -170,6 +152,7 @@ def test_an_empty_collection_says_that_there_is_nothing_to_compare(chromium: Bro
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(url)
+        open_settings(page, "Answers")
         page.get_by_role("button", name="What other thresholds would change").click()
         expect(page.locator(".lc-explored")).to_contain_text(
             "No questions asked yet that could be compared.", timeout=PATIENCE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from localcrag.errors import StoreError
@@ -150,7 +150,34 @@ CREATE INDEX calibrations_of_collection ON calibrations (collection, scorer);
 SCHEMA_7 = """
 ALTER TABLE labels ADD COLUMN overlap REAL;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7)
+SCHEMA_8 = """
+-- Conversations. `state` is what became of a turn; `run_id` has no foreign key: a turn outlives its run.
+CREATE TABLE chats (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    title TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    preset TEXT,
+    llm TEXT,
+    created_at TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX chats_by_time ON chats (changed_at);
+CREATE TABLE chat_turns (
+    chat_id INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    run_id TEXT,
+    state TEXT NOT NULL,
+    PRIMARY KEY (chat_id, number)
+) STRICT, WITHOUT ROWID;
+-- The files of documents whose pages are shown as pictures (PDF).
+CREATE TABLE originals (
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+    data BLOB NOT NULL
+) STRICT;
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 
@@ -214,6 +241,55 @@ class Database:
             except sqlite3.Error as error:
                 raise self._translated(error) from error
 
+    def copy_to(self, path: Path) -> None:
+        """Write everything into a new file, which only this user may read. Raises StoreError."""
+        with self._lock:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path.touch(0o600, exist_ok=False)
+            except OSError as error:
+                raise _unwritable(path, error) from error
+            try:
+                self._connection.execute("VACUUM INTO ?", (str(path),))
+            except sqlite3.Error as error:
+                path.unlink()
+                raise _unwritable(path, error) from error
+
+    def replace_by(self, path: Path) -> None:
+        """Put a copy's content in the place of this one's, all or nothing. Raises StoreError."""
+        with self._lock:
+            try:
+                with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as copy:
+                    version = copy.execute("PRAGMA user_version").fetchone()[0]
+                    sound = copy.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+                    ours = copy.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunks_fts'").fetchone()
+                    if not (sound and ours and 0 < version <= SCHEMA_VERSION):
+                        raise StoreError(
+                            f"{path} is no sound copy that this localcrag knows (schema {version}, this one knows "
+                            f"{SCHEMA_VERSION}). Nothing was changed. Choose another file, or update localcrag."
+                        )
+                    copy.backup(self._connection)
+            except sqlite3.Error as error:
+                raise StoreError(f"{path} cannot be read: {error}. Nothing was changed. Take another file.") from error
+            self._migrate()
+
+    def erase(self) -> None:
+        """Remove all that is in it, also from the file itself. Raises StoreError."""
+        with self.transaction() as connection:
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
+                "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@'"
+            ).fetchall()
+            for (name,) in tables:
+                connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
+            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+        with self._lock:
+            try:
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+
     def close(self) -> None:
         """Close the file; using the object afterwards raises StoreError."""
         with self._lock:
@@ -225,6 +301,12 @@ class Database:
         else:
             remedy = "Check that the disk is not full and the file not damaged."
         return StoreError(f"The database {self.path} refused: {str(error).rstrip('.')}. {remedy}")
+
+
+def _unwritable(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"The copy {path} cannot be written: {error}. Check that the folder is writable and the disk not full."
+    )
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -6,18 +6,21 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
 from localcrag.backends.database import Database
 from localcrag.datatypes import Chunk, Document
-from localcrag.errors import EmbedderMismatch, StoreError, UnknownCollection, UnknownDocument
+from localcrag.errors import EmbedderMismatch, StoreError, UnknownCollection, UnknownDocument, UnreadableDocument
 from localcrag.protocols import Vectors
 from localcrag.titles import BEGINNING, in_context, title_of
 
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
+_PIECE = 1 << 20
+"""Bytes of a file at once."""
 
 _DOCUMENT = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated,
@@ -82,10 +85,12 @@ class DocumentStore:
         chunks: Sequence[Chunk],
         vectors: Vectors,
         dated: str | None = None,
+        original: Path | None = None,
     ) -> None:
-        """Store a document in place of the one of that name, in one transaction.
+        """Store a document in place of the one of that name, in one transaction, with its file where that is given.
 
-        `vectors` has a row per chunk. Raises StoreError, and then nothing has changed.
+        `vectors` has a row per chunk. Raises StoreError, and UnreadableDocument when the file has gone or is another;
+        then nothing has changed.
         """
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
@@ -102,6 +107,8 @@ class DocumentStore:
                     (document_id, chunk.page, chunk.start, chunk.end, chunk.text),
                 ).lastrowid
                 connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, _packed(vector)))
+            if original:
+                _keep_file(connection, document_id or 0, original)
 
     def delete(self, name: str) -> None:
         """Remove a document with its chunks, vectors and full text. Raises UnknownDocument and StoreError."""
@@ -229,6 +236,30 @@ def texts_of(database: Database, collection: str) -> dict[str, str]:
     return {row["name"]: row["text"] for row in rows}
 
 
+def text_of(database: Database, collection: str, name: str) -> str:
+    """Return a document's text. Raises UnknownDocument."""
+    rows = database.rows(
+        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    if not rows:
+        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
+    text: str = rows[0]["text"]
+    return text
+
+
+def original_of(database: Database, collection: str, name: str) -> bytes | None:
+    """Return a document's file, if it was kept."""
+    rows = database.rows(
+        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    return rows[0]["data"] if rows else None
+
+
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections."""
     return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
@@ -293,6 +324,21 @@ def replace_vectors(
 def _titles(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
     """Return the titles of documents, by id, from what _BEGINNINGS selects."""
     return {row["id"]: title_of(row["beginning"], row["name"]) for row in rows}
+
+
+def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:
+    """Write the file in pieces: it may be larger than what is wanted in memory. Raises UnreadableDocument."""
+    try:
+        size = path.stat().st_size
+        connection.execute("INSERT INTO originals VALUES (?, zeroblob(?))", (document_id, size))
+        with connection.blobopen("originals", "data", document_id) as blob, path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                blob.write(piece)
+            whole = blob.tell() == size
+    except (OSError, ValueError):  # ValueError: more than there is room for
+        whole = False
+    if not whole:
+        raise UnreadableDocument(f"{path.name} changed while it was taken in. Take it in again.")
 
 
 def _packed(vector: Vectors) -> bytes:

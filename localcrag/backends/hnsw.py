@@ -97,6 +97,13 @@ class HnswIndex:
                 ) from error
             self._store.set_index_checksum(checksum)
 
+    def remove_file(self) -> None:
+        """Remove the index file, of a collection that is no more. Raises StoreError."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"The vector index {self._path} could not be removed: {error}. Remove it.") from error
+
     def nearest(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
         """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,)."""
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from localcrag.errors import StoreError, UnknownRun
 from localcrag.evaluate import NOT_SCORED
 from localcrag.threshold_explorer import ScoredRun
 
+FEWEST_TOKENS = 8
+"""Of an answer that a speed is taken from."""
 EVERY = -1
 """SQLite's LIMIT for no limit."""
 
@@ -75,6 +78,21 @@ class RunStore:
         )
         lines = ((row, json.loads(row["counted"])) for row in rows)
         return [_line(row, *counted) for row, (replays, *counted) in lines if replays is None]
+
+    def speeds(self, newest: int = 200) -> dict[str, float]:
+        """Return how many tokens a second each language model wrote, its prompt included: the median of the newest."""
+        rows = self._database.rows(
+            "SELECT json_extract(r.record, '$.models.llm') AS llm, json_extract(s.value, '$.completion_tokens') AS "
+            "tokens, json_extract(s.value, '$.seconds') AS seconds FROM (SELECT record FROM runs ORDER BY created_at "
+            "DESC LIMIT ?) r, json_each(r.record, '$.steps') s WHERE json_extract(s.value, '$.name') = 'generate' "
+            "AND tokens > ? AND seconds > 0",
+            newest,
+            FEWEST_TOKENS,
+        )
+        by_model: dict[str, list[float]] = {}
+        for row in rows:
+            by_model.setdefault(row["llm"], []).append(row["tokens"] / row["seconds"])
+        return {name: statistics.median(speeds) for name, speeds in by_model.items()}
 
     def scored(self, collection: str) -> list[ScoredRun]:
         """Return the scores of each run of a collection but the replays, oldest first; of local passages alone.

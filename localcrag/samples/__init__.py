@@ -7,8 +7,28 @@ Word and PDF documents from the texts in scripts/samples.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 FIRST_QUESTIONS = ("tank", "lighthouse", "kx50")
 """Ids of questions to begin with: one for the documents, one for the web, and one that reads as if it were answered."""
+COLLECTION = "samples"
+"""The collection that the page puts them into."""
+DOCUMENTS = FOLDER / "documents"
+
+
+def questions() -> list[str]:
+    """Return all questions."""
+    return list(_by_id().values())
+
+
+def first_questions() -> list[str]:
+    """Return the questions to begin with."""
+    found = _by_id()
+    return [found[name] for name in FIRST_QUESTIONS]
+
+
+def _by_id() -> dict[str, str]:
+    lines = map(json.loads, (FOLDER / "questions.jsonl").read_text("utf-8").splitlines())
+    return {line["id"]: str(line["question"]) for line in lines}

@@ -8,7 +8,7 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Policy, RefinerKind, Strictness, StripMode
-from localcrag.errors import LocalcragError
+from localcrag.ui.handlers import PRIVATE, telling
 
 STRICTNESS = {
     Strictness.STRICT: "only sentences that the evidence backs in full",
@@ -27,7 +27,7 @@ REFINERS = {RefinerKind.STRIPS: "the relevance model", RefinerKind.LLM: "the lan
 def answer_settings(assembly: Assembly) -> gr.Dropdown:
     """Make the part where the steps of the flow are set; return where the policy is chosen."""
     settings = assembly.settings
-    with gr.Accordion("How answers are made", open=False, elem_id="lc-how"):
+    with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
             [("as the preset says", ""), *((label, rule.value) for rule, label in POLICIES.items())],
             value=settings.policy.value if "policy" in settings.model_fields_set else "",
@@ -63,15 +63,13 @@ def answer_settings(assembly: Assembly) -> gr.Dropdown:
             ),
         }
     for name, control in controls.items():
-        control.input(_saves(assembly, name), [control], None, api_visibility="private", show_progress="hidden")
+        control.input(_saves(assembly, name), [control], None, **PRIVATE)
     return policy
 
 
 def _saves(assembly: Assembly, name: str) -> Any:
     def save(value: Any) -> None:
-        try:
+        with telling():
             assembly.change(**{name: None if value == "" else value})
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
 
     return save

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import ConflictRule
-from localcrag.errors import LocalcragError
+from localcrag.ui.handlers import PRIVATE, telling
 
 LABELS = {
     ConflictRule.SHOW_BOTH: "both",
@@ -31,10 +29,7 @@ def conflict_choice(assembly: Assembly) -> None:
     )
 
     def use(name: str) -> None:
-        try:
+        with telling():
             assembly.change(conflict_rule=name)
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    choice.input(use, [choice], None, **private)
+    choice.input(use, [choice], None, **PRIVATE)

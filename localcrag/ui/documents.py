@@ -1,94 +1,167 @@
-"""The column of documents: drop zone, progress, list. Maps ingest events to components."""
+"""The column of documents: collections, drop zone, what is being taken in, list. Maps events to components."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from localcrag import samples
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
-from localcrag.ingest import IngestProgress, IngestResult, Upload
+from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.texts import gettext as _
+from localcrag.uploads import Uploads
 
-HERE = Path(__file__).parent
+
+@dataclass(frozen=True, slots=True)
+class DocumentsColumn:
+    """The column's components that others listen to or show something in."""
+
+    collection: gr.Dropdown
+    drop: gr.File
+    folder: gr.UploadButton
+    uploads: gr.HTML
+    listing: gr.HTML
 
 
-def documents_column(assembly: Assembly) -> tuple[gr.HTML, gr.HTML]:
-    """Make the column of documents, with what happens in it, and return the list and the report of uploads."""
-    gr.HTML("<p class='lc-title'>Documents</p>")
+def documents_column(assembly: Assembly, script: str) -> DocumentsColumn:
+    """Make the column."""
+    gr.HTML(f"<h2 class='lc-title'>{_('Documents')}</h2>")
+    collection = gr.Dropdown(
+        collections(assembly), value=assembly.settings.collection, label=_("Collection"), elem_id="lc-collection",
+        filterable=False, container=False,
+    )  # fmt: skip
     drop = gr.File(
-        file_count="multiple",
-        label="Drop documents here",
-        show_label=False,
-        height=120,
-        elem_id="lc-drop",
+        file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
     )
-    cancel = gr.Button("Cancel", size="sm", visible=False, elem_id="lc-cancel")
-    uploads = gr.HTML("", elem_id="lc-uploads")
-    listing = gr.HTML("", elem_id="lc-documents", js_on_load=(HERE / "documents.js").read_text("utf-8"))
-    cancelled = threading.Event()
-
-    def take_in(paths: list[str] | None) -> Iterator[tuple[Any, ...]]:
-        cancelled.clear()
-        yield from _take_in(assembly, [Path(path) for path in paths or []], cancelled)
-
-    def delete(event: gr.EventData) -> tuple[str, str]:
-        try:
-            assembly.delete(str(event.name))
-            message = f"{event.name} was deleted."
-        except LocalcragError as error:
-            message = str(error)
-        return render.uploads(None, [], message), listed(assembly)
-
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    drop.upload(
-        take_in,
-        [drop],
-        [drop, uploads, listing, cancel],
-        # What is dropped while other files are taken in waits its turn; "once" would ignore it.
-        trigger_mode="multiple",
-        concurrency_limit=1,
-        concurrency_id="ingest",
-        **private,
-    )
-    cancel.click(cancelled.set, None, None, **private)
-    listing.delete(delete, None, [uploads, listing], **private)
-    return listing, uploads
+    folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
+    uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
+    listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
+    return DocumentsColumn(collection, drop, folder, uploads, listing)
 
 
-def listed(assembly: Assembly) -> str:
+def collections(assembly: Assembly) -> list[str]:
+    """Return the names of the collections that there are; the default one always is."""
+    return sorted({DEFAULT_COLLECTION, assembly.settings.collection, *assembly.collections()})
+
+
+def listed(assembly: Assembly, collection: str) -> str:
     """Return the list of documents, or what is wrong with it."""
     try:
-        return render.documents(assembly.documents())
+        return render.documents(assembly.documents(collection), collection, collections(assembly))
     except LocalcragError as error:
-        return render.uploads(None, [], str(error))
+        return render.message(str(error))
 
 
-def _take_in(assembly: Assembly, paths: list[Path], cancelled: threading.Event) -> Iterator[tuple[Any, ...]]:
-    """Yield the drop zone, the report, the list and the Cancel button while files are taken in."""
-    results: list[IngestResult] = []
-    yield None, render.uploads(None, [], "Loading the models …"), gr.skip(), gr.Button(visible=True)
-    message = None
-    try:
-        with closing(assembly.ingest([Upload(path, path.name) for path in paths])) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    yield gr.skip(), render.uploads(event, results), gr.skip(), gr.skip()
-                else:
-                    results.append(event)
-                    yield gr.skip(), render.uploads(None, results), listed(assembly), gr.skip()
-                if cancelled.is_set() and len(results) < len(paths):
-                    message = f"Cancelled: {len(paths) - len(results)} of {len(paths)} files were not taken in."
-                    break
-    except LocalcragError as error:
-        message = str(error)
-    finally:
-        # The copies that Gradio made of the uploaded files hold the documents' text: they go at once.
-        for path in paths:
-            path.unlink(missing_ok=True)
-    yield gr.skip(), render.uploads(None, results, message), listed(assembly), gr.Button(visible=False)
+class DocumentEvents:
+    """The handlers; each gets and gives the values of components."""
+
+    def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
+        self._assembly, self._uploads = assembly, uploads
+
+    def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
+        """Connect the components; the chat's `log` offers the samples."""
+        shown = [at.uploads, at.listing]
+        # What is dropped while another drop's progress is shown must not be lost: follow() runs beside.
+        many: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
+        for source in (at.drop, at.folder):
+            source.upload(self.add, [source, at.collection], [source, *shown], **many).then(
+                self.follow, [at.collection], shown, **many
+            )
+        log.upload(self.add_samples, None, [at.collection, *shown], **many).then(
+            self.follow, [at.collection], shown, **many
+        ).then(self.first_questions, [where], [log], **PRIVATE)
+        at.uploads.input(self.change_uploads, [at.collection], shown, **many).then(
+            self.follow, [at.collection], shown, **many
+        )
+        page.load(self.follow, [at.collection], shown, **many)
+        page.load(self.choices, None, [at.collection], **PRIVATE)
+        at.collection.change(self.listed, [at.collection], [at.listing], **PRIVATE)
+        at.listing.delete(self.delete, [at.collection], shown, **PRIVATE)
+        at.listing.submit(self.rename, [at.collection], [at.listing], **PRIVATE)
+        at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **PRIVATE)
+        at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
+
+    def add(self, paths: list[str] | str | None, collection: str) -> tuple[Any, ...]:
+        """Take dropped files in."""
+        self._uploads.add([Path(path) for path in ([paths] if isinstance(paths, str) else paths or [])], collection)
+        return None, self._report(), gr.skip()
+
+    def add_samples(self) -> tuple[Any, ...]:
+        """Take the documents that ship with the app into a collection of their own."""
+        self._uploads.add(sorted(samples.DOCUMENTS.iterdir()), samples.COLLECTION, copies=False)
+        names = sorted({*collections(self._assembly), samples.COLLECTION})
+        return gr.update(choices=names, value=samples.COLLECTION), self._report(), gr.skip()
+
+    def first_questions(self, where: str) -> Any:
+        """Return what a chat without turns shows now; a chat that has been begun meanwhile stays."""
+        return gr.skip() if where else render.empty_chat(self._assembly)
+
+    def follow(self, collection: str) -> Iterator[tuple[Any, ...]]:
+        """Show how far the files are, and the documents whenever one has gone in, until all are at their end."""
+        done = -1
+        for items in self._uploads.follow():
+            finished = sum(not one.open for one in items)
+            yield render.uploads(items), self.listed(collection) if finished != done else gr.skip()
+            done = finished
+
+    def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
+        """Cancel, try again or dismiss one file or all."""
+        ids = [int(event.id)] if event.id else []
+        {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}[event.what](
+            ids
+        )
+        return self._report(), self.listed(collection)
+
+    def choices(self) -> Any:
+        """Return the collections that there are now."""
+        return gr.update(choices=collections(self._assembly))
+
+    def listed(self, collection: str) -> str:
+        """Return a collection's documents."""
+        return listed(self._assembly, collection)
+
+    def delete(self, collection: str, event: gr.EventData) -> tuple[str, str]:
+        """Remove documents."""
+        names = [str(name) for name in event.names]
+        try:
+            for name in names:
+                self._assembly.delete(name, collection)
+            said = _("%(name)s was deleted.", name=names[0]) if len(names) == 1 else _(
+                "%(number)s documents were deleted.", number=len(names))  # fmt: skip
+        except LocalcragError as error:
+            said = str(error)
+        return render.uploads(self._uploads.items(), said), self.listed(collection)
+
+    def rename(self, collection: str, event: gr.EventData) -> str:
+        """Give a document another name."""
+        told(lambda: self._assembly.rename_document(str(event.name), str(event.wanted), collection))
+        return self.listed(collection)
+
+    def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
+        """Put documents into another collection."""
+        names, target = [str(name) for name in event.names], str(event.to)
+        told(lambda: self._assembly.move_documents(names, collection, target))
+        said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
+        return self.choices(), render.uploads(self._uploads.items(), said), self.listed(collection)
+
+    def change_collection(self, collection: str, event: gr.EventData) -> tuple[Any, Any]:
+        """Make, rename or delete a collection."""
+        name = " ".join(str(event.name).split())
+        if event.what == "new":
+            name = told(lambda: self._assembly.new_collection(name))
+        elif event.what == "rename":
+            told(lambda: self._assembly.rename_collection(collection, name))
+        else:
+            told(lambda: self._assembly.delete_collection(collection))
+            name = DEFAULT_COLLECTION
+        return gr.update(choices=collections(self._assembly), value=name), self.listed(name)
+
+    def _report(self) -> str:
+        return render.uploads(self._uploads.items())

@@ -30,7 +30,8 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     _empty(settings.uploads_dir)
     port = port or _free_port()
     _require_free(port)
-    page = build(assembly)
+    app = build(assembly)
+    page = app.page
     page.queue(default_concurrency_limit=4)
     page.launch(
         server_name=HOST,
@@ -44,7 +45,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         max_file_size=LARGEST_UPLOAD,
         footer_links=[],
         theme=gr.themes.Default(
-            primary_hue="emerald", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
+            primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
         ),
         css_paths=[HERE / "style.css"],
         enable_monitoring=False,
@@ -62,6 +63,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     finally:
         closing.set()
         page.close(verbose=False)
+        app.close()
         _empty(settings.uploads_dir)
         assembly.close()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,27 +13,24 @@ from localcrag import case, web_document
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Origin, Run
 from localcrag.errors import GapError, LabelError, LocalcragError
-from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.ingest import IngestResult
 from localcrag.labels import LabelKind
 from localcrag.ui import render
 from localcrag.ui.documents import listed
-
-HERE = Path(__file__).parent
-PANEL_SCRIPT = "\n".join((HERE / name).read_text("utf-8") for name in ("panel.js", "learning.js"))
-LIST_SCRIPT = (HERE / "runs.js").read_text("utf-8")
-PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.texts import gettext as _
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The components that these events speak of and to."""
 
-    chat: gr.Chatbot
-    turns: gr.State
     panel: gr.HTML
     uploads: gr.HTML
     documents: gr.HTML
     gaps: gr.HTML
+    said: gr.HTML
+    collection: gr.Dropdown
 
 
 def panel(assembly: Assembly, run: Run) -> str:
@@ -92,118 +88,86 @@ def gaps(assembly: Assembly) -> str:
                 texts[gap.answered_by] = document.name, names.get(document.sha256)
         return render.gaps(found, texts)
     except LocalcragError as error:
-        return render.uploads(None, [], str(error))
+        return render.message(str(error))
 
 
-def feedback(assembly: Assembly, turns: Sequence[Any]) -> list[str | None]:
-    """Return what Gradio's thumbs show, one a turn with an answer."""
-    good = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER)}
-    words = {True: "Like", False: "Dislike", None: None}
-    return [words[good.get(turn.run_id)] for turn in turns if turn.answer]
+def said(assembly: Assembly) -> str:
+    """Return the lists of labels and pins, or what is wrong with them."""
+    try:
+        return render.learned_list(assembly.labels.find()[::-1], assembly.pins.find()[::-1])
+    except LocalcragError as error:
+        return render.message(str(error))
 
 
-def learned_fold(assembly: Assembly, page: gr.Blocks, shown: Shown) -> None:
-    """Make the fold that lists labels and pins, and wire everything that is said beside an answer."""
-    with gr.Accordion("What you labelled", open=False, elem_id="lc-learned"):
-        said = gr.HTML("", js_on_load=LIST_SCRIPT)
+def wire(assembly: Assembly, shown: Shown) -> Any:
+    """Connect everything that is said beside an answer; return the event of a label, for what else shows it."""
 
-    def read() -> str:
-        try:
-            return render.learned_list(assembly.labels.find()[::-1], assembly.pins.find()[::-1])
-        except LocalcragError as error:
-            return render.uploads(None, [], str(error))
-
-    def with_thumbs(turns: Sequence[Any]) -> Any:
-        return gr.Chatbot(feedback_value=feedback(assembly, turns))
-
-    def label(turns: Sequence[Any], event: gr.EventData) -> tuple[Any, ...]:
+    def label(event: gr.EventData) -> tuple[Any, ...]:
         good = {"yes": True, "no": False, "": None}[str(event.good)]
-        with _told():
+        with telling():
             assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=good)
-            return panel(assembly, assembly.runs.get(str(event.run_id))), with_thumbs(turns), read()
-
-    def like(turns: Sequence[Any], event: gr.LikeData) -> tuple[Any, ...]:
-        place = event.index if isinstance(event.index, int) else event.index[0]
-        turn = [turn for turn in turns for _ in range(2 if turn.answer else 1)][place]
-        good = event.liked if isinstance(event.liked, bool) else None
-        with _told():
-            assembly.label(turn.run_id or "", LabelKind.ANSWER, good=good)
-            return panel(assembly, assembly.runs.get(turn.run_id)), with_thumbs(turns), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
-        with _told():
+        with telling():
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
             assembly.pin(str(event.run_id), answers)
-            return panel(assembly, assembly.runs.get(str(event.run_id))), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
-        with _told():
+        with telling():
             assembly.pins.remove(str(event.run_id))
-            return panel(assembly, assembly.runs.get(str(event.run_id))), read()
+            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
 
     def remove(event: gr.EventData) -> str:
-        with _told():
+        with telling():
             assembly.labels.remove([int(event.label_id)])
-        return read()
+        return said(assembly)
 
-    def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
-        yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
+    def add(collection: str, event: gr.EventData) -> Iterator[tuple[Any, ...]]:
+        number = int(event.result) if event.result else None
+        for report, listing, *others in _add(assembly, str(event.run_id), number):
+            yield report, listed(assembly, collection) if listing else gr.skip(), *others
 
-    thumbs = [shown.panel, shown.chat, said]
-    shown.panel.input(label, [shown.turns], thumbs, **PRIVATE)
-    shown.chat.like(like, [shown.turns], thumbs, **PRIVATE)
-    shown.panel.submit(pin, None, [shown.panel, said], **PRIVATE)
-    gr.on([shown.panel.delete, said.delete], unpin, None, [shown.panel, said], **PRIVATE)
-    said.clear(remove, None, [said], **PRIVATE)
+    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
+    shown.panel.submit(pin, None, [shown.panel, shown.said], **PRIVATE)
+    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **PRIVATE)
+    shown.said.clear(remove, None, [shown.said], **PRIVATE)
     gr.on(
         [shown.panel.upload, shown.gaps.upload],
         add,
-        None,
+        [shown.collection],
         [shown.uploads, shown.documents, shown.panel, shown.gaps],
         concurrency_limit=1,
         concurrency_id="ingest",
         **PRIVATE,
     )
     opened = open_run(assembly)
-    gr.on([shown.panel.select, shown.gaps.select, said.select], opened, None, [shown.panel], **PRIVATE)
-    page.load(read, None, [said], **PRIVATE)
+    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **PRIVATE)
+    return labelled
 
 
 def open_run(assembly: Assembly) -> Any:
     """Return what shows a stored run in the panel."""
 
     def show(event: gr.EventData) -> str:
-        with _told():
+        with telling():
             return panel(assembly, assembly.runs.get(str(event.run_id)))
 
     return show
 
 
 def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the report of uploads, the list of documents, the panel and the gaps while a web text is taken in."""
-    results: list[IngestResult] = []
-    message = None
-    yield render.uploads(None, [], "Taking the web text in …"), gr.skip(), gr.skip(), gr.skip()
+    """Yield, while a web text is taken in, report, whether the documents have changed, panel, and gaps."""
+    yield render.message(_("Taking the web text in …")), False, gr.skip(), gr.skip()
     try:
         with closing(assembly.add_web_text(run_id, number)) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    yield render.uploads(event, results), gr.skip(), gr.skip(), gr.skip()
-                else:
-                    results.append(event)
-        message = "This is text of the web. Ask the question again to see whether it is answered now."
+            results = [event for event in events if isinstance(event, IngestResult)]
+        failed = next((result.error for result in results if result.error), None)
+        told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
         shown = panel(assembly, assembly.runs.get(run_id))
     except LocalcragError as error:
-        message, shown = str(error), gr.skip()
-    yield render.uploads(None, results, message), listed(assembly), shown, gaps(assembly)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Tell the page what is wrong, and end the event."""
-    try:
-        yield
-    except LocalcragError as error:
-        raise gr.Error(str(error), duration=None, print_exception=False) from error
+        told_, shown = str(error), gr.skip()
+    yield render.message(told_), True, shown, gaps(assembly)

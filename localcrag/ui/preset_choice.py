@@ -8,15 +8,12 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Preset
-from localcrag.errors import LocalcragError
 from localcrag.presets import PRESETS
+from localcrag.ui.handlers import PRIVATE, telling
 
 
-def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
-    """Make the list of presets; the choice holds for the collection, from the next question on.
-
-    Returns a second list, whose choice holds for the next question alone; its value is empty for none.
-    """
+def preset_choice(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
+    """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
         [(preset.replace("-", " "), preset.value) for preset in Preset],
         value=assembly.preset().value,
@@ -26,28 +23,16 @@ def preset_choice(assembly: Assembly, page: gr.Blocks) -> gr.Dropdown:
         filterable=False,
         elem_id="lc-preset",
     )
-    once = gr.Dropdown(
-        [("the same", ""), *((preset.replace("-", " "), preset.value) for preset in Preset)],
-        value="",
-        label="For the next question alone",
-        interactive=True,
-        filterable=False,
-        elem_id="lc-preset-once",
-    )
 
-    def use(name: str) -> Any:
-        try:
-            assembly.set_preset(Preset(name))
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
+    def use(name: str, of: str) -> Any:
+        with telling():
+            assembly.set_preset(Preset(name), of)
         return gr.Dropdown(info=PRESETS[Preset(name)].purpose)
 
-    def chosen() -> Any:
-        preset = assembly.preset()
+    def chosen(of: str) -> Any:
+        preset = assembly.preset(of)
         return gr.Dropdown(value=preset.value, info=PRESETS[preset].purpose)
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    choice.input(use, [choice], [choice], **private)
+    choice.input(use, [choice, collection], [choice], **PRIVATE)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
-    page.load(chosen, None, [choice], **private)
-    return once
+    gr.on([page.load, collection.change], chosen, [collection], [choice], **PRIVATE)

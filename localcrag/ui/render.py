@@ -1,4 +1,4 @@
-"""Runs, documents and uploads -> HTML, by Jinja2 templates with autoescape; chat texts -> harmless Markdown.
+"""Runs, documents and uploads -> HTML, by Jinja2 templates with autoescape.
 
 Everything that came from a document, the web or a model passes through here, and leaves as text.
 """
@@ -10,34 +10,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
+from localcrag import samples
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
+from localcrag.assemble import Assembly
 from localcrag.case import Pin
-from localcrag.datatypes import Claim, Document, Evidence, GradedPassage, Origin, Run, Strip, StripReason, Thresholds
-from localcrag.decide import compared
+from localcrag.chat_export import ExportForm
+from localcrag.chats import Chat
+from localcrag.datatypes import (
+    Action,
+    Claim,
+    Document,
+    Evidence,
+    GradedPassage,
+    IngestStatus,
+    Origin,
+    Run,
+    Skill,
+    Strip,
+    StripReason,
+    Thresholds,
+)
+from localcrag.decide import compared, why_not_correct
 from localcrag.diagnostics import totals, totals_in_words
+from localcrag.errors import LocalcragError
 from localcrag.evaluate import grade
-from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.forced import NEVER
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label
-from localcrag.markdown import literal
+from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.threshold_explorer import Exploration
+from localcrag.ui import relevance_scale, texts
+from localcrag.ui.texts import gettext as _
+from localcrag.uploads import Uploading, UploadState
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    extensions=["jinja2.ext.i18n"],
 )
+TEMPLATES.globals |= {"_": texts.gettext, "gettext": texts.gettext, "ngettext": texts.ngettext}
 GAPS_SHOWN = 10
 CHANGES_SHOWN = 12
 HISTOGRAM_WIDTH = 320
 LABEL_ROOM = 0.2
 """Share of the histogram's width that a threshold's label takes."""
 LABELS_SHOWN = 30
-_CITATION = re.compile(r"\[(\d{1,3})\]")
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
 
@@ -88,9 +111,9 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
     Only with `learned` can anything of it be labelled, pinned or added.
     """
     if run is None:
-        return _TEMPLATES.get_template("panel_empty.html").render(busy=busy)
+        return TEMPLATES.get_template("panel_empty.html").render(busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
-    return _TEMPLATES.get_template("panel.html").render(
+    return TEMPLATES.get_template("panel.html").render(
         run=run,
         busy=busy,
         learned=learned,
@@ -103,8 +126,23 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         totals=totals_in_words(totals(run)),
         reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
+        points=relevance_scale.points(passages),
+        why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
+        never=NEVER,
         longest=max((step.seconds for step in run.steps), default=0.0),
+    )
+
+
+def _why_not_correct(run: Run) -> str | None:
+    """Return what the documents' passages lacked; None where they were enough, or nothing was decided."""
+    if run.action in (None, Action.CORRECT):
+        return None
+    return why_not_correct(
+        [passage for passage in run.passages if passage.origin is Origin.LOCAL],
+        policy=run.policy,
+        thresholds=run.thresholds,
+        enough_relevant=float(run.settings.get("relevance_threshold") or 0.0),
     )
 
 
@@ -135,7 +173,7 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
 
 def all_questions(found: Aggregates) -> str:
     """Return how the questions went so far."""
-    return _TEMPLATES.get_template("all_questions.html").render(found=found)
+    return TEMPLATES.get_template("all_questions.html").render(found=found)
 
 
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
@@ -145,12 +183,12 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1
-    return _TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
+    return TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
 
 
 def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
     """Return the labels, newest first, and the pinned questions."""
-    return _TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
+    return TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +226,7 @@ def exploration(found: Exploration) -> str:
         ThresholdMark("upper", then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
     ]
     middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
-    return _TEMPLATES.get_template("exploration.html").render(
+    return TEMPLATES.get_template("exploration.html").render(
         found=found,
         width=HISTOGRAM_WIDTH,
         heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
@@ -207,26 +245,103 @@ def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None
     `by_hand`: the thresholds in force were set by hand; `labels`: on how many the collection was calibrated, None if it
     was not.
     """
-    template = _TEMPLATES.get_template("exploration_changes.html")
+    template = TEMPLATES.get_template("exploration_changes.html")
     return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
 
 
-def documents(items: Sequence[Document]) -> str:
-    """Return the list of documents."""
-    return _TEMPLATES.get_template("documents.html").render(documents=items)
+KINDS = {
+    "application/pdf": "PDF",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "text/markdown": "Markdown",
+    "text/html": "HTML",
+    "text/plain": "Text",
+}
+"""Of the media types of documents the names that people know."""
+KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
 
 
-def uploads(progress: IngestProgress | None, results: Sequence[IngestResult], message: str | None = None) -> str:
+def top() -> str:
+    """Return the bar on top of the page, with the list of shortcuts."""
+    does = (
+        _("Show this list"),
+        _("Go to the box for the question"),
+        _("Begin a new chat"),
+        _("Search the chats"),
+        _("Show or hide documents and chats"),
+        _("Show or hide how it was answered"),
+        _("Open or close the settings"),
+        _("Change the colours: system, light, dark"),
+        _("Close what is open"),
+    )
+    regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
+               "lc-settings": _("Settings")}  # fmt: skip
+    return TEMPLATES.get_template("top.html").render(keys=list(zip(KEYS, does, strict=True)), regions=regions)
+
+
+def settings_head() -> str:
+    """Return the head of the settings' screen, with its tabs by the ids of what they show."""
+    tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
+            "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
+    return TEMPLATES.get_template("settings_head.html").render(tabs=tabs)
+
+
+def empty_chat(assembly: Assembly) -> str:
+    """Return what stands in the place of a chat without turns: what can be done first."""
+    try:
+        counts = {name: len(assembly.documents(name)) for name in assembly.collections()}
+    except LocalcragError as error:
+        return message(str(error))
+    llm = assembly.settings.llm
+    return TEMPLATES.get_template("empty_chat.html").render(
+        documents=sum(counts.values()),
+        samples=counts.get(samples.COLLECTION, 0),
+        sample_documents=len(list(samples.DOCUMENTS.iterdir())),
+        questions=samples.first_questions(),
+        llm=llm,
+        small=Skill.ALONE not in assembly.library.skills(llm),
+        web=bool(assembly.settings.searxng_url),
+    )
+
+
+def chats(items: Sequence[Chat], words: str = "") -> str:
+    """Return the list of chats; `words` is what they were searched for."""
+    forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
+
+
+def download(title: str, ending: str, media_type: str, text: str) -> str:
+    """Return a file for the page's script to save; its name is made of `title`."""
+    name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
+    return Markup('<pre data-name="{}.{}" data-type="{}">{}</pre>').format(name, ending, media_type, text)
+
+
+def documents(items: Sequence[Document], collection: str, collections: Sequence[str]) -> str:
+    """Return the list of a collection's documents."""
+    return TEMPLATES.get_template("documents.html").render(
+        documents=items,
+        collection=collection,
+        changeable=collection != DEFAULT_COLLECTION,
+        others=[name for name in collections if name != collection],
+        kinds=KINDS,
+    )
+
+
+def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
     """Return what is being taken in and what became of the files before it."""
-    return _TEMPLATES.get_template("uploads.html").render(progress=progress, results=results, message=message)
+    words = {
+        IngestStatus.ADDED: _("added"),
+        IngestStatus.UPDATED: _("updated"),
+        IngestStatus.UNCHANGED: _("was there already"),
+    }
+    return TEMPLATES.get_template("uploads.html").render(
+        items=items[::-1],
+        message=said,
+        open=sum(one.open for one in items),
+        words=words,
+        done=[one for one in items if one.state is UploadState.DONE],
+    )
 
 
-def answer_text(answer: str, run_id: str, numbers: Sequence[int]) -> str:
-    """Return an answer for the chat, its citations as links to their evidence in the panel."""
-    pieces, end = [], 0
-    for found in _CITATION.finditer(answer):
-        if int(found.group(1)) in numbers:
-            pieces.append(literal(answer[end : found.start()]))
-            pieces.append(f"[{found.group(1)}](#evidence-{run_id}-{found.group(1)})")
-            end = found.end()
-    return "".join([*pieces, literal(answer[end:])])
+def message(text: str) -> str:
+    """Return a text, as of an error, in the place of something else."""
+    return Markup('<p class="lc-result" role="status">{}</p>').format(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -13,11 +12,10 @@ from localcrag.errors import LocalcragError
 from localcrag.threshold_explorer import STEP, Exploration, on_slider
 from localcrag.ui import render
 from localcrag.ui.answer_settings import POLICIES
+from localcrag.ui.handlers import PRIVATE, telling
 
-HERE = Path(__file__).parent
 
-
-def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
+def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
     """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
     with gr.Accordion("What other thresholds would change", open=False, elem_id="lc-explore") as fold:
         picture = gr.HTML("")
@@ -38,66 +36,62 @@ def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown) -> None:
             back = gr.Button("Back to the calibrated ones", size="sm")
         changes = gr.HTML("")
 
-    def explored(high: float, low: float, rule: str) -> Exploration:
-        now = assembly.rules()
+    def explored(high: float, low: float, rule: str, of: str) -> Exploration:
+        now = assembly.rules(of)
         return assembly.explore(
-            upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=Policy(rule) if rule else None
+            of, upper=on_slider(high, now.upper), lower=on_slider(low, now.lower), policy=Policy(rule) if rule else None
         )
 
-    def moved(high: float, low: float, rule: str) -> tuple[Any, ...]:
+    def moved(high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
         try:
-            results = _shown(assembly, explored(high, low, rule))
+            results = _shown(assembly, explored(high, low, rule, of), of)
         except LocalcragError as error:
-            results = render.uploads(None, [], str(error)), ""
+            results = render.message(str(error)), ""
         # Equal: one was moved past the other and took it along. Else they stay as they are, under the pointer maybe.
         return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
-    def in_force() -> tuple[Any, ...]:
+    def in_force(of: str) -> tuple[Any, ...]:
         try:
-            found = assembly.explore()
+            found = assembly.explore(of)
         except LocalcragError as error:
-            return gr.skip(), gr.skip(), gr.skip(), render.uploads(None, [], str(error)), ""
-        return found.now.upper, found.now.lower, found.now.policy.value, *_shown(assembly, found)
+            return gr.skip(), gr.skip(), gr.skip(), render.message(str(error)), ""
+        return found.now.upper, found.now.lower, found.now.policy.value, *_shown(assembly, found, of)
 
-    def save(high: float, low: float, rule: str) -> tuple[Any, ...]:
-        try:
-            found = explored(high, low, rule)
+    def save(high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
+        with telling():
+            found = explored(high, low, rule, of)
             chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
             if found.then.policy is not found.now.policy:
                 chosen["policy"] = found.then.policy.value
             assembly.change(**chosen)
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
-        return *in_force(), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
+        return *in_force(of), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
 
-    def calibrated() -> tuple[Any, ...]:
-        try:
+    def calibrated(of: str) -> tuple[Any, ...]:
+        with telling():
             assembly.change(upper=None, lower=None)
-        except LocalcragError as error:
-            raise gr.Error(str(error), duration=None, print_exception=False) from error
-        return in_force()
+        return in_force(of)
 
-    private: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    as_said: dict[str, Any] = {"js": (HERE / "thresholds.js").read_text("utf-8"), **private}
+    as_said: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
     said, results = [upper, lower, policy], [picture, changes]
+    given = [*said, collection]
     # One event for all three: two at once could end in the wrong order. Of the values that a slider passes through,
     # only the last one has to be shown.
     moves = [upper.input, lower.input, policy.input]
-    gr.on(moves, moved, said, [upper, lower, *results], trigger_mode="always_last", **as_said)
+    gr.on(moves, moved, given, [upper, lower, *results], trigger_mode="always_last", **as_said)
     set_anew = (
-        use.click(save, said, [*said, *results, policy_setting], **as_said),
-        back.click(calibrated, None, [*said, *results], **private),
+        use.click(save, given, [*said, *results, policy_setting], **as_said),
+        back.click(calibrated, [collection], [*said, *results], **PRIVATE),
         # Not when the page is loaded: ten thousand runs take seconds to read, and most visits do not open the fold.
-        fold.expand(in_force, None, [*said, *results], **private),
+        fold.expand(in_force, [collection], [*said, *results], **PRIVATE),
     )
     for event in set_anew:
-        event.then(None, said, None, **as_said)
+        event.then(None, given, None, **as_said)
 
 
-def _shown(assembly: Assembly, found: Exploration) -> tuple[str, str]:
+def _shown(assembly: Assembly, found: Exploration, collection: str) -> tuple[str, str]:
     """Return the picture, and what would change."""
     settings = assembly.settings
     by_hand = settings.upper is not None or settings.lower is not None
-    applied = assembly.applied_calibration()
+    applied = assembly.applied_calibration(collection)
     labels = applied.how.passages if applied else None
     return render.exploration(found), render.exploration_changes(found, by_hand=by_hand, labels=labels)

@@ -11,6 +11,7 @@ from localcrag.datatypes import WebMode
 from localcrag.errors import LocalcragError
 from localcrag.health import State, search_server
 from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE
 
 MODES = [
     ("Ask me: every query is shown to me before it leaves.", WebMode.ASK.value),
@@ -20,11 +21,11 @@ MODES = [
 FIXED = "Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here."
 
 
-def web_settings(assembly: Assembly, page: gr.Blocks) -> None:
+def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
     """Make the part where the SearXNG is set and tested."""
     settings = assembly.settings
     fixed = "web" in settings.model_fields_set
-    with gr.Accordion("Web search", open=False, elem_id="lc-web"):
+    with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",
             label="Address of your SearXNG",
@@ -50,23 +51,23 @@ def web_settings(assembly: Assembly, page: gr.Blocks) -> None:
         test = gr.Button("Save and test", size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
-    def save(address: str, chosen: str, never: str) -> str:
+    def save(address: str, chosen: str, never: str, of: str) -> str:
         try:
             assembly.change(
                 searxng_url=address.strip() or None,
                 web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
             )
             if not fixed:
-                assembly.set_web_mode(WebMode(chosen))
+                assembly.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
-            return render.uploads(None, [], str(error))
+            return render.message(str(error))
         finding = search_server(assembly)
         sign = {State.OK: "Works: ", State.OFF: "Off: ", State.FAILED: "Does not work. "}[finding.state]
-        return render.uploads(None, [], sign + finding.detail)
+        return render.message(sign + finding.detail)
 
-    def stored() -> Any:
-        return assembly.web_mode().value, "\n".join(assembly.settings.web_never_terms)
+    def stored(of: str) -> Any:
+        return assembly.web_mode(of).value, "\n".join(assembly.settings.web_never_terms)
 
-    test.click(save, [url, mode, terms], [report], api_visibility="private")
+    test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     # Another page, or `localcrag web`, may have chosen meanwhile.
-    page.load(stored, None, [mode, terms], api_visibility="private", show_progress="hidden")
+    gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)

@@ -43,7 +43,7 @@ def open_pages(path: Path, name: str, head: bytes) -> tuple[int, Generator[Page,
     if b"%PDF-" not in head[: _kinds.PDF_HEADER_WITHIN]:
         raise _kinds.mismatch(path, name, "a PDF", head)
     _check_whole(path, name)
-    with LOCK, closing(_load(path, name)) as document:
+    with LOCK, closing(load(path, name)) as document:
         count = len(document)
     # Opened anew when the first page is asked for: a generator that nobody starts has nothing to close.
     return count, _pages(path, name, count)
@@ -52,7 +52,7 @@ def open_pages(path: Path, name: str, head: bytes) -> tuple[int, Generator[Page,
 def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
     pictures, characters = 0, 0
     with LOCK:
-        document = _load(path, name)
+        document = load(path, name)
     try:
         for index in range(count):
             with LOCK:
@@ -68,9 +68,10 @@ def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
         raise _empty(name, count, pictures)
 
 
-def _load(path: Path, name: str) -> Any:
+def load(source: Path | bytes, name: str) -> Any:
+    """Open a file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
     try:
-        return pdfium.PdfDocument(path.absolute())
+        return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute())
     except (pypdfium2.PdfiumError, OSError) as error:
         raise _translated(error, name) from error
 
@@ -117,14 +118,15 @@ def _check_whole(path: Path, name: str) -> None:
 def _read(document: Any, index: int, name: str) -> tuple[list[Line], bool]:
     """Return a page's lines, and whether it shows something that may be text to the eye alone. The caller locks."""
     try:
-        with closing(_page(document, index)) as page, closing(page.get_textpage()) as textpage:
+        with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             lines = page_lines(textpage)
             return lines, not lines and _may_show_text(page)
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
 
-def _page(document: Any, index: int) -> Any:
+def open_page(document: Any, index: int) -> Any:
+    """Return page number `index`, from 0, as it looks with what was written onto it. The caller locks and closes."""
     page = document.get_page(index)
     if not _has_fields(page):
         return page

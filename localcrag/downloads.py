@@ -1,0 +1,98 @@
+"""Models that are being downloaded, each in a thread of its own, for whoever looks."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from localcrag.backends.download_progress import DownloadProgress, Report
+from localcrag.errors import LocalcragError
+from localcrag.watched import Watched
+
+Get = Callable[[str, Report], bool]
+"""Downloads a model, telling how far it is."""
+
+
+class DownloadState(StrEnum):
+    """Where a model is on its way."""
+
+    WORKING = "working"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downloading:
+    """A model and how far it is; `error` says why it failed and what to do."""
+
+    name: str
+    state: DownloadState = DownloadState.WORKING
+    progress: DownloadProgress | None = None
+    error: str | None = None
+
+
+class _Cancelled(Exception):
+    pass
+
+
+class Downloads:
+    """The downloads of all tabs. What has come of one that was cancelled is kept: it goes on there."""
+
+    def __init__(self, get: Get) -> None:
+        self._get = get
+        self._models: Watched[str, Downloading] = Watched()
+
+    def start(self, name: str) -> None:
+        """Download a model, unless that is being done."""
+        with self._models.lock:
+            there = self._models.get(name)
+            if there and there.state is DownloadState.WORKING:
+                return
+            self._models.put(name, Downloading(name=name))
+        threading.Thread(target=self._work, args=(name,), name=f"download {name}", daemon=True).start()
+
+    def cancel(self, name: str) -> None:
+        """Download a model no further."""
+        with self._models.lock:
+            there = self._models.get(name)
+            if there and there.state is DownloadState.WORKING:
+                self._models.put(name, Downloading(name=name, state=DownloadState.CANCELLED))
+
+    def items(self) -> tuple[Downloading, ...]:
+        """Return every model that was asked for since the start."""
+        return self._models.items()
+
+    def follow(self) -> Iterator[tuple[Downloading, ...]]:
+        """Yield them now and whenever something has changed, as long as any is on its way."""
+        return self._models.follow(lambda one: one.state is DownloadState.WORKING)
+
+    def _work(self, name: str) -> None:
+        try:
+            self._get(name, lambda progress: self._tell(name, progress=progress))
+            self._tell(name, state=DownloadState.DONE, progress=None)
+        except _Cancelled:
+            pass
+        except LocalcragError as error:
+            self._end(name, str(error))
+        except Exception as error:  # noqa: BLE001 - said on the page; the terminal has the rest
+            traceback.print_exc()
+            self._end(name, f"{name} was not downloaded: {type(error).__name__}: {error}. The terminal says more.")
+
+    def _tell(self, name: str, **changes: object) -> None:
+        """Take down how far a model is; ends the download when somebody has cancelled it."""
+        with self._models.lock:
+            there = self._models.get(name)
+            if there is None or there.state is not DownloadState.WORKING:
+                raise _Cancelled
+            self._models.put(name, dataclasses.replace(there, **changes))  # type: ignore[arg-type]
+
+    def _end(self, name: str, error: str) -> None:
+        with self._models.lock:
+            there = self._models.get(name)
+            if there and there.state is DownloadState.WORKING:
+                self._models.put(name, Downloading(name=name, state=DownloadState.FAILED, error=error))

@@ -1,0 +1,268 @@
+"""What happens in the chat and in the list of chats. Maps events to components; knows which chat each tab shows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gradio as gr
+
+from localcrag import settings as settings_module
+from localcrag.assemble import Assembly
+from localcrag.chat_export import TYPES, ExportForm, export
+from localcrag.chats import Chat
+from localcrag.conversations import Answering, Conversations
+from localcrag.datatypes import Preset, Turn
+from localcrag.events import Event
+from localcrag.forced import Choice
+from localcrag.labels import LabelKind
+from localcrag.protocols import Consent
+from localcrag.ui import chat, learning, render
+from localcrag.ui.chat import ChatColumn
+from localcrag.ui.consent import hidden
+from localcrag.ui.handlers import PRIVATE, told
+
+Values = tuple[Any, ...]
+Said = dict[Any, Any]
+"""The values of components, by component."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlaces:
+    """The components beside the column that chats are shown in, or asked from."""
+
+    column: ChatColumn
+    panel: gr.HTML
+    chats: gr.HTML
+    export: gr.HTML
+    collection: gr.Dropdown
+
+
+class ChatEvents:
+    """The handlers; each gets and gives the values of components."""
+
+    def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
+        self._assembly, self._at = assembly, at
+        self._conversations = Conversations(assembly.chats, self._answer)
+        self._shown: dict[str, int | None] = {}
+
+    def close(self) -> None:
+        """End every answer, and wait until what there is of them is written down."""
+        self._conversations.stop_all()
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Connect the components."""
+        at = self._at
+        column, outputs = at.column, at.column.outputs(at.panel)
+        begins: set[Any] = {column.where, at.collection, column.preset, column.llm}
+        chosen = [at.collection, column.preset, column.llm]
+        asked = gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
+                      [*outputs, column.question], **PRIVATE)  # fmt: skip
+        again = column.log.submit(self.ask_again, begins, outputs, **PRIVATE)
+        forced = at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE)
+        for event in (asked, again, forced):
+            event.then(self.listed, None, [at.chats], **PRIVATE)
+        column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
+        column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
+        column.stop.click(self.stop, [column.where], None, **PRIVATE)
+        column.new.click(self.new_chat, None, outputs, **PRIVATE)
+        card = column.consent
+        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PRIVATE)
+        card.refuse.click(self.refuse, [column.where], card.outputs, **PRIVATE)
+        for control in chosen:
+            control.input(self.choose, [column.where, *chosen], None, **PRIVATE)
+        gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE).then(
+            self.follow, [column.where], outputs, **PRIVATE
+        )
+        at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
+        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
+        at.chats.input(self.search, None, [at.chats], **PRIVATE)
+        at.chats.download(self.export, None, [at.export], **PRIVATE)
+        page.load(self.listed, None, [at.chats], **PRIVATE)
+        page.unload(self.forget)
+
+    def ask(self, said: Said, request: gr.Request) -> Iterator[Values]:
+        """Ask what is in the box, in this chat or in a new one."""
+        text = str(said[self._at.column.question]).strip()
+        if not text:
+            yield *self._unchanged(), gr.skip()
+            return
+        chat_id = self._chat(said)
+        told(lambda: self._conversations.ask(chat_id, text))
+        # The box is emptied here and never again: what is typed meanwhile stays.
+        yield *self._show(chat_id, request), ""
+        for values in self.follow(str(chat_id), request):
+            yield *values, gr.skip()
+
+    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Iterator[Values]:
+        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one."""
+        number, question = int(event.turn), str(event.question)
+        chat_id = self._chat(said)
+        if number:
+            told(lambda: self._conversations.ask_again(chat_id, number, question or None))
+        else:
+            told(lambda: self._conversations.ask(chat_id, question))
+        yield from self._shown_and_followed(chat_id, request)
+
+    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Iterator[Values]:
+        """Answer a run's question from the sentences that a person put in or took out."""
+        run = told(lambda: self._assembly.runs.get(str(event.run_id)))
+        choice = Choice(
+            {_strip(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
+            {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},
+        )
+        chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
+        told(
+            lambda: self._conversations.ask_forced(
+                chat_id, run.question, lambda: self._assembly.answer_forced(run.run_id, choice)
+            )
+        )
+        yield from self._shown_and_followed(chat_id, request)
+
+    def open(self, event: gr.EventData, request: gr.Request) -> Values:
+        """Show a chat; none when there is no such chat any more."""
+        wanted = str(event.chat)
+        there = {one.id: one for one in told(self._assembly.chats.chats)}
+        opened = there.get(int(wanted)) if wanted.isdigit() else None
+        if opened is None:
+            return *self._show(None, request), gr.skip(), gr.skip(), gr.skip()
+        return *self._show(opened.id, request), opened.collection, opened.preset or "", opened.llm or ""
+
+    def follow(self, where: str, request: gr.Request) -> Iterator[Values]:
+        """Show what is being answered in a chat, as long as the tab shows that chat."""
+        chat_id = _number(where)
+        answering = self._answering(where)
+        yield self._unchanged()
+        for view in chat.follow(self._assembly, answering) if answering else ():
+            if self._shown.get(_session(request)) != chat_id:
+                return  # Another chat is looked at now; this one goes on by itself.
+            yield view.values()
+
+    def new_chat(self, request: gr.Request) -> Values:
+        """Show no chat: the next question begins one."""
+        return self._show(None, request)
+
+    def choose(self, where: str, collection: str, preset: str, llm: str) -> None:
+        """Let a chat's next questions go to another collection, preset or model."""
+        if chat_id := _number(where):
+            store = self._assembly.chats
+            told(
+                lambda: store.change(
+                    replace(store.chat(chat_id), collection=collection, preset=_preset(preset), llm=llm or None)
+                )
+            )
+
+    def stop(self, where: str) -> None:
+        """End the answer that is being written."""
+        if answering := self._answering(where):
+            answering.stop()
+
+    def say(self, where: str, query: str) -> Values:
+        """Let the query go to the web, as it is now."""
+        if answering := self._answering(where):
+            answering.consent.say(query)
+        return hidden()
+
+    def refuse(self, where: str) -> Values:
+        """Let no query go to the web."""
+        if answering := self._answering(where):
+            answering.consent.say(None)
+        return hidden()
+
+    def like(self, where: str, event: gr.EventData) -> tuple[str, str]:
+        """Label an answer, and show what it came from."""
+        good = {"yes": True, "no": False, "": None}[str(event.good)]
+        run_id = str(event.run_id)
+        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=good))
+        return self.log(where), told(lambda: learning.panel(self._assembly, self._assembly.runs.get(run_id)))
+
+    def log(self, where: str) -> Any:
+        """Return the finished turns of a chat, with what was said of them by now."""
+        view = told(lambda: chat.opened(self._assembly, self._conversations, _number(where)))
+        return view.log
+
+    def listed(self) -> str:
+        """Return the list of chats."""
+        return told(lambda: render.chats(self._assembly.chats.chats()))
+
+    def search(self, event: gr.EventData) -> str:
+        """Return the chats that say something."""
+        words = str(event.words)
+        return told(lambda: render.chats(self._assembly.chats.chats(words), words))
+
+    def rename(self, event: gr.EventData) -> str:
+        """Give a chat another title."""
+        store = self._assembly.chats
+        told(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
+        return self.listed()
+
+    def delete(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Remove a chat; what is being answered in it ends."""
+        gone = int(event.chat)
+        self.stop(str(gone))
+        told(lambda: self._assembly.chats.delete(gone))
+        shown = _number(where)
+        return *self._show(None if gone == shown else shown, request), self.listed()
+
+    def export(self, event: gr.EventData) -> str:
+        """Return a chat as a file for the page's script to save."""
+        chat_id, form = int(event.chat), ExportForm(str(event.form))
+        store = self._assembly.chats
+        kept, turns = told(lambda: (store.chat(chat_id), store.turns(chat_id)))
+        text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
+        return render.download(kept.title, form.value, TYPES[form], text)
+
+    def forget(self, request: gr.Request) -> None:
+        """Forget a tab that was closed."""
+        self._shown.pop(_session(request), None)
+
+    def _answer(
+        self, of: Chat, question: str, history: Sequence[Turn], consent: Consent
+    ) -> Generator[Event, None, None]:
+        own: dict[str, Any] = {"collection": of.collection} | ({"llm": of.llm} if of.llm else {})
+        settings = settings_module.changed(self._assembly.settings, **own)
+        return self._assembly.ask(question, history=history, settings=settings, preset=of.preset, consent=consent)
+
+    def _chat(self, said: Said) -> int:
+        """Return the number of the chat that is shown, or that of a new one."""
+        column = self._at.column
+        preset, llm = _preset(said[column.preset]), said[column.llm] or None
+        return (
+            _number(said[column.where])
+            or told(lambda: self._assembly.chats.begin(said[self._at.collection], preset=preset, llm=llm)).id
+        )
+
+    def _answering(self, where: str) -> Answering | None:
+        chat_id = _number(where)
+        return self._conversations.answering(chat_id) if chat_id else None
+
+    def _unchanged(self) -> Values:
+        # Gradio empties the components of a generator that ends before it has given anything.
+        return (gr.skip(),) * len(self._at.column.outputs(self._at.panel))
+
+    def _show(self, chat_id: int | None, request: gr.Request) -> Values:
+        self._shown[_session(request)] = chat_id
+        return told(lambda: chat.opened(self._assembly, self._conversations, chat_id)).values()
+
+    def _shown_and_followed(self, chat_id: int, request: gr.Request) -> Iterator[Values]:
+        yield self._show(chat_id, request)
+        yield from self.follow(str(chat_id), request)
+
+
+def _session(request: gr.Request) -> str:
+    return request.session_hash or ""
+
+
+def _number(where: str) -> int | None:
+    return int(where) if where.isdigit() else None
+
+
+def _preset(name: str) -> Preset | None:
+    return Preset(name) if name else None
+
+
+def _strip(key: str) -> tuple[str, int]:
+    """Return a sentence's passage and start from how the panel names it."""
+    passage, _, start = key.rpartition("@")
+    return passage, int(start)

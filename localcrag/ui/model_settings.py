@@ -1,0 +1,110 @@
+"""Which models there are, which are used, and getting others; what the machine has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gradio as gr
+
+from localcrag.assemble import Assembly
+from localcrag.backends.download_progress import Report
+from localcrag.backends.model_manifest import ModelRole
+from localcrag.downloads import Downloads
+from localcrag.errors import LocalcragError
+from localcrag.machine import memory
+from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.render import TEMPLATES
+from localcrag.ui.texts import gettext as _
+
+
+class ModelSettings:
+    """The list of models and what can be done with each."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._downloads = Downloads(self._get)
+
+    def show(self, page: gr.Blocks, script: str) -> None:
+        """Make the list."""
+        self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
+        with gr.Row():
+            threads = gr.Number(
+                self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
+                info=_("0: one per core. Applies at once; the models are loaded anew."), elem_id="lc-threads",
+            )  # fmt: skip
+            window = gr.Number(
+                self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
+                label=_("Window of the language model, in tokens"),
+                info=_("Prompt and answer together; memory grows with it."),
+            )  # fmt: skip
+        many = {"concurrency_limit": None, **PRIVATE}
+        self.listing.input(self.do, None, [self.listing], **many).then(self.follow, None, [self.listing], **many)
+        page.load(self.follow, None, [self.listing], **many)
+        threads.submit(lambda value: self.change(threads=value), [threads], [self.listing], **PRIVATE)
+        threads.blur(lambda value: self.change(threads=value), [threads], [self.listing], **PRIVATE)
+        window.submit(lambda value: self.change(context_tokens=value), [window], [self.listing], **PRIVATE)
+        window.blur(lambda value: self.change(context_tokens=value), [window], [self.listing], **PRIVATE)
+
+    def listed(self) -> str:
+        """Return the list as it is now."""
+        assembly = self._assembly
+        settings = assembly.settings
+        try:
+            models = assembly.library.models()
+            speeds = assembly.runs.speeds()
+        except LocalcragError as error:
+            return render.message(str(error))
+        return TEMPLATES.get_template("models.html").render(
+            models=models,
+            in_use={settings.llm, settings.relevance, settings.embedder},
+            roles={
+                ModelRole.LLM: _("Language model: writes the answers"),
+                ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
+                ModelRole.EMBEDDER: _("Embedder: finds passages"),
+            },
+            downloads={one.name: one for one in self._downloads.items()},
+            speeds=speeds,
+            memory=memory(),
+            machine=assembly.machine(),
+        )
+
+    def follow(self) -> Iterator[str]:
+        """Show how far downloads are."""
+        for _items in self._downloads.follow():
+            yield self.listed()
+
+    def change(self, **changes: float | None) -> str:
+        """Save a number, if it is one and another than before."""
+        given = {name: int(value) for name, value in changes.items() if value is not None}
+        if any(getattr(self._assembly.settings, name) != value for name, value in given.items()):
+            told(lambda: self._assembly.change(**given))
+        return self.listed()
+
+    def do(self, event: gr.EventData) -> str:
+        """Use, get or no longer get a model."""
+        name = str(event.name)
+        match str(event.what):
+            case "use":
+                told(lambda: self._use(name))
+            case "get":
+                self._downloads.start(name)
+            case "cancel":
+                self._downloads.cancel(name)
+        return self.listed()
+
+    def _use(self, name: str) -> None:
+        library = self._assembly.library
+        role = library.role(name)
+        if role is None:
+            role = next(model.role for model in library.models() if model.name == name)
+        # What is wrong with it is said before anything is changed.
+        library.path(name, role)
+        if role is ModelRole.LLM:
+            self._assembly.language_model(name)
+        self._assembly.change(**{role.value: name})
+
+    def _get(self, name: str, report: Report) -> bool:
+        from localcrag.backends import model_download  # noqa: PLC0415 - the hub's client takes seconds
+
+        return model_download.get(self._assembly.library, name, report)

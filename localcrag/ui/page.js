@@ -1,0 +1,539 @@
+// All of the page's own script. It runs once in every gr.HTML that asks for it, which gets the part of its name:
+// `element`, `trigger` and `watch` come from Gradio.
+const byId = (id) => document.getElementById(id);
+const kept = {
+  get: (name) => { try { return localStorage.getItem(`lc-${name}`); } catch { return null; } },
+  set: (name, value) => { try { localStorage.setItem(`lc-${name}`, value); } catch { /* private window */ } },
+};
+const narrow = () => window.matchMedia("(max-width: 1180px)").matches;
+// A side is a drawer where there is no room for it: there it never opens by itself, and is not remembered.
+const side = (name, open) => {
+  document.body.dataset[name] = open ? "open" : "closed";
+  if (!narrow()) kept.set(name, open ? "open" : "closed");
+  const button = document.querySelector(`[data-side="${name}"]`);
+  if (button) button.setAttribute("aria-expanded", String(open));
+  if (open && narrow()) document.body.dataset[name === "left" ? "right" : "left"] = "closed";
+};
+const showsSource = (open) => {
+  document.body.dataset.shows = open ? "source" : "panel";
+};
+const say = (text) => {
+  const place = byId("lc-say");
+  if (place) place.textContent = text;
+};
+
+// What the sliders of the threshold explorer say, for the server. A number field that has just been emptied says null,
+// which Gradio would answer with an error: what was there before counts until there is a number again. A slider that is
+// moved past the other one takes it along.
+window.lcThresholds ??= (upper, lower, ...others) => {
+  const before = (window.lcThresholds.last ??= { upper: 1, lower: 0 });
+  const said = (value, last) => (typeof value === "number" ? Math.min(1, Math.max(0, value)) : last);
+  const now = { upper: said(upper, before.upper), lower: said(lower, before.lower) };
+  if (now.lower > now.upper) {
+    if (now.lower !== before.lower) now.upper = now.lower;
+    else now.lower = now.upper;
+  }
+  window.lcThresholds.last = now;
+  return [now.upper, now.lower, ...others];
+};
+
+const parts = {
+  // The bar on top: sides, colours, settings, shortcuts; and what keys do anywhere.
+  top() {
+    const columns = byId("lc-columns");
+    const settings = byId("lc-settings");
+    for (const [id, label] of Object.entries(JSON.parse(element.querySelector("nav").dataset.regions))) {
+      if (byId(id)) Object.entries({ role: "region", "aria-label": label }).forEach(([key, value]) => byId(id).setAttribute(key, value));
+    }
+    for (const name of ["left", "right"]) side(name, !narrow() && kept.get(name) !== "closed");
+    window.matchMedia("(max-width: 1180px)").addEventListener("change", () => {
+      for (const name of ["left", "right"]) side(name, !narrow() && kept.get(name) !== "closed");
+    });
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    const colours = () => {
+      const chosen = kept.get("theme") || "system";
+      document.body.classList.toggle("dark", chosen === "dark" || (chosen === "system" && system.matches));
+      element.querySelectorAll("[data-theme]").forEach((button) => { button.hidden = button.dataset.theme !== chosen; });
+    };
+    system.addEventListener("change", colours);
+    colours();
+
+    let before = null;
+    const settingsAre = (open) => {
+      if (open) before = document.activeElement;
+      document.body.dataset.settings = open ? "open" : "closed";
+      columns.inert = open;
+      settings.inert = !open;
+      if (open) {
+        trigger("select", { what: "settings" });
+        settings.querySelector('[role="tab"][tabindex="0"]').focus();
+      } else if (before) before.focus();
+    };
+    settings.setAttribute("aria-modal", "true");
+    settings.setAttribute("role", "dialog");
+    settings.inert = true;
+    const keys = element.querySelector("dialog");
+    const does = {
+      left: () => side("left", document.body.dataset.left !== "open"),
+      right: () => side("right", document.body.dataset.right !== "open"),
+      settings: () => settingsAre(document.body.dataset.settings !== "open"),
+      keys: () => (keys.open ? keys.close() : keys.showModal()),
+      theme: () => {
+        const next = { system: "light", light: "dark", dark: "system" };
+        kept.set("theme", next[kept.get("theme") || "system"]);
+        colours();
+        const shown = element.querySelector("[data-theme]:not([hidden])");
+        shown.focus();
+        say(shown.getAttribute("aria-label"));
+      },
+      ask: () => document.querySelector("#lc-question textarea").focus(),
+      chat: () => document.querySelector("#lc-new").click(),
+      find: () => { side("left", true); document.querySelector("#lc-chats input").focus(); },
+    };
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-does], [data-side], [data-theme]");
+      if (!button) return;
+      if (button.dataset.side) does[button.dataset.side]();
+      else if (button.dataset.theme) does.theme();
+      else does[button.dataset.does]();
+    });
+    document.addEventListener("click", (event) => {
+      if (event.target.closest("[data-close-settings]")) settingsAre(false);
+      if (event.target.closest("[data-open-settings]")) {
+        settingsAre(true);
+        byId(`lc-tabbed-${event.target.closest("[data-open-settings]").dataset.openSettings}`).click();
+      }
+      if (event.target.closest("[data-close-side]")) side(event.target.closest("[data-close-side]").dataset.closeSide, false);
+    });
+    const named = { "?": "keys", "/": "ask", n: "chat", f: "find", "[": "left", "]": "right", ",": "settings", d: "theme" };
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") {
+        if (document.body.dataset.settings === "open") settingsAre(false);
+        else if (document.body.dataset.shows === "source") showsSource(false);
+        else if (narrow()) for (const name of ["left", "right"]) side(name, false);
+        return;
+      }
+      const typing = event.target.closest && event.target.closest("input, textarea, select, [contenteditable]");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey || !named[event.key]) return;
+      if (document.body.dataset.settings === "open" && event.key !== ",") return;
+      event.preventDefault();
+      does[named[event.key]]();
+    });
+  },
+
+  // Finished turns: what can be done with each.
+  log() {
+    const text = (turn) => {
+      const copy = turn.querySelector(".lc-text").cloneNode(true);
+      copy.querySelectorAll(".lc-tip").forEach((tip) => tip.remove());
+      copy.querySelectorAll(".lc-cite").forEach((chip) => chip.replaceWith(`[${chip.dataset.n}]`));
+      return copy.innerText.trim();
+    };
+    const edit = (turn) => {
+      const asked = turn.querySelector(".lc-asked");
+      const form = turn.querySelector("template").content.firstElementChild.cloneNode(true);
+      const box = form.elements.question;
+      box.value = asked.querySelector("p").textContent;
+      const children = [...asked.childNodes].filter((child) => child.nodeName !== "TEMPLATE");
+      children.forEach((child) => child.remove());
+      asked.append(form);
+      box.focus();
+      const cancel = () => {
+        form.remove();
+        asked.append(...children);
+        asked.querySelector("[data-do=edit]").focus();
+      };
+      form.querySelector("[type=button]").addEventListener("click", cancel);
+      box.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") {
+          event.stopPropagation();
+          cancel();
+        } else if (event.key === "Enter" && !event.shiftKey) {
+          event.preventDefault();
+          form.requestSubmit();
+        }
+      });
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (box.value.trim()) trigger("submit", { turn: Number(turn.dataset.turn), question: box.value.trim() });
+      });
+    };
+    element.addEventListener("click", (event) => {
+      const example = event.target.closest("[data-ask]");
+      if (example) trigger("submit", { turn: 0, question: example.dataset.ask });
+      const samples = event.target.closest("[data-samples]");
+      if (samples) {
+        samples.disabled = true;
+        trigger("upload", {});
+      }
+      const button = event.target.closest("[data-do]");
+      const turn = button && button.closest(".lc-turn");
+      if (!turn) return;
+      const does = button.dataset.do;
+      const run_id = turn.dataset.run;
+      if (does === "copy") {
+        navigator.clipboard.writeText(text(turn)).then(() => {
+          button.classList.add("lc-done");
+          say(button.dataset.done);
+          setTimeout(() => button.classList.remove("lc-done"), 1200);
+        });
+      } else if (does === "edit") edit(turn);
+      else if (does === "again") trigger("submit", { turn: Number(turn.dataset.turn), question: "" });
+      else if (does === "open" && run_id) {
+        showsSource(false);
+        side("right", true);
+        trigger("select", { run_id });
+      } else if (does === "good" || does === "bad") {
+        const pressed = button.getAttribute("aria-pressed") === "true";
+        trigger("input", { run_id, good: pressed ? "" : does === "good" ? "yes" : "no" });
+      }
+    });
+    // The newest turn in sight, unless somebody reads further up.
+    const column = byId("lc-chat");
+    let follows = true;
+    column.addEventListener("scroll", () => {
+      follows = column.scrollTop + column.clientHeight > column.scrollHeight - 60;
+    });
+    const down = new ResizeObserver(() => {
+      if (follows) column.scrollTop = column.scrollHeight;
+    });
+    down.observe(element);
+    down.observe(byId("lc-live"));
+    // A slow step says how long it has been going on.
+    let step = { text: "", since: 0 };
+    setInterval(() => {
+      const busy = document.querySelector("#lc-live .lc-busy");
+      const text = busy ? busy.dataset.step : "";
+      if (text !== step.text) step = { text, since: performance.now() };
+      const seconds = Math.floor((performance.now() - step.since) / 1000);
+      if (busy && seconds >= 3) busy.querySelector(".lc-waited").textContent = `${seconds} s`;
+    }, 500);
+  },
+
+  // The address says which chat is shown, so that a reload and the back button find it.
+  where() {
+    const inAddress = () => new URLSearchParams(window.location.search).get("chat") || "";
+    watch("value", () => {
+      const chat = element.textContent.trim();
+      if (chat !== inAddress()) window.history.pushState({}, "", chat ? `?chat=${chat}` : window.location.pathname);
+      document.querySelectorAll("#lc-chats [data-chat]").forEach((button) => {
+        if (button.matches(".lc-chat-title")) button.setAttribute("aria-current", String(button.dataset.chat === chat));
+      });
+      if (narrow()) side("left", false);
+      showsSource(false);
+    });
+    const open = () => trigger("select", { chat: inAddress() });
+    window.addEventListener("popstate", open);
+    open();
+  },
+
+  // The list of chats.
+  chats() {
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-chat]");
+      if (!button) return;
+      const chat = Number(button.dataset.chat);
+      const does = button.dataset.do || "open";
+      if (does === "open") trigger("select", { chat });
+      else if (does === "delete") {
+        if (window.confirm(button.dataset.confirm)) trigger("delete", { chat });
+      } else if (does === "rename") {
+        const title = window.prompt(button.dataset.prompt, button.dataset.title);
+        if (title !== null && title.trim()) trigger("submit", { chat, title });
+      } else {
+        button.closest("details").open = false;
+        trigger("download", { chat, form: does });
+      }
+    });
+    element.addEventListener("input", (event) => {
+      if (event.target.matches("[type=search]")) trigger("input", { words: event.target.value });
+    });
+    watch("value", () => {
+      const current = new URLSearchParams(window.location.search).get("chat") || "";
+      element.querySelectorAll(".lc-chat-title").forEach((button) => {
+        button.setAttribute("aria-current", String(button.dataset.chat === current));
+      });
+    });
+  },
+
+  // A chat as a file: what the server wrote comes as text, and is saved from here.
+  export() {
+    watch("value", () => {
+      const made = element.querySelector("[data-name]");
+      if (!made) return;
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([made.textContent], { type: made.dataset.type }));
+      link.download = made.dataset.name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
+  },
+
+  // The list of documents: search, choose several, rename, move, delete, open.
+  documents() {
+    let words = "";
+    const chosen = new Set();
+    const shown = () => {
+      const rows = [...element.querySelectorAll("li[data-name]")];
+      rows.forEach((row) => {
+        row.hidden = !row.dataset.name.toLowerCase().includes(words);
+        row.querySelector("[type=checkbox]").checked = chosen.has(row.dataset.name);
+      });
+      const there = new Set(rows.map((row) => row.dataset.name));
+      [...chosen].filter((name) => !there.has(name)).forEach((name) => chosen.delete(name));
+      const bar = element.querySelector(".lc-chosen");
+      if (bar) {
+        bar.hidden = chosen.size === 0;
+        bar.querySelector("b").textContent = chosen.size;
+      }
+      const none = element.querySelector(".lc-none");
+      if (none) none.hidden = rows.some((row) => !row.hidden);
+    };
+    element.addEventListener("input", (event) => {
+      if (event.target.matches("[type=search]")) words = event.target.value.trim().toLowerCase();
+      else if (event.target.matches("[type=checkbox]")) {
+        const name = event.target.closest("li").dataset.name;
+        if (event.target.checked) chosen.add(name);
+        else chosen.delete(name);
+      } else return;
+      shown();
+    });
+    element.addEventListener("change", (event) => {
+      if (!event.target.matches("select[data-move]") || !event.target.value) return;
+      const target = event.target.value === "+" ? window.prompt(event.target.dataset.prompt, "") : event.target.value.slice(1);
+      event.target.value = "";
+      if (target && target.trim()) trigger("option_select", { names: [...chosen], to: target.trim() });
+    });
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (!button) return;
+      const row = button.closest("li");
+      const does = button.dataset.do;
+      if (does === "delete") {
+        const names = row ? [row.dataset.name] : [...chosen];
+        if (window.confirm(button.dataset.confirm.replace("{number}", names.length))) trigger("delete", { names });
+      } else if (does === "rename") {
+        const name = window.prompt(button.dataset.prompt, row.dataset.name);
+        if (name !== null && name.trim()) trigger("submit", { name: row.dataset.name, wanted: name });
+      } else if (does === "collection") {
+        const name = window.prompt(button.dataset.prompt, button.dataset.value || "");
+        if (name !== null && name.trim()) trigger("input", { what: button.dataset.what, name });
+      } else if (does === "delete-collection") {
+        if (window.confirm(button.dataset.confirm)) trigger("input", { what: "delete", name: "" });
+      }
+    });
+    watch("value", () => {
+      const box = element.querySelector("[type=search]");
+      if (box) box.value = words;
+      shown();
+    });
+  },
+
+  // The settings' tabs.
+  "settings-head"() {
+    const tabs = [...element.querySelectorAll("[data-tab]")];
+    const show = (shown) => {
+      document.body.dataset.tab = shown.dataset.tab;
+      tabs.forEach((tab) => {
+        tab.setAttribute("aria-selected", String(tab === shown));
+        tab.tabIndex = tab === shown ? 0 : -1;
+      });
+    };
+    tabs.forEach((tab, at) => {
+      const panel = byId(tab.getAttribute("aria-controls"));
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-labelledby", tab.id);
+      tab.addEventListener("click", () => show(tab));
+      tab.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        const next = tabs[(at + step + tabs.length) % tabs.length];
+        show(next);
+        next.focus();
+      });
+    });
+    show(tabs[0]);
+  },
+
+  // Models, and what is stored: every button says what it does, and asks first where it has a question.
+  models() {
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (!button || (button.dataset.confirm && !window.confirm(button.dataset.confirm))) return;
+      button.disabled = true;
+      trigger("input", { what: button.dataset.do, name: button.dataset.name || "" });
+    });
+  },
+  storage() {
+    parts.models();
+    watch("value", () => {
+      if (element.querySelector("[data-anew]")) window.location.assign(window.location.pathname);
+    });
+  },
+
+  // What is being taken in.
+  uploads() {
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (button) trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
+    });
+  },
+
+  // How a turn was answered: places, labels, pins, web texts to add, and sentences forced in and out.
+  panel() {
+    const root = () => element.querySelector(".lc-panel");
+    const run = () => root() && root().dataset.run;
+    // A label changes the whole panel's HTML: what had the focus, and what was unfolded, is put back.
+    let before = null;
+    const keep = (key) => {
+      before = {
+        key,
+        run: run(),
+        open: [...element.querySelectorAll("details")].map((fold) => fold.open),
+        top: byId("lc-right").scrollTop,
+      };
+    };
+    let choice = new Map();
+    const choose = (button) => {
+      const { force, was } = button.dataset;
+      const wanted = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(wanted));
+      if (wanted) choice.set(force, was !== "in");
+      else choice.delete(force);
+      const bar = element.querySelector(".lc-forced");
+      bar.hidden = choice.size === 0;
+      bar.querySelector("b").textContent = choice.size;
+    };
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest && event.target.closest('a[href^="#passage-"], a[href^="#evidence-"]');
+      if (!link) return;
+      event.preventDefault();
+      if (link.dataset.source !== undefined) return;
+      const place = byId(link.getAttribute("href").slice(1));
+      if (!place) return;
+      document.querySelectorAll(".lc-here").forEach((other) => other.classList.remove("lc-here"));
+      const fold = place.closest("details");
+      if (fold) fold.open = true;
+      place.classList.add("lc-here");
+      place.scrollIntoView({ block: "center" });
+      place.focus({ preventScroll: true });
+    });
+    element.addEventListener("click", (event) => {
+      const says = event.target.closest("[data-say]");
+      const add = event.target.closest("[data-add]");
+      const unpin = event.target.closest("[data-unpin]");
+      const strip = event.target.closest(".lc-strip");
+      const force = event.target.closest("[data-force]") || (strip && !window.getSelection().toString() && strip.querySelector("[data-force]"));
+      const does = event.target.closest("[data-do]");
+      if (says) {
+        keep(says.dataset.key);
+        trigger("input", { run_id: run(), what: says.dataset.say, place: says.dataset.place, good: says.dataset.good });
+      } else if (add) {
+        add.disabled = true;
+        keep(null);
+        trigger("upload", { run_id: run(), result: add.dataset.add });
+      } else if (unpin) {
+        keep("pin");
+        trigger("delete", { run_id: run() });
+      } else if (force) choose(force);
+      else if (does && does.dataset.do === "forced") {
+        const said = [...choice];
+        const of = (kind) => Object.fromEntries(said.filter(([key]) => key.startsWith(kind)).map(([key, wanted]) => [key.slice(2), wanted]));
+        trigger("retry", { run_id: run(), sentences: of("s:"), passages: of("p:") });
+        choice = new Map();
+        does.closest(".lc-forced").hidden = true;
+      } else if (does && does.dataset.do === "unforced") {
+        choice = new Map();
+        element.querySelectorAll('[data-force][aria-pressed="true"]').forEach((button) => button.setAttribute("aria-pressed", "false"));
+        does.closest(".lc-forced").hidden = true;
+      }
+    });
+    element.addEventListener("change", (event) => {
+      const form = event.target.closest("[data-pin]");
+      if (form && event.target.name === "unanswerable") form.elements.answers.disabled = event.target.checked;
+    });
+    element.addEventListener("submit", (event) => {
+      const form = event.target.closest("[data-pin]");
+      if (!form) return;
+      event.preventDefault();
+      keep("pin");
+      trigger("submit", { run_id: run(), answers: form.elements.answers.value, unanswerable: form.elements.unanswerable.checked });
+    });
+    watch("value", () => {
+      if (before && run() === before.run) {
+        element.querySelectorAll("details").forEach((fold, at) => {
+          // A pin that was saved folds itself up.
+          fold.open = Boolean(before.open[at]) && !(before.key === "pin" && fold.matches(".lc-pin"));
+        });
+        const had = before.key && element.querySelector(`[data-key="${before.key}"]`);
+        if (had) had.focus({ preventScroll: true });
+        byId("lc-right").scrollTop = before.top;
+      }
+      before = null;
+      choice = new Map();
+    });
+  },
+
+  // A source in the panel's place.
+  source() {
+    const asked = { dpi: 110 };
+    let from = null;
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest && event.target.closest("[data-source]");
+      if (!link) return;
+      event.preventDefault();
+      from = link;
+      Object.assign(asked, { run_id: "", passage: "", n: 0, name: "", page: 0, dpi: 110 }, JSON.parse(link.dataset.source));
+      side("right", true);
+      trigger("select", { ...asked });
+    });
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-page], [data-dpi], [data-back]");
+      if (!button) return;
+      if (button.dataset.back !== undefined) {
+        showsSource(false);
+        if (from && from.isConnected) from.focus();
+        return;
+      }
+      if (button.dataset.page) asked.page = Number(button.dataset.page);
+      if (button.dataset.dpi) asked.dpi = Number(button.dataset.dpi);
+      trigger("select", { ...asked });
+    });
+    watch("value", () => {
+      const there = Boolean(element.querySelector(".lc-source-view"));
+      showsSource(there);
+      if (!there) return;
+      const mark = element.querySelector(".lc-box, mark");
+      if (mark) mark.scrollIntoView({ block: "center" });
+      const back = element.querySelector("[data-back]");
+      if (back && !element.contains(document.activeElement)) back.focus({ preventScroll: true });
+    });
+  },
+
+  // Lists of questions in the settings: one that is clicked is shown in the side panel.
+  list() {
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-open], [data-add], [data-unpin], [data-remove]");
+      if (!button) return;
+      if (button.dataset.open) {
+        trigger("select", { run_id: button.dataset.open });
+        const close = document.querySelector("[data-close-settings]");
+        if (close) close.click();
+        side("right", true);
+      } else if (button.dataset.add) {
+        button.disabled = true;
+        trigger("upload", { run_id: button.dataset.add, result: "" });
+      } else if (button.dataset.unpin) trigger("delete", { run_id: button.dataset.unpin });
+      else if (button.dataset.remove) trigger("clear", { label_id: button.dataset.remove });
+    });
+  },
+};
+const own = (element.closest('[id^="lc-"]') || element).id.replace("lc-", "");
+const part = parts[own] || (own.endsWith("-list") ? parts.list : () => {});
+// Gradio makes a component as soon as it can, before others that this script speaks to.
+const begin = () => {
+  const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question", "lc-tab-labels"].every(byId);
+  if (there) part();
+  else requestAnimationFrame(begin);
+};
+begin();

@@ -1,0 +1,75 @@
+"""Everything that can be set, on a screen of its own over the page; nothing of it has to be touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from localcrag.assemble import Assembly
+from localcrag.errors import LocalcragError
+from localcrag.ui import learning, render
+from localcrag.ui.answer_settings import answer_settings
+from localcrag.ui.conflict_choice import conflict_choice
+from localcrag.ui.handlers import PRIVATE
+from localcrag.ui.model_settings import ModelSettings
+from localcrag.ui.preset_choice import preset_choice
+from localcrag.ui.storage_settings import StorageSettings
+from localcrag.ui.threshold_explorer import threshold_explorer
+from localcrag.ui.web_settings import web_settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsScreen:
+    """The lists that others fill or listen to."""
+
+    figures: gr.HTML
+    gaps: gr.HTML
+    said: gr.HTML
+    models: ModelSettings
+    storage: StorageSettings
+
+
+def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
+    """Make the screen; it is hidden until it is asked for."""
+    with gr.Column(elem_id="lc-settings"):
+        gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        with _tab("answers"):
+            preset_choice(assembly, page, collection)
+            policy = answer_settings(assembly)
+            conflict_choice(assembly)
+            threshold_explorer(assembly, policy, collection)
+        with _tab("web"):
+            web_settings(assembly, page, collection)
+        with _tab("models"):
+            models = ModelSettings(assembly)
+            models.show(page, script)
+        with _tab("data"):
+            storage = StorageSettings(assembly)
+            storage.show(script)
+        with _tab("questions"):
+            figures = gr.HTML("", elem_id="lc-all")
+            gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
+        with _tab("labels"):
+            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+    return SettingsScreen(figures, gaps, said, models, storage)
+
+
+def _tab(name: str) -> gr.Column:
+    # Not Gradio's tabs: on a narrow screen they hide those that do not fit behind a button without a name.
+    return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
+
+
+def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
+    """Read what is listed when the screen is opened."""
+
+    def read() -> tuple[Any, ...]:
+        try:
+            lists = render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
+        except LocalcragError as error:
+            lists = render.message(str(error)), "", ""
+        return *lists, screen.models.listed(), screen.storage.listed()
+
+    shown = [screen.figures, screen.gaps, screen.said, screen.models.listing, screen.storage.listing]
+    top.select(read, None, shown, **PRIVATE)

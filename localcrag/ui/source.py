@@ -1,0 +1,128 @@
+"""A source in the panel's place: the page of a PDF with its sentences marked, a part of a text, a web result."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+
+from localcrag.assemble import Assembly
+from localcrag.backends.pdf_pages import PagePicture
+from localcrag.datatypes import GradedPassage, Origin, Run
+from localcrag.errors import UnknownRun
+from localcrag.text_pages import text_page
+from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.render import TEMPLATES
+from localcrag.ui.texts import gettext as _
+
+USUAL, FARTHER, CLOSER = 110, 70, 220
+"""Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """What is shown of a source. `parts` are pieces of text, with whether each is marked."""
+
+    title: str
+    number: int = 0
+    count: int = 0
+    picture: PagePicture | None = None
+    parts: tuple[tuple[str, bool], ...] = ()
+    note: str = ""
+    url: str = ""
+    host: str = ""
+    dated: str | None = None
+
+
+def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
+    """Show in `source` what is asked for anywhere on the page."""
+
+    def show(shown: str, event: gr.EventData) -> str:
+        dpi = min(max(int(event.dpi), FARTHER), CLOSER)
+        view = told(lambda: _view(assembly, shown, event, dpi))
+        picture = view.picture
+        return TEMPLATES.get_template("source.html").render(
+            view=view, dpi=dpi, usual=USUAL, farther=FARTHER, closer=CLOSER,
+            png=base64.b64encode(picture.png).decode() if picture else "",
+        )  # fmt: skip
+
+    source.select(show, [collection], [source], **PRIVATE)
+
+
+def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:
+    page = int(event.page) or None
+    if not event.run_id:
+        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi)
+    run = assembly.runs.get(str(event.run_id))
+    passage = _passage(run, str(event.passage), int(event.n))
+    kept = [strip.text for strip in run.strips if strip.passage == passage.id and strip.kept]
+    cited = [piece.text for piece in run.evidence if piece.n == int(event.n)]
+    if passage.origin is Origin.WEB:
+        return web_view(passage, cited or kept)
+    name = passage.document or ""
+    there = {document.name for document in assembly.documents(run.collection)}
+    if name not in there:
+        return SourceView(
+            title=name,
+            parts=_marked(passage.text, cited or kept),
+            note=_("This document is not in the collection any more. This is what was read of it then."),
+        )
+    wanted = page or passage.page
+    return document_view(
+        assembly, name, run.collection, page=wanted, dpi=dpi, sought=cited or kept or [passage.text],
+        near=passage.start or 0,
+    )  # fmt: skip
+
+
+def _passage(run: Run, passage: str, n: int) -> GradedPassage:
+    if n:
+        passage = next((piece.passage for piece in run.evidence if piece.n == n), passage)
+    found = next((one for one in run.passages if one.id == passage), None)
+    if found is None:
+        raise UnknownRun(f"The run {run.run_id} has no such passage any more. Ask the question again.")
+    return found
+
+
+def document_view(
+    assembly: Assembly,
+    name: str,
+    collection: str,
+    *,
+    page: int | None,
+    dpi: int,
+    sought: list[str] | None = None,
+    near: int = 0,
+) -> SourceView:
+    """Return a document's page as it looks where its file was kept, else a part of its text."""
+    document = next((one for one in assembly.documents(collection) if one.name == name), None)
+    if document and document.pages:
+        picture = assembly.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
+        if picture:
+            return SourceView(title=name, number=page or 1, count=document.pages, picture=picture)
+    text = assembly.text(name, collection)
+    # A page of a document without a picture, as of a PDF taken in by an earlier version, says nothing about its text.
+    shown = text_page(
+        text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
+    )
+    return SourceView(title=name, number=shown.number, count=shown.count, parts=shown.parts)
+
+
+def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
+    """Return a web result as it was read. Its address is a link only where a browser would take it for a page."""
+    address = urlsplit(passage.url or "")
+    link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
+    return SourceView(
+        title=passage.title or passage.url or "",
+        parts=_marked(passage.text, sought),
+        url=link,
+        host=address.hostname or "",
+        dated=passage.dated,
+        note=_("This is what the search server sent; the page itself was not fetched."),
+    )
+
+
+def _marked(text: str, sought: list[str]) -> tuple[tuple[str, bool], ...]:
+    return text_page(text, number=1, sought=sought, size=max(len(text), 1)).parts

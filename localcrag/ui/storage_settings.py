@@ -1,0 +1,74 @@
+"""What is stored and where; a copy of it, going back to one, and deleting everything."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from localcrag.assemble import Assembly
+from localcrag.errors import LocalcragError
+from localcrag.machine import folder_size
+from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.render import TEMPLATES
+from localcrag.ui.texts import gettext as _
+
+
+class StorageSettings:
+    """The list of what is stored, and what can be done with it."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    def show(self, script: str) -> None:
+        """Make the list."""
+        self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
+        self.listing.input(self.do, None, [self.listing], **PRIVATE)
+
+    def listed(self, said: str = "", *, anew: bool = False) -> str:
+        """Return what is stored now; `anew`: the page has to be loaded again, since all of it shows something else."""
+        assembly = self._assembly
+        folder = assembly.settings.data_dir.absolute()
+        try:
+            counts = [
+                (_("collections"), len(assembly.collections())),
+                (_("documents"), sum(len(assembly.documents(name)) for name in assembly.collections())),
+                (_("chats"), len(assembly.chats.chats())),
+                (_("questions"), len(assembly.runs.newest())),
+            ]
+        except LocalcragError as error:
+            return render.message(str(error))
+        database = sum(path.stat().st_size for path in folder.glob(f"{assembly.database.path.name}*"))
+        sizes = [
+            (_("database: documents, chats, questions, labels"), database),
+            (_("vector indexes"), folder_size(folder / "index")),
+            (_("faster copies of models, and other caches"), folder_size(folder / "cache")),
+            (_("copies made here"), folder_size(assembly.backups)),
+            (_("models"), folder_size(assembly.library.models_dir)),
+        ]
+        backups = sorted(assembly.backups.glob("*.sqlite3"), reverse=True)
+        return TEMPLATES.get_template("storage.html").render(
+            folder=folder,
+            models=assembly.library.models_dir,
+            counts=counts,
+            sizes=sizes,
+            backups=backups,
+            said=said,
+            anew=anew,
+        )
+
+    def do(self, event: gr.EventData) -> str:
+        """Make a copy, go back to one, or delete everything."""
+        match str(event.what):
+            case "copy":
+                path = told(self._assembly.back_up)
+                return self.listed(_("Everything was copied to %(path)s", path=path))
+            case "restore":
+                # By its name alone: only copies in the folder of copies are read.
+                copies = {path.name: path for path in self._assembly.backups.glob("*.sqlite3")}
+                if copy := copies.get(str(event.name)):
+                    told(lambda: self._assembly.restore(copy))
+                return self.listed(anew=True)
+            case "erase":
+                told(self._assembly.erase)
+                return self.listed(anew=True)
+        return self.listed()

@@ -1,0 +1,244 @@
+"""Questions that are answered whether anybody looks or not: one at a time, stopped, failed, asked again, kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.chat_store import ChatStore
+from localcrag.backends.database import Database
+from localcrag.chats import Chat, TurnState
+from localcrag.conversations import Answering, Conversations
+from localcrag.datatypes import Run, StepCost, Thresholds, Turn
+from localcrag.errors import ChatBusy, GenerationError, UnknownChat
+from localcrag.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
+from localcrag.protocols import Consent
+
+SECONDS = 30.0
+
+
+def started(question: str) -> Run:
+    return Run(
+        run_id=f"run {question}", created_at="2026-01-02T03:04:05+00:00", collection="default", question=question,
+        standalone_question=question, thresholds=Thresholds(0.5, 0.2, 0.3),
+    )  # fmt: skip
+
+
+class Answerer:
+    """Answers "Yes.", piece by piece; between the pieces it waits to be let go on. Not real: its faults are made."""
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.at_once = 0
+        self.most_at_once = 0
+        self.read_with: list[Sequence[Turn]] = []
+        self.fails: Exception | None = None
+
+    def __call__(
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent
+    ) -> Generator[Event, None, None]:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.read_with.append(history)
+        try:
+            run = started(question)
+            yield RunStarted(run)
+            yield StepStarted("generate", "writing")
+            yield AnswerPiece("Y")
+            self.begun.release()
+            assert self.goes_on.wait(SECONDS)
+            if self.fails:
+                raise self.fails
+            yield AnswerPiece("es.")
+            yield Generated(StepCost("generate", 0.1))
+            yield RunFinished(Run(**{**{name: getattr(run, name) for name in run.__slots__}, "answer": "Yes."}))
+        finally:
+            self.at_once -= 1
+
+
+@pytest.fixture
+def chats(tmp_path: Path) -> ChatStore:
+    return ChatStore(Database(tmp_path / "chats.sqlite3"))
+
+
+@pytest.fixture
+def answerer() -> Answerer:
+    return Answerer()
+
+
+@pytest.fixture
+def conversations(chats: ChatStore, answerer: Answerer) -> Conversations:
+    return Conversations(chats, answerer)
+
+
+def ended(answering: Answering) -> None:
+    assert answering.job.wait(SECONDS)
+
+
+def test_an_answer_is_written_down_though_nobody_reads_it(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    ended(conversations.ask(chat.id, "Who?"))
+    ended(conversations.ask(chat.id, "When?"))
+    assert [(turn.question, turn.answer, turn.state, turn.run_id) for turn in chats.turns(chat.id)] == [
+        ("Who?", "Yes.", TurnState.ANSWERED, "run Who?"),
+        ("When?", "Yes.", TurnState.ANSWERED, "run When?"),
+    ]
+    assert answerer.read_with == [[], [Turn("Who?", "Yes.")]]
+    assert conversations.answering(chat.id) is None
+
+
+def test_a_page_that_comes_later_finds_the_answer_where_it_is(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    conversations.ask(chat.id, "Who?")
+    assert answerer.begun.acquire(timeout=SECONDS)
+    found = conversations.answering(chat.id)
+    assert found is not None
+    so_far = next(found.job.follow())
+    assert isinstance(so_far[-1], AnswerPiece)
+    answerer.goes_on.set()
+    ended(found)
+    assert isinstance([event for some in found.job.follow() for event in some][-1], RunFinished)
+
+
+def test_what_was_written_when_it_was_stopped_is_kept(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answering = conversations.ask(chat.id, "Who?")
+    assert answerer.begun.acquire(timeout=SECONDS)
+    answering.stop()
+    answerer.goes_on.set()
+    ended(answering)
+    (turn,) = chats.turns(chat.id)
+    assert (turn.state, turn.answer[:1]) == (TurnState.STOPPED, "Y")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(GenerationError("The model ended."), "The model ended."), (ZeroDivisionError("oops"), "the terminal shows")],
+)
+def test_what_went_wrong_stands_in_the_chat(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations, error: Exception, said: str
+) -> None:
+    chat = chats.begin("default")
+    answerer.fails = error
+    answerer.goes_on.set()
+    answering = conversations.ask(chat.id, "Who?")
+    ended(answering)
+    (turn,) = chats.turns(chat.id)
+    assert turn.state is TurnState.FAILED
+    assert said in turn.answer
+    with pytest.raises(type(error)):
+        list(answering.job.follow())
+    # It does not stand in the way of the next one.
+    answerer.fails = None
+    ended(conversations.ask(chat.id, "Again?"))
+    assert chats.turns(chat.id)[1].state is TurnState.ANSWERED
+
+
+def test_the_models_answer_one_question_at_a_time_and_a_waiting_one_can_be_stopped(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    first, second, third = (chats.begin("default") for _ in range(3))
+    one = conversations.ask(first.id, "One?")
+    assert answerer.begun.acquire(timeout=SECONDS)
+    two, three = conversations.ask(second.id, "Two?"), conversations.ask(third.id, "Three?")
+    assert next(two.job.follow()) == (StepStarted("wait", "waiting for another answer to end"),)
+    three.stop()
+    ended(three)
+    answerer.goes_on.set()
+    ended(one)
+    ended(two)
+    assert answerer.most_at_once == 1
+    states = [chats.turns(chat.id)[0].state for chat in (first, second, third)]
+    assert states == [TurnState.ANSWERED, TurnState.ANSWERED, TurnState.STOPPED]
+
+
+def test_a_chat_is_asked_one_question_at_a_time(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answering = conversations.ask(chat.id, "Who?")
+    uses: list[Callable[[], object]] = [
+        lambda: conversations.ask(chat.id, "And?"),
+        lambda: conversations.ask_again(chat.id, 1),
+    ]
+    for use in uses:
+        with pytest.raises(ChatBusy, match="stop it"):
+            use()
+    answerer.goes_on.set()
+    ended(answering)
+    assert len(chats.turns(chat.id)) == 1
+
+
+def test_a_question_is_asked_again_as_it_was_or_in_other_words(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    for question in ("One?", "Two?", "Three?"):
+        ended(conversations.ask(chat.id, question))
+    ended(conversations.ask_again(chat.id, 3))
+    assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Two?", "Three?"]
+    ended(conversations.ask_again(chat.id, 2, "Zwei?"))
+    assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
+    assert answerer.read_with[-1] == [Turn("One?", "Yes.")]
+
+
+def test_an_answer_of_a_chat_that_was_deleted_meanwhile_is_dropped(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answering = conversations.ask(chat.id, "Who?")
+    chats.delete(chat.id)
+    answerer.goes_on.set()
+    ended(answering)
+    assert chats.chats() == []
+    with pytest.raises(UnknownChat):
+        conversations.ask(chat.id, "And?")
+
+
+def test_all_are_ended_and_written_down_at_the_end(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    some = [chats.begin("default") for _ in range(2)]
+    for chat in some:
+        conversations.ask(chat.id, "Who?")
+    assert answerer.begun.acquire(timeout=SECONDS)
+    answerer.goes_on.set()
+    conversations.stop_all()
+    assert all(chats.turns(chat.id)[0].state is not TurnState.ASKED for chat in some)
+
+
+def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: Path) -> None:
+    said: list[str | None] = []
+    asked = threading.Event()
+
+    def answer(chat: Chat, question: str, _: Sequence[Turn], consent: Consent) -> Generator[Event, None, None]:
+        run = started(question)
+        yield RunStarted(run)
+        if question == "web":
+            asked.set()
+            said.append(consent("query"))
+        yield RunFinished(run)
+
+    store = ChatStore(Database(tmp_path / "chats.sqlite3"))
+    conversations = Conversations(store, answer)
+    waiting = conversations.ask(store.begin("default").id, "web")
+    assert asked.wait(SECONDS)
+    assert conversations.ask(store.begin("default").id, "other").job.wait(SECONDS)
+    assert waiting.job.running
+    waiting.consent.say("another query")
+    assert waiting.job.wait(SECONDS)
+    assert said == ["another query"]
+    # And the models are free again.
+    assert conversations.ask(waiting.chat_id, "next").job.wait(SECONDS)

@@ -1,0 +1,87 @@
+"""Downloads for whoever looks: how far they are, why one failed, cancelled before the next piece."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from localcrag.backends.download_progress import DownloadPhase, DownloadProgress, Report
+from localcrag.downloads import Downloads, DownloadState
+from localcrag.errors import DownloadFailed
+
+SECONDS = 30.0
+
+
+def progress(done: int) -> DownloadProgress:
+    return DownloadProgress(
+        model="big", file="big.gguf", phase=DownloadPhase.TRANSFER, done=done, total=9, bytes_per_second=None,
+        seconds_left=None,
+    )  # fmt: skip
+
+
+def test_how_far_it_is_is_told_until_it_is_done() -> None:
+    asked: list[str] = []
+
+    def get(name: str, report: Report) -> bool:
+        asked.append(name)
+        report(progress(3))
+        report(progress(9))
+        return True
+
+    downloads = Downloads(get)
+    downloads.start("big")
+    seen = [one for items in downloads.follow() for one in items]
+    assert seen[-1].state is DownloadState.DONE
+    assert asked == ["big"]
+
+
+def test_it_is_not_begun_twice_and_ends_at_the_next_piece_when_cancelled() -> None:
+    begun, go, ended = threading.Semaphore(0), threading.Event(), threading.Event()
+
+    def get(name: str, report: Report) -> bool:
+        try:
+            report(progress(1))
+            begun.release()
+            assert go.wait(SECONDS)
+            report(progress(2))
+            pytest.fail("went on after it was cancelled")
+        finally:
+            ended.set()
+        return True
+
+    downloads = Downloads(get)
+    downloads.start("big")
+    assert begun.acquire(timeout=SECONDS)
+    downloads.start("big")
+    downloads.cancel("big")
+    go.set()
+    assert ended.wait(SECONDS)
+    assert not begun.acquire(blocking=False)
+    assert [one.state for one in downloads.items()] == [DownloadState.CANCELLED]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (DownloadFailed("The hub does not answer. Try again."), "The hub does not answer. Try again."),
+        (ZeroDivisionError("odd"), "big was not downloaded: ZeroDivisionError: odd. The terminal says more."),
+    ],
+)
+def test_a_failure_says_why_and_it_can_be_tried_again(
+    fault: Exception, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults = [fault]
+
+    def get(name: str, report: Report) -> bool:
+        if faults:
+            raise faults.pop()
+        return True
+
+    downloads = Downloads(get)
+    downloads.start("big")
+    (failed,) = list(downloads.follow())[-1]
+    assert (failed.state, failed.error) == (DownloadState.FAILED, said)
+    assert ("ZeroDivisionError" in capsys.readouterr().err) is isinstance(fault, ZeroDivisionError)
+    downloads.start("big")
+    assert list(downloads.follow())[-1][0].state is DownloadState.DONE

@@ -1,0 +1,125 @@
+"""Uploads: one after the other, what failed stays and can be tried again, cancelled ones leave nothing behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from localcrag.datatypes import IngestStatus
+from localcrag.errors import StoreError
+from localcrag.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.uploads import Uploading, Uploads, UploadState
+
+
+def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+    """What ingest does with a file, by its name."""
+    yield IngestProgress(upload.name, 1, 1, "reading", 1, 2, None)
+    if upload.name.startswith("broken"):
+        yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name} is damaged.")
+    elif upload.name.startswith("full"):
+        raise StoreError("The disk is full.")
+    elif upload.name.startswith("odd"):
+        raise ZeroDivisionError
+    else:
+        yield IngestResult(upload.name, IngestStatus.ADDED, 2, 5)
+
+
+def files(folder: Path, *names: str) -> list[Path]:
+    for name in names:
+        (folder / name).write_text("x")
+    return [folder / name for name in names]
+
+
+def last(uploads: Uploads) -> dict[str, Uploading]:
+    for _ in uploads.follow():
+        pass
+    return {one.name: one for one in uploads.items()}
+
+
+def test_every_file_is_taken_in_and_what_fails_says_why_and_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uploads = Uploads(taken_in)
+    paths = files(tmp_path, "a.txt", "broken.pdf", "full.txt", "odd.txt", "b.txt")
+    uploads.add(paths, "documents")
+    found = last(uploads)
+    assert [one.state for one in found.values()] == [
+        UploadState.DONE, UploadState.FAILED, UploadState.FAILED, UploadState.FAILED, UploadState.DONE,
+    ]  # fmt: skip
+    assert found["broken.pdf"].error == "broken.pdf is damaged."
+    assert found["full.txt"].error == "The disk is full."
+    assert "ZeroDivisionError" in str(found["odd.txt"].error)
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert found["a.txt"].result == IngestResult("a.txt", IngestStatus.ADDED, 2, 5)
+    # What is in is not kept as a file; what failed is, to be tried again.
+    assert [path.exists() for path in paths] == [False, True, True, True, False]
+    uploads.dismiss([found["broken.pdf"].id])
+    assert "broken.pdf" not in last(uploads)
+    assert not paths[1].exists()
+    uploads.dismiss()
+    assert uploads.items() == ()
+
+
+def test_what_failed_can_be_tried_again(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    def second_time(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        tries.append(collection)
+        if len(tries) == 1:
+            raise StoreError("The disk is full.")
+        yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+
+    uploads = Uploads(second_time)
+    uploads.add(files(tmp_path, "a.txt"), "cellar")
+    (failed,) = last(uploads).values()
+    uploads.retry([failed.id])
+    assert last(uploads)["a.txt"].state is UploadState.DONE
+    assert tries == ["cellar", "cellar"]
+
+
+def test_cancelled_files_stop_before_their_next_step_and_the_others_go_on(tmp_path: Path) -> None:
+    reached, go, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        if upload.name == "slow.txt":
+            try:
+                yield IngestProgress(upload.name, 1, 1, "embedding", 1, 9, 3.0)
+                reached.set()
+                assert go.wait(60)
+                yield IngestProgress(upload.name, 1, 1, "embedding", 2, 9, 3.0)
+                pytest.fail("went on after it was cancelled")
+            finally:
+                closed.set()
+        yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+
+    uploads = Uploads(slow)
+    uploads.add(files(tmp_path, "slow.txt", "never.txt", "other.txt"), "documents")
+    assert reached.wait(60)
+    ids = {one.name: one.id for one in uploads.items()}
+    uploads.cancel([ids["slow.txt"], ids["never.txt"]])
+    go.set()
+    found = last(uploads)
+    assert closed.wait(60)
+    assert [found[name].state for name in ("slow.txt", "never.txt", "other.txt")] == [
+        UploadState.CANCELLED, UploadState.CANCELLED, UploadState.DONE,
+    ]  # fmt: skip
+
+
+def test_whoever_comes_later_sees_where_it_is_and_files_added_meanwhile(tmp_path: Path) -> None:
+    uploads = Uploads(taken_in)
+    uploads.add(files(tmp_path, "a.txt"), "documents")
+    first = uploads.follow()
+    assert next(first)[0].name == "a.txt"
+    uploads.add(files(tmp_path, "b.txt"), "documents")
+    assert list(last(uploads)) == ["a.txt", "b.txt"]
+    assert all(not one.open for one in list(first)[-1])
+
+
+def test_the_end_of_the_app_ends_what_is_under_way(tmp_path: Path) -> None:
+    uploads = Uploads(taken_in)
+    uploads.add(files(tmp_path, *(f"{number}.txt" for number in range(50))), "documents")
+    uploads.close()
+    assert all(not one.open for one in uploads.items())
