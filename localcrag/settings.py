@@ -73,7 +73,7 @@ class Settings(BaseSettings):
     embedder: str = "all-minilm-l6-v2"
     relevance: str = "relevance-v1"
     relevance_format: NumberFormat = Field(NumberFormat.AUTO, description="auto: the fastest that keeps the ranking")
-    llm: str = "smollm2-135m-instruct"
+    llm: str = "smollm2-135m-answerer"
     threads: int = Field(0, ge=0, le=1024, description="0: one per core")
 
     chunk_tokens: int = Field(180, ge=32, le=1000)

@@ -129,7 +129,7 @@ def test_the_language_model_can_be_the_scorer_and_its_cost_and_reasons_are_shown
     assert costs["evaluate"]["llm_calls"] == 2
     assert costs["evaluate"]["prompt_tokens"] > costs["evaluate"]["completion_tokens"] > 20
     process = localcrag(data, "runs", "show", run["run_id"])
-    assert "graded by the language model smollm2-135m-instruct" in " ".join(process.stderr.split())
+    assert "graded by the language model smollm2-135m-answerer" in " ".join(process.stderr.split())
     assert all(passage["reason"].split()[0] in process.stderr for passage in run["passages"] if passage["reason"])
 
 

@@ -69,7 +69,7 @@ def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp
         page.locator("[data-ask]").first.click()
         answered(page, 1)
         expect(page.locator("#lc-panel .lc-badge")).to_have_text("CORRECT")
-        expect(page.locator("#lc-panel")).to_contain_text("bruma-kx40-manual.pdf")
+        expect(page.locator("#lc-panel")).to_contain_text("eelgrass-note.pdf")
 
 
 def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
@@ -342,7 +342,7 @@ def test_the_language_model_as_scorer_shows_its_reasons_and_can_be_stopped(
         dropped(page, handbook)
         ask(page, "Who keeps the handbook?")
         panel = page.locator("#lc-panel")
-        expect(panel).to_contain_text("graded by the language model smollm2-135m-instruct")
+        expect(panel).to_contain_text("graded by the language model smollm2-135m-answerer")
         expect(panel.locator(".lc-warning").first).to_contain_text("not been calibrated")
         expect(panel.locator(".lc-reason").first).to_contain_text("the model’s reason:")
         expect(panel.locator(".lc-steps")).to_contain_text(re.compile(r"3 calls, \d+ → \d+ tokens"))
@@ -565,7 +565,7 @@ def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path
         with running_app(tmp_path / "data", **environment) as url, opened(chromium, url) as page:
             screen = open_settings(page, "Models")
             tiny = screen.locator(".lc-models li", has_text="tiny-chat")
-            expect(screen.locator(".lc-models li", has_text="smollm2-135m-instruct")).to_contain_text("in use")
+            expect(screen.locator(".lc-models li", has_text="smollm2-135m-answerer")).to_contain_text("in use")
             expect(screen.locator(".lc-models .lc-note").first).to_contain_text("threads on")
             page.screenshot(path=screens / "models.png")
             tiny.get_by_role("button", name="Download tiny-chat").click()

@@ -288,7 +288,7 @@ def test_where_a_small_model_finds_nothing_in_passages_that_are_sure_to_answer_t
 
 def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:
     library = Library(REPOSITORY_MODELS)
-    assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-instruct")
+    assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-answerer")
     assert Skill.AMBIGUOUS in library.skills("/home/me/mine.gguf")
 
 

@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-FIRST_QUESTIONS = ("tank", "lighthouse", "kx50")
-"""Ids of questions to begin with: one for the documents, one for the web, and one that reads as if it were answered."""
+FIRST_QUESTIONS = ("warmest-august", "lighthouse", "wifi")
+"""Ids of questions to begin with: one for the documents, one for the web, and one that nobody answers."""
 COLLECTION = "samples"
 """The collection that the page puts them into."""
 DOCUMENTS = FOLDER / "documents"
