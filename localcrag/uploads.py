@@ -66,8 +66,11 @@ class Uploads:
         self._thread: threading.Thread | None = None
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
-        """Take these files into a collection, after those that wait already."""
+        """Take these files into a collection, after those that wait already; what is in since before is not listed."""
         with self._files.lock:
+            if not any(one.open for one in self._files.items()):
+                for one in [one for one in self._files.items() if one.state is UploadState.DONE]:
+                    self._files.remove(one.id)
             for path in paths:
                 one = Uploading(id=next(self._ids), name=path.name, collection=collection, path=path, copy=copies)
                 self._files.put(one.id, one)

@@ -141,7 +141,10 @@ def quoted(run: Run, question: Question) -> Written:
 def share(values: Sequence[float]) -> str:
     """Return the mean with its interval."""
     found = estimate([float(value) for value in values])
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})" if found else "–"
+    if found is None:
+        return "–"
+    # Of a single value there is no interval.
+    return f"{found.mean:.2f}" + ("" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})")
 
 
 def report(outcomes: dict[str, list[Written]], without: int) -> str:

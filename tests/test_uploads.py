@@ -123,3 +123,11 @@ def test_the_end_of_the_app_ends_what_is_under_way(tmp_path: Path) -> None:
     uploads.add(files(tmp_path, *(f"{number}.txt" for number in range(50))), "documents")
     uploads.close()
     assert all(not one.open for one in uploads.items())
+
+
+def test_what_went_in_before_is_not_listed_again(tmp_path: Path) -> None:
+    uploads = Uploads(taken_in)
+    uploads.add(files(tmp_path, "a.txt", "broken.pdf"), "documents")
+    last(uploads)
+    uploads.add(files(tmp_path, "b.txt"), "documents")
+    assert sorted(last(uploads)) == ["b.txt", "broken.pdf"]

@@ -80,6 +80,8 @@ class ChatEvents:
         at.chats.input(self.search, None, [at.chats], **PRIVATE)
         at.chats.download(self.export, None, [at.export], **PRIVATE)
         page.load(self.listed, None, [at.chats], **PRIVATE)
+        # Others may have been downloaded since, or another one chosen.
+        page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
         page.unload(self.forget)
 
     def ask(self, said: Said, request: gr.Request) -> Iterator[Values]:
