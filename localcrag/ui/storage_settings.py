@@ -61,7 +61,7 @@ class StorageSettings:
         match str(event.what):
             case "copy":
                 path = told(self._assembly.back_up)
-                return self.listed(_("Everything was copied to %(path)s", path=path))
+                return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # By its name alone: only copies in the folder of copies are read.
                 copies = {path.name: path for path in self._assembly.backups.glob("*.sqlite3")}
