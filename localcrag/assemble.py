@@ -136,8 +136,8 @@ class Assembly:
         """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
         with self._lock:
             key = f"llm {name}"
-            for other in [other for other in self._made if other.startswith("llm ") and other != key]:
-                del self._made[other]
+            if key not in self._made:
+                self._drop("llm")
             return self._once(key, lambda: self._load_llm(name))
 
     @property
@@ -499,8 +499,7 @@ class Assembly:
 
     def _forget(self, collection: str) -> None:
         with self._lock:
-            for key in (f"store {collection}", f"index {collection}"):
-                self._made.pop(key, None)
+            self._drop(f"store {collection}", f"index {collection}")
 
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
@@ -556,8 +555,7 @@ class Assembly:
             # Within the lock: of two changes at once, the later one must know the earlier one.
             self.settings = settings_module.save(self.settings, **changes)
             # Not closed: a question may be using it right now. It goes when that one is done.
-            for key in [key for key in self._made if key.split()[0] in _made_by(changes)]:
-                del self._made[key]
+            self._drop(*_made_by(changes))
         return self.settings
 
     def back_up(self) -> Path:
@@ -590,8 +588,7 @@ class Assembly:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _forget_all(self) -> None:
-        for key in [key for key in self._made if key.split()[0] in {"store", "index"}]:
-            del self._made[key]
+        self._drop("store", "index")
         self._judgements.clear()
         self._question_vectors.clear()
         if "scorer" in self._made and isinstance(self._made["scorer"], ScoreCache):
@@ -681,6 +678,11 @@ class Assembly:
                 self._made[name] = make()
             made: Made = self._made[name]
             return made
+
+    def _drop(self, *names: str) -> None:
+        """Have what is called so made anew when it is needed next, or all of a kind: "llm" is every language model."""
+        for key in [key for key in self._made if key in names or key.split()[0] in names]:
+            del self._made[key]
 
     # The libraries behind these take seconds to import: commands that need no model must not wait for them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -58,10 +57,7 @@ class Downloads:
 
     def cancel(self, name: str) -> None:
         """Download a model no further."""
-        with self._models.lock:
-            there = self._models.get(name)
-            if there and there.state is DownloadState.WORKING:
-                self._models.put(name, Downloading(name=name, state=DownloadState.CANCELLED))
+        self._change(Downloading(name=name, state=DownloadState.CANCELLED))
 
     def items(self) -> tuple[Downloading, ...]:
         """Return every model that was asked for since the start."""
@@ -73,26 +69,24 @@ class Downloads:
 
     def _work(self, name: str) -> None:
         try:
-            self._get(name, lambda progress: self._tell(name, progress=progress))
-            self._tell(name, state=DownloadState.DONE, progress=None)
+            self._get(name, lambda progress: self._tell(Downloading(name=name, progress=progress)))
+            self._tell(Downloading(name=name, state=DownloadState.DONE))
         except _Cancelled:
             pass
         except LocalcragError as error:
-            self._end(name, str(error))
+            self._fail(name, str(error))
         except Exception as error:  # noqa: BLE001 - said on the page; the terminal has the rest
             traceback.print_exc()
-            self._end(name, f"{name} was not downloaded: {type(error).__name__}: {error}. The terminal says more.")
+            self._fail(name, f"{name} was not downloaded: {type(error).__name__}: {error}. The terminal says more.")
 
-    def _tell(self, name: str, **changes: object) -> None:
+    def _tell(self, now: Downloading) -> None:
         """Take down how far a model is; ends the download when somebody has cancelled it."""
-        with self._models.lock:
-            there = self._models.get(name)
-            if there is None or there.state is not DownloadState.WORKING:
-                raise _Cancelled
-            self._models.put(name, dataclasses.replace(there, **changes))  # type: ignore[arg-type]
+        if not self._change(now):
+            raise _Cancelled
 
-    def _end(self, name: str, error: str) -> None:
-        with self._models.lock:
-            there = self._models.get(name)
-            if there and there.state is DownloadState.WORKING:
-                self._models.put(name, Downloading(name=name, state=DownloadState.FAILED, error=error))
+    def _fail(self, name: str, error: str) -> None:
+        self._change(Downloading(name=name, state=DownloadState.FAILED, error=error))
+
+    def _change(self, now: Downloading) -> bool:
+        """Put a model that is being downloaded where it is now; return whether it was being downloaded still."""
+        return self._models.change(now.name, lambda there: there.state is DownloadState.WORKING, lambda _: now)

@@ -151,12 +151,7 @@ class Uploads:
 
     def _still(self, one: Uploading) -> bool:
         """Take down how far a file is, unless somebody has cancelled it; return whether nobody has."""
-        with self._files.lock:
-            there = self._files.get(one.id)
-            if there is None or there.state is not UploadState.WORKING:
-                return False
-            self._files.put(one.id, one)
-            return True
+        return self._files.change(one.id, lambda there: there.state is UploadState.WORKING, lambda _: one)
 
 
 def _after(one: Uploading, event: IngestEvent) -> Uploading:

@@ -39,6 +39,15 @@ class Watched(Generic[Key, Item]):
             self._items[key] = item
             self._tell()
 
+    def change(self, key: Key, holds: Callable[[Item], bool], change: Callable[[Item], Item]) -> bool:
+        """Change an item if there is one of that key that `holds` is true of; return whether there was."""
+        with self._changed:
+            there = self._items.get(key)
+            if there is None or not holds(there):
+                return False
+            self.put(key, change(there))
+            return True
+
     def remove(self, key: Key) -> None:
         """Take an item away."""
         with self._changed:

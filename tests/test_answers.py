@@ -41,7 +41,7 @@ def test_the_evidence_holds_the_answer_and_names_its_page(
     assert holding
     pages = {source.id: source.page for source in run.sources}
     assert page in {pages[piece.source] for piece in holding}
-    text = library.store().text("handbook.pdf")
+    text = library.text("handbook.pdf")
     for passage in run.passages:
         assert text[passage.start : passage.end] == passage.text
 

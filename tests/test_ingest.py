@@ -57,7 +57,7 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
         best, _ = index.nearest(assembly.embedder.embed([question])[0], 1)[0]
         document, chunk = store.chunks([best])[best]
         assert (document, chunk.page) == (name, page), question
-        assert store.text(name)[chunk.start : chunk.end] == chunk.text
+        assert assembly.text(name)[chunk.start : chunk.end] == chunk.text
     assert store.full_text("alert", 5) == []
 
 

@@ -108,6 +108,25 @@ def test_a_tab_that_is_closed_while_it_waits_does_not_keep_another_waiting(chrom
         expect_done(page)
 
 
+def test_one_tab_asks_in_another_chat_while_the_first_one_waits(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+        first = page.url
+        page.locator("#lc-new").click()
+        expect(page.locator("#lc-consent")).to_be_hidden()
+        ask_and_wait_for_the_card(page)
+        assert page.url != first
+        page.locator("#lc-consent-refuse").click()
+        expect_done(page)
+        # The first one is still where it was.
+        page.locator("#lc-chats .lc-chat-title").nth(1).click()
+        expect(page).to_have_url(first)
+        expect(proposed(page)).to_have_value(QUESTION)
+        page.locator("#lc-consent-refuse").click()
+        expect_done(page)
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
+
+
 def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
     chromium: Browser, address: str, server: ScriptedSearch, screens: Path
 ) -> None:

@@ -11,7 +11,7 @@ from localcrag.assemble import Assembly
 from localcrag.backends.chat_store import ChatStore
 from localcrag.backends.collection_settings import preset_of, set_preset
 from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore, collection_names, documents_of
+from localcrag.backends.document_store import DocumentStore, collection_names, documents_of, text_of
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.shelving import delete_collection, move_documents, rename_collection, rename_document
@@ -117,7 +117,7 @@ def test_a_document_is_found_under_its_new_name(database: Database) -> None:
     store = shelf(database, "one", "tower")
     rename_document(database, "one", "tower.txt", " The  tower ")
     assert names(database, "one") == ["The tower"]
-    assert store.text("The tower") == "tower"
+    assert text_of(database, store.name, "The tower") == "tower"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from localcrag.backends.calibration_store import CalibrationStore, ScorerIdentity
 from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, SCHEMAS, Database
-from localcrag.backends.document_store import DocumentStore, original_of, replace_vectors
+from localcrag.backends.document_store import DocumentStore, original_of, replace_vectors, text_of
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Chunk, Run, Thresholds
@@ -164,7 +164,7 @@ def test_what_is_not_there_is_said_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownDocument, match=r"no document “x\.pdf”"):
         store.delete("x.pdf")
     with pytest.raises(UnknownDocument):
-        store.text("x.pdf")
+        text_of(Database(tmp_path / "db.sqlite3"), store.name, "x.pdf")
     with pytest.raises(UnknownRun, match="no stored run “r”"):
         RunStore(Database(tmp_path / "db.sqlite3")).get("r")
 
@@ -177,7 +177,7 @@ def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
             "a.txt", sha256="x", media_type="t", pages=None, text="new", chunks=[Chunk(None, 0, 3, "new")],
             vectors=EMBEDDER.embed([]),
         )  # fmt: skip
-    assert store.text("a.txt") == "cats purr"
+    assert text_of(Database(tmp_path / "db.sqlite3"), store.name, "a.txt") == "cats purr"
     assert store.full_text("cats", 5)
 
 

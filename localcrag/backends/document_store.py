@@ -67,13 +67,6 @@ class DocumentStore:
         )
         return rows[0]["name"] if rows else None
 
-    def text(self, name: str) -> str:
-        """Return a document's text, in which its chunks' offsets count. Raises UnknownDocument."""
-        rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
-        if not rows:
-            raise self._unknown(name)
-        return str(rows[0]["text"])
-
     def put(
         self,
         name: str,

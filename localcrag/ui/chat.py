@@ -16,7 +16,7 @@ from localcrag.assemble import Assembly
 from localcrag.backends.model_files import ModelState
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.chats import ChatTurn
-from localcrag.conversations import Answering, Conversations
+from localcrag.conversations import Answering
 from localcrag.datatypes import Preset, Run
 from localcrag.errors import LocalcragError, UnknownRun
 from localcrag.events import (
@@ -146,20 +146,21 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
 
 
-def opened(assembly: Assembly, conversations: Conversations, chat_id: int | None) -> View:
+def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> View:
     """Return what is shown of a chat when it is opened: all that is written down, and what is being answered."""
-    if chat_id is None:
-        return View(chat_id=None, log=render.empty_chat(assembly), live="", panel=render.panel(None))
-    turns = assembly.chats.turns(chat_id)
-    answering = conversations.answering(chat_id)
-    done = [turn for turn in turns if answering is None or turn.number < answering.turn.number]
+    turns = _finished(assembly, chat_id, answering)
     return View(
         chat_id=chat_id,
-        log=_log(assembly, done) if turns else render.empty_chat(assembly),
+        log=_log(assembly, turns, empty=answering is None),
         live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
-        panel=_panel_of(assembly, done),
+        panel=_panel_of(assembly, turns),
         busy=answering is not None,
     )
+
+
+def log(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> str:
+    """Return a chat's finished turns."""
+    return _log(assembly, _finished(assembly, chat_id, answering), empty=answering is None)
 
 
 def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
@@ -215,7 +216,15 @@ def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
     return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
 
 
-def _log(assembly: Assembly, turns: list[ChatTurn]) -> str:
+def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
+    turns = assembly.chats.turns(chat_id) if chat_id else []
+    return [turn for turn in turns if answering is None or turn.number < answering.turn.number]
+
+
+def _log(assembly: Assembly, turns: list[ChatTurn], *, empty: bool = True) -> str:
+    """Return turns; without any, and where the chat is `empty`, what can be done first."""
+    if empty and not turns:
+        return render.empty_chat(assembly)
     runs = runs_of(assembly, turns)
     said = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER) if label.run_id in runs}
     return turns_html(turns, runs, said)

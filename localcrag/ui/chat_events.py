@@ -21,7 +21,7 @@ from localcrag.protocols import Consent
 from localcrag.ui import chat, learning, render
 from localcrag.ui.chat import ChatColumn
 from localcrag.ui.consent import hidden
-from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.handlers import GOOD, MANY, PRIVATE, told
 
 Values = tuple[Any, ...]
 Said = dict[Any, Any]
@@ -39,13 +39,25 @@ class ChatPlaces:
     collection: gr.Dropdown
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A chat that a tab shows, and what was being answered in it when it came to be shown."""
+
+    chat_id: int | None
+    answering: Answering | None
+
+
 class ChatEvents:
-    """The handlers; each gets and gives the values of components."""
+    """The handlers; each gets and gives the values of components.
+
+    What shows a chat ends at once, and `follow` goes on from there: Gradio takes no second event of a kind as long as
+    the first one goes on, and somebody may want to ask in another chat.
+    """
 
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
-        self._assembly, self._at = assembly, at
+        self._assembly, self.at = assembly, at
         self._conversations = Conversations(assembly.chats, self._answer)
-        self._shown: dict[str, int | None] = {}
+        self._shown: dict[str, _Shown] = {}
 
     def close(self) -> None:
         """End every answer, and wait until what there is of them is written down."""
@@ -53,16 +65,20 @@ class ChatEvents:
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect the components."""
-        at = self._at
+        at = self.at
         column, outputs = at.column, at.column.outputs(at.panel)
         begins: set[Any] = {column.where, at.collection, column.preset, column.llm}
         chosen = [at.collection, column.preset, column.llm]
-        asked = gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
-                      [*outputs, column.question], **PRIVATE)  # fmt: skip
-        again = column.log.submit(self.ask_again, begins, outputs, **PRIVATE)
-        forced = at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE)
-        for event in (asked, again, forced):
-            event.then(self.listed, None, [at.chats], **PRIVATE)
+        shows = [
+            gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
+                  [*outputs, column.question], **PRIVATE),
+            column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
+            at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE),
+            gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE),
+        ]  # fmt: skip
+        for event in shows:
+            event.success(self.follow, None, outputs, **MANY)
+            event.success(self.listed, None, [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
         column.stop.click(self.stop, [column.where], None, **PRIVATE)
@@ -72,9 +88,6 @@ class ChatEvents:
         card.refuse.click(self.refuse, [column.where], card.outputs, **PRIVATE)
         for control in chosen:
             control.input(self.choose, [column.where, *chosen], None, **PRIVATE)
-        gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE).then(
-            self.follow, [column.where], outputs, **PRIVATE
-        )
         at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
         at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
         at.chats.input(self.search, None, [at.chats], **PRIVATE)
@@ -84,20 +97,17 @@ class ChatEvents:
         page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
         page.unload(self.forget)
 
-    def ask(self, said: Said, request: gr.Request) -> Iterator[Values]:
+    def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
-        text = str(said[self._at.column.question]).strip()
+        text = str(said[self.at.column.question]).strip()
         if not text:
-            yield *self._unchanged(), gr.skip()
-            return
+            return *self._unchanged(), gr.skip()
         chat_id = self._chat(said)
         told(lambda: self._conversations.ask(chat_id, text))
         # The box is emptied here and never again: what is typed meanwhile stays.
-        yield *self._show(chat_id, request), ""
-        for values in self.follow(str(chat_id), request):
-            yield *values, gr.skip()
+        return *self._show(chat_id, request), ""
 
-    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Iterator[Values]:
+    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
         """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one."""
         number, question = int(event.turn), str(event.question)
         chat_id = self._chat(said)
@@ -105,9 +115,9 @@ class ChatEvents:
             told(lambda: self._conversations.ask_again(chat_id, number, question or None))
         else:
             told(lambda: self._conversations.ask(chat_id, question))
-        yield from self._shown_and_followed(chat_id, request)
+        return self._show(chat_id, request)
 
-    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Iterator[Values]:
+    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question from the sentences that a person put in or took out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
         choice = Choice(
@@ -120,7 +130,7 @@ class ChatEvents:
                 chat_id, run.question, lambda: self._assembly.answer_forced(run.run_id, choice)
             )
         )
-        yield from self._shown_and_followed(chat_id, request)
+        return self._show(chat_id, request)
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
         """Show a chat; none when there is no such chat any more."""
@@ -131,13 +141,15 @@ class ChatEvents:
             return *self._show(None, request), gr.skip(), gr.skip(), gr.skip()
         return *self._show(opened.id, request), opened.collection, opened.preset or "", opened.llm or ""
 
-    def follow(self, where: str, request: gr.Request) -> Iterator[Values]:
-        """Show what is being answered in a chat, as long as the tab shows that chat."""
-        chat_id = _number(where)
-        answering = self._answering(where)
+    def follow(self, request: gr.Request) -> Iterator[Values]:
+        """Show to its end what was being answered when the tab came to show its chat, as long as it shows it.
+
+        That may have ended since: the finished turn is shown then.
+        """
+        shown = self._shown.get(_session(request))
         yield self._unchanged()
-        for view in chat.follow(self._assembly, answering) if answering else ():
-            if self._shown.get(_session(request)) != chat_id:
+        for view in chat.follow(self._assembly, shown.answering) if shown and shown.answering else ():
+            if self._shown.get(_session(request)) is not shown:
                 return  # Another chat is looked at now; this one goes on by itself.
             yield view.values()
 
@@ -174,15 +186,13 @@ class ChatEvents:
 
     def like(self, where: str, event: gr.EventData) -> tuple[str, str]:
         """Label an answer, and show what it came from."""
-        good = {"yes": True, "no": False, "": None}[str(event.good)]
         run_id = str(event.run_id)
-        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=good))
-        return self.log(where), told(lambda: learning.panel(self._assembly, self._assembly.runs.get(run_id)))
+        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
+        return self.log(where), told(lambda: learning.panel_of(self._assembly, run_id))
 
-    def log(self, where: str) -> Any:
+    def log(self, where: str) -> str:
         """Return the finished turns of a chat, with what was said of them by now."""
-        view = told(lambda: chat.opened(self._assembly, self._conversations, _number(where)))
-        return view.log
+        return told(lambda: chat.log(self._assembly, _number(where), self._answering(where)))
 
     def listed(self) -> str:
         """Return the list of chats."""
@@ -204,8 +214,8 @@ class ChatEvents:
         gone = int(event.chat)
         self.stop(str(gone))
         told(lambda: self._assembly.chats.delete(gone))
-        shown = _number(where)
-        return *self._show(None if gone == shown else shown, request), self.listed()
+        shown = self._show(None, request) if gone == _number(where) else self._unchanged()
+        return *shown, self.listed()
 
     def export(self, event: gr.EventData) -> str:
         """Return a chat as a file for the page's script to save."""
@@ -228,12 +238,11 @@ class ChatEvents:
 
     def _chat(self, said: Said) -> int:
         """Return the number of the chat that is shown, or that of a new one."""
-        column = self._at.column
+        column = self.at.column
+        if there := _number(said[column.where]):
+            return there
         preset, llm = _preset(said[column.preset]), said[column.llm] or None
-        return (
-            _number(said[column.where])
-            or told(lambda: self._assembly.chats.begin(said[self._at.collection], preset=preset, llm=llm)).id
-        )
+        return told(lambda: self._assembly.chats.begin(said[self.at.collection], preset=preset, llm=llm)).id
 
     def _answering(self, where: str) -> Answering | None:
         chat_id = _number(where)
@@ -241,15 +250,12 @@ class ChatEvents:
 
     def _unchanged(self) -> Values:
         # Gradio empties the components of a generator that ends before it has given anything.
-        return (gr.skip(),) * len(self._at.column.outputs(self._at.panel))
+        return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
-        self._shown[_session(request)] = chat_id
-        return told(lambda: chat.opened(self._assembly, self._conversations, chat_id)).values()
-
-    def _shown_and_followed(self, chat_id: int, request: gr.Request) -> Iterator[Values]:
-        yield self._show(chat_id, request)
-        yield from self.follow(str(chat_id), request)
+        answering = self._conversations.answering(chat_id) if chat_id else None
+        self._shown[_session(request)] = _Shown(chat_id, answering)
+        return told(lambda: chat.opened(self._assembly, chat_id, answering)).values()
 
 
 def _session(request: gr.Request) -> str:

@@ -14,7 +14,7 @@ from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.ui import render
-from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.texts import gettext as _
 from localcrag.uploads import Uploads
 
@@ -68,19 +68,17 @@ class DocumentEvents:
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
         """Connect the components; the chat's `log` offers the samples."""
         shown = [at.uploads, at.listing]
-        # What is dropped while another drop's progress is shown must not be lost: follow() runs beside.
-        many: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
         for source in (at.drop, at.folder):
-            source.upload(self.add, [source, at.collection], [source, *shown], **many).then(
-                self.follow, [at.collection], shown, **many
+            source.upload(self.add, [source, at.collection], [source, *shown], **MANY).then(
+                self.follow, [at.collection], shown, **MANY
             )
-        log.upload(self.add_samples, None, [at.collection, *shown], **many).then(
-            self.follow, [at.collection], shown, **many
+        log.upload(self.add_samples, None, [at.collection, *shown], **MANY).then(
+            self.follow, [at.collection], shown, **MANY
         ).then(self.first_questions, [where], [log], **PRIVATE)
-        at.uploads.input(self.change_uploads, [at.collection], shown, **many).then(
-            self.follow, [at.collection], shown, **many
+        at.uploads.input(self.change_uploads, [at.collection], shown, **MANY).then(
+            self.follow, [at.collection], shown, **MANY
         )
-        page.load(self.follow, [at.collection], shown, **many)
+        page.load(self.follow, [at.collection], shown, **MANY)
         page.load(self.choices, None, [at.collection], **PRIVATE)
         at.collection.change(self.listed, [at.collection], [at.listing], **PRIVATE)
         at.listing.delete(self.delete, [at.collection], shown, **PRIVATE)

@@ -13,6 +13,10 @@ from localcrag.errors import LocalcragError
 Made = TypeVar("Made")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 """Of an event: it is not part of an API, and Gradio draws nothing over what it changes."""
+MANY: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
+"""Of an event that goes on for long: others of its kind are taken meanwhile, of this tab and of any number of tabs."""
+GOOD = {"yes": True, "no": False, "": None}
+"""What the page says of a label, and what it means; None takes it back."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from localcrag.ingest import IngestResult
 from localcrag.labels import LabelKind
 from localcrag.ui import render
 from localcrag.ui.documents import listed
-from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.handlers import GOOD, PRIVATE, telling
 from localcrag.ui.texts import gettext as _
 
 
@@ -41,6 +41,11 @@ def panel(assembly: Assembly, run: Run) -> str:
         return render.panel(run, learned=_learned(assembly, run))
     except LocalcragError:
         return render.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
+
+
+def panel_of(assembly: Assembly, run_id: object) -> str:
+    """Return the side panel of the run of that id. Raises UnknownRun and StoreError."""
+    return panel(assembly, assembly.runs.get(str(run_id)))
 
 
 def _learned(assembly: Assembly, run: Run) -> render.Learned:
@@ -103,10 +108,9 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
     """Connect everything that is said beside an answer; return the event of a label, for what else shows it."""
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
-        good = {"yes": True, "no": False, "": None}[str(event.good)]
         with telling():
-            assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=good)
-            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
+            assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=GOOD[event.good])
+            return panel_of(assembly, event.run_id), said(assembly)
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
@@ -114,12 +118,12 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
             assembly.pin(str(event.run_id), answers)
-            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
+            return panel_of(assembly, event.run_id), said(assembly)
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
         with telling():
             assembly.pins.remove(str(event.run_id))
-            return panel(assembly, assembly.runs.get(str(event.run_id))), said(assembly)
+            return panel_of(assembly, event.run_id), said(assembly)
 
     def remove(event: gr.EventData) -> str:
         with telling():
@@ -140,8 +144,6 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
         add,
         [shown.collection],
         [shown.uploads, shown.documents, shown.panel, shown.gaps],
-        concurrency_limit=1,
-        concurrency_id="ingest",
         **PRIVATE,
     )
     opened = open_run(assembly)
@@ -154,7 +156,7 @@ def open_run(assembly: Assembly) -> Any:
 
     def show(event: gr.EventData) -> str:
         with telling():
-            return panel(assembly, assembly.runs.get(str(event.run_id)))
+            return panel_of(assembly, event.run_id)
 
     return show
 
@@ -167,7 +169,7 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
             results = [event for event in events if isinstance(event, IngestResult)]
         failed = next((result.error for result in results if result.error), None)
         told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
-        shown = panel(assembly, assembly.runs.get(run_id))
+        shown = panel_of(assembly, run_id)
     except LocalcragError as error:
         told_, shown = str(error), gr.skip()
     yield render.message(told_), True, shown, gaps(assembly)

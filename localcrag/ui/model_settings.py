@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gradio as gr
 
@@ -13,7 +13,7 @@ from localcrag.downloads import Downloads
 from localcrag.errors import LocalcragError
 from localcrag.machine import memory
 from localcrag.ui import render
-from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.render import TEMPLATES
 from localcrag.ui.texts import gettext as _
 
@@ -25,7 +25,7 @@ class ModelSettings:
         self._assembly = assembly
         self._downloads = Downloads(self._get)
 
-    def show(self, page: gr.Blocks, script: str) -> None:
+    def show(self, script: str) -> None:
         """Make the list."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         with gr.Row():
@@ -38,13 +38,9 @@ class ModelSettings:
                 label=_("Window of the language model, in tokens"),
                 info=_("Prompt and answer together; memory grows with it."),
             )  # fmt: skip
-        many = {"concurrency_limit": None, **PRIVATE}
-        self.listing.input(self.do, None, [self.listing], **many).then(self.follow, None, [self.listing], **many)
-        page.load(self.follow, None, [self.listing], **many)
-        threads.submit(lambda value: self.change(threads=value), [threads], [self.listing], **PRIVATE)
-        threads.blur(lambda value: self.change(threads=value), [threads], [self.listing], **PRIVATE)
-        window.submit(lambda value: self.change(context_tokens=value), [window], [self.listing], **PRIVATE)
-        window.blur(lambda value: self.change(context_tokens=value), [window], [self.listing], **PRIVATE)
+        self.listing.input(self.do, None, [self.listing], **MANY).success(self.follow, None, [self.listing], **MANY)
+        for number, name in ((threads, "threads"), (window, "context_tokens")):
+            gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)
 
     def listed(self) -> str:
         """Return the list as it is now."""
@@ -74,12 +70,15 @@ class ModelSettings:
         for _items in self._downloads.follow():
             yield self.listed()
 
-    def change(self, **changes: float | None) -> str:
-        """Save a number, if it is one and another than before."""
-        given = {name: int(value) for name, value in changes.items() if value is not None}
-        if any(getattr(self._assembly.settings, name) != value for name, value in given.items()):
-            told(lambda: self._assembly.change(**given))
-        return self.listed()
+    def _saver(self, name: str) -> Callable[[float | None], str]:
+        """Return what saves a number, if it is one and another than before."""
+
+        def save(value: float | None) -> str:
+            if value is not None and int(value) != getattr(self._assembly.settings, name):
+                told(lambda: self._assembly.change(**{name: int(value)}))
+            return self.listed()
+
+        return save
 
     def do(self, event: gr.EventData) -> str:
         """Use, get or no longer get a model."""
@@ -95,9 +94,7 @@ class ModelSettings:
 
     def _use(self, name: str) -> None:
         library = self._assembly.library
-        role = library.role(name)
-        if role is None:
-            role = next(model.role for model in library.models() if model.name == name)
+        role = next(model.role for model in library.models() if model.name == name)
         # What is wrong with it is said before anything is changed.
         library.path(name, role)
         if role is ModelRole.LLM:

@@ -17,6 +17,10 @@ const side = (name, open) => {
 const showsSource = (open) => {
   document.body.dataset.shows = open ? "source" : "panel";
 };
+const chatInAddress = () => new URLSearchParams(window.location.search).get("chat") || "";
+const markChat = () => document.querySelectorAll("#lc-chats .lc-chat-title").forEach((button) => {
+  button.setAttribute("aria-current", String(button.dataset.chat === chatInAddress()));
+});
 const say = (text) => {
   const place = byId("lc-say");
   if (place) place.textContent = text;
@@ -45,10 +49,9 @@ const parts = {
     for (const [id, label] of Object.entries(JSON.parse(element.querySelector("nav").dataset.regions))) {
       if (byId(id)) Object.entries({ role: "region", "aria-label": label }).forEach(([key, value]) => byId(id).setAttribute(key, value));
     }
-    for (const name of ["left", "right"]) side(name, !narrow() && kept.get(name) !== "closed");
-    window.matchMedia("(max-width: 1180px)").addEventListener("change", () => {
-      for (const name of ["left", "right"]) side(name, !narrow() && kept.get(name) !== "closed");
-    });
+    const sides = () => ["left", "right"].forEach((name) => side(name, !narrow() && kept.get(name) !== "closed"));
+    window.matchMedia("(max-width: 1180px)").addEventListener("change", sides);
+    sides();
     const system = window.matchMedia("(prefers-color-scheme: dark)");
     const colours = () => {
       const chosen = kept.get("theme") || "system";
@@ -103,7 +106,6 @@ const parts = {
         settingsAre(true);
         byId(`lc-tabbed-${event.target.closest("[data-open-settings]").dataset.openSettings}`).click();
       }
-      if (event.target.closest("[data-close-side]")) side(event.target.closest("[data-close-side]").dataset.closeSide, false);
     });
     const named = { "?": "keys", "/": "ask", n: "chat", f: "find", "[": "left", "]": "right", ",": "settings", d: "theme" };
     document.addEventListener("keydown", (event) => {
@@ -212,17 +214,14 @@ const parts = {
 
   // The address says which chat is shown, so that a reload and the back button find it.
   where() {
-    const inAddress = () => new URLSearchParams(window.location.search).get("chat") || "";
     watch("value", () => {
       const chat = element.textContent.trim();
-      if (chat !== inAddress()) window.history.pushState({}, "", chat ? `?chat=${chat}` : window.location.pathname);
-      document.querySelectorAll("#lc-chats [data-chat]").forEach((button) => {
-        if (button.matches(".lc-chat-title")) button.setAttribute("aria-current", String(button.dataset.chat === chat));
-      });
+      if (chat !== chatInAddress()) window.history.pushState({}, "", chat ? `?chat=${chat}` : window.location.pathname);
+      markChat();
       if (narrow()) side("left", false);
       showsSource(false);
     });
-    const open = () => trigger("select", { chat: inAddress() });
+    const open = () => trigger("select", { chat: chatInAddress() });
     window.addEventListener("popstate", open);
     open();
   },
@@ -248,12 +247,7 @@ const parts = {
     element.addEventListener("input", (event) => {
       if (event.target.matches("[type=search]")) trigger("input", { words: event.target.value });
     });
-    watch("value", () => {
-      const current = new URLSearchParams(window.location.search).get("chat") || "";
-      element.querySelectorAll(".lc-chat-title").forEach((button) => {
-        button.setAttribute("aria-current", String(button.dataset.chat === current));
-      });
-    });
+    watch("value", markChat);
   },
 
   // A chat as a file: what the server wrote comes as text, and is saved from here.

@@ -12,7 +12,7 @@ from localcrag.errors import LocalcragError
 from localcrag.ui import learning, render
 from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.conflict_choice import conflict_choice
-from localcrag.ui.handlers import PRIVATE
+from localcrag.ui.handlers import MANY, PRIVATE
 from localcrag.ui.model_settings import ModelSettings
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.storage_settings import StorageSettings
@@ -44,7 +44,7 @@ def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown
             web_settings(assembly, page, collection)
         with _tab("models"):
             models = ModelSettings(assembly)
-            models.show(page, script)
+            models.show(script)
         with _tab("data"):
             storage = StorageSettings(assembly)
             storage.show(script)
@@ -69,7 +69,8 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
             lists = render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
         except LocalcragError as error:
             lists = render.message(str(error)), "", ""
-        return *lists, screen.models.listed(), screen.storage.listed()
+        return *lists, screen.storage.listed()
 
-    shown = [screen.figures, screen.gaps, screen.said, screen.models.listing, screen.storage.listing]
+    shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
     top.select(read, None, shown, **PRIVATE)
+    top.select(screen.models.follow, None, [screen.models.listing], **MANY)

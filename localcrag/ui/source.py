@@ -12,7 +12,7 @@ import gradio as gr
 from localcrag.assemble import Assembly
 from localcrag.backends.pdf_pages import PagePicture
 from localcrag.datatypes import GradedPassage, Origin, Run
-from localcrag.errors import UnknownRun
+from localcrag.errors import UnknownDocument, UnknownRun
 from localcrag.text_pages import text_page
 from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
@@ -63,18 +63,17 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
     if passage.origin is Origin.WEB:
         return web_view(passage, cited or kept)
     name = passage.document or ""
-    there = {document.name for document in assembly.documents(run.collection)}
-    if name not in there:
+    try:
+        return document_view(
+            assembly, name, run.collection, page=page or passage.page, dpi=dpi,
+            sought=cited or kept or [passage.text], near=passage.start or 0,
+        )  # fmt: skip
+    except UnknownDocument:
         return SourceView(
             title=name,
             parts=_marked(passage.text, cited or kept),
             note=_("This document is not in the collection any more. This is what was read of it then."),
         )
-    wanted = page or passage.page
-    return document_view(
-        assembly, name, run.collection, page=wanted, dpi=dpi, sought=cited or kept or [passage.text],
-        near=passage.start or 0,
-    )  # fmt: skip
 
 
 def _passage(run: Run, passage: str, n: int) -> GradedPassage:
@@ -96,7 +95,10 @@ def document_view(
     sought: list[str] | None = None,
     near: int = 0,
 ) -> SourceView:
-    """Return a document's page as it looks where its file was kept, else a part of its text."""
+    """Return a document's page as it looks where its file was kept, else a part of its text.
+
+    Raises UnknownDocument, UnreadableDocument and StoreError.
+    """
     document = next((one for one in assembly.documents(collection) if one.name == name), None)
     if document and document.pages:
         picture = assembly.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
