@@ -19,19 +19,21 @@ from localcrag.errors import ConsentMissing, ForbiddenTerm, SearchError
 from localcrag.events import Event, QueryProposed, SearchBegun, StepStarted, Warned
 from localcrag.protocols import Consent, RateLimit, WebCache, WebSearch
 from localcrag.settings import Settings
+from localcrag.texts import gettext as _
+from localcrag.texts import later, ngettext
 
 LONGEST_PAUSE = 1.0
 """Seconds between two events while the rate limit is waited for, so that Stop is heard."""
-TAKEN_OUT = "Words of the web query were taken out: they hold a term that may never be sent (web_never_terms)."
-TOO_LITTLE_LEFT = (
+TAKEN_OUT = later("Words of the web query were taken out: they hold a term that may never be sent (web_never_terms).")
+TOO_LITTLE_LEFT = later(
     "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
     "left. Ask in other words."
 )
-EDITED_HOLDS_TERM = (
+EDITED_HOLDS_TERM = later(
     "The web was not asked: the query as you edited it holds a term that may never be sent (web_never_terms). Ask "
     "again and leave it out, or take the term off that list."
 )
-NOBODY_TO_ASK = (
+NOBODY_TO_ASK = later(
     "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
     "or on the page, or allow every query with --web always (setting web)."
 )
@@ -73,10 +75,10 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
     """
     proposed = _sendable(query, parts.web, settings)
     if proposed is None:
-        yield Warned(TOO_LITTLE_LEFT)
+        yield Warned(_(TOO_LITTLE_LEFT))
         return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
     if proposed != parts.web.wording(query):
-        yield Warned(TAKEN_OUT)
+        yield Warned(_(TAKEN_OUT))
     if known := parts.cached(proposed):
         return _used(proposed, known)
     allowed: str | NotAsked = proposed
@@ -87,7 +89,7 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
         if allowed != proposed and (known := parts.cached(allowed)):
             return _used(allowed, known)
     yield from _wait(parts.rate_limit, settings.web_per_minute)
-    yield StepStarted("search", "asking your SearXNG")
+    yield StepStarted("search", _("asking your SearXNG"))
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
@@ -114,7 +116,7 @@ def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event
 
 def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
     """Return what became of a search that began before the decision, waiting for it if need be. Raises StoreError."""
-    yield StepStarted("search", "waiting for your SearXNG")
+    yield StepStarted("search", _("waiting for your SearXNG"))
     return (yield from _outcome(ahead.query, ahead.answer.result))
 
 
@@ -133,7 +135,7 @@ def _allowed(
 ) -> Generator[Event, None, str | NotAsked]:
     """Return the query that the person lets leave, or why none may."""
     if parts.consent is None:
-        yield Warned(NOBODY_TO_ASK)
+        yield Warned(_(NOBODY_TO_ASK))
         return NotAsked.NOBODY_TO_ASK
     try:
         with clock.paused():
@@ -146,7 +148,7 @@ def _allowed(
     if not query:
         return NotAsked.DECLINED
     if never_terms.holds(query, settings.web_never_terms):
-        yield Warned(EDITED_HOLDS_TERM)
+        yield Warned(_(EDITED_HOLDS_TERM))
         return NotAsked.FORBIDDEN_TERM
     return query
 
@@ -154,8 +156,13 @@ def _allowed(
 def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
     """Return when a query may leave, and count it."""
     while rate_limit and (seconds := rate_limit.claim(per_minute)):
-        plural = "es" if per_minute > 1 else ""
-        yield StepStarted("search", f"waiting {math.ceil(seconds)} s: at most {per_minute} search{plural} a minute")
+        doing = ngettext(
+            "waiting %(seconds)s s: at most %(num)s search a minute",
+            "waiting %(seconds)s s: at most %(num)s searches a minute",
+            per_minute,
+            seconds=math.ceil(seconds),
+        )
+        yield StepStarted("search", doing)
         rate_limit.pause(min(seconds, LONGEST_PAUSE))
 
 
@@ -166,10 +173,16 @@ def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None,
         yield Warned(str(error))
         return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
     except SearchError as error:
-        yield Warned(f"The web search failed. {error}")
+        yield Warned(_("The web search failed. %(error)s", error=error))
         return WebUse(used=True, query=query, error=str(error))
     for engine, reason in answer.failed_engines:
-        yield Warned(f"The search engine {engine} behind SearXNG did not answer ({reason}); the others did.")
+        yield Warned(
+            _(
+                "The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.",
+                engine=engine,
+                reason=reason,
+            )
+        )
     return _used(query, answer)
 
 

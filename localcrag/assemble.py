@@ -9,11 +9,11 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from localcrag.backends.document_store import (
     chunk_texts,
     collection_names,
     documents_of,
+    of_other_embedders,
     original_of,
     replace_vectors,
     require_collection,
@@ -68,11 +69,13 @@ from localcrag.grade_by_llm import Judgements, own_thresholds
 from localcrag.ingest import AT_ONCE, IngestEvent, Upload, ingest
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label, LabelKind
+from localcrag.made_once import MadeOnce
 from localcrag.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer, answer_forced
 from localcrag.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.score_cache import ScoreCache
 from localcrag.settings import DEFAULT_COLLECTION, Settings
+from localcrag.texts import gettext as _
 from localcrag.threshold_explorer import Exploration, Explorer, Rules, past_questions
 from localcrag.web_document import WebDocument
 
@@ -81,7 +84,6 @@ if TYPE_CHECKING:
     from localcrag.backends.pdf_pages import PagePicture
     from localcrag.backends.searxng import SearchHealth, SearXNG
 
-Made = TypeVar("Made")
 DATABASE_NAME = "localcrag.sqlite3"
 MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
 """Folders of the data folder that hold documents, or what was made of them."""
@@ -109,9 +111,10 @@ class Assembly:
         self.labels = LabelStore(self.database)
         self.pins = PinStore(self.database)
         self._lock = threading.RLock()
-        self._made: dict[str, Any] = {}
+        self._made = MadeOnce()
         self._judgements: Judgements = {}
         self._question_vectors: dict[str, Vectors] = {}
+        self._grouping = threading.Lock()
         self._rate_limit = SlidingMinute()
         # Not the lock that is held while models are loaded: they are not needed here.
         self._exploring = threading.Lock()
@@ -120,12 +123,12 @@ class Assembly:
     @property
     def embedder(self) -> Embedder:
         """The bi-encoder, loaded on first use. Raises ModelError."""
-        return self._once("embedder", self._load_embedder)
+        return self._made.get("embedder", self._load_embedder)
 
     @property
     def scorer(self) -> Scorer:
         """The cross-encoder, loaded on first use. Raises ModelError."""
-        return self._once("scorer", self._load_scorer)
+        return self._made.get("scorer", self._load_scorer)
 
     @property
     def llm(self) -> LanguageModel:
@@ -134,22 +137,18 @@ class Assembly:
 
     def language_model(self, name: str) -> LanguageModel:
         """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
-        with self._lock:
-            key = f"llm {name}"
-            if key not in self._made:
-                self._drop("llm")
-            return self._once(key, lambda: self._load_llm(name))
+        return self._made.get(f"llm {name}", lambda: self._load_llm(name), alone=True)
 
     @property
     def web(self) -> WebSearch | None:
         """The search client, None when no endpoint is set. Raises EndpointRefused."""
-        return self._once("web", self._make_web) if self.settings.searxng_url else None
+        return self._made.get("web", self._make_web) if self.settings.searxng_url else None
 
     def store(self, collection: str | None = None) -> DocumentStore:
         """Return a collection's documents, made when there is none of that name. Raises EmbedderMismatch."""
         name = collection or self.settings.collection
         embedder = self.embedder
-        return self._once(
+        return self._made.get(
             f"store {name}",
             lambda: DocumentStore(self.database, name, embedder=embedder.name, dimension=embedder.dimension),
         )
@@ -159,7 +158,7 @@ class Assembly:
         from localcrag.backends.hnsw import HnswIndex  # noqa: PLC0415
 
         store = self.store(collection)
-        return self._once(f"index {store.name}", lambda: HnswIndex(store, self.settings.data_dir / "index"))
+        return self._made.get(f"index {store.name}", lambda: HnswIndex(store, self.settings.data_dir / "index"))
 
     def parts(self, settings: Settings, *, runs: RunLog | None = None) -> Parts:
         """Return what the flow works with, for the collection that `settings` names.
@@ -258,7 +257,7 @@ class Assembly:
         """What a calibration belongs to that is fitted now. Raises ModelError."""
         name, embedder = self.settings.relevance, self.settings.embedder
         folder = self.library.path(name, ModelRole.RELEVANCE)
-        return ScorerIdentity(name, self._once(f"weights {folder}", lambda: weights_digest(folder)), embedder)
+        return ScorerIdentity(name, self._made.get(f"weights {folder}", lambda: weights_digest(folder)), embedder)
 
     def apply_calibration(
         self, calibration: FittedCalibration, how: HowFitted, collection: str | None = None
@@ -288,7 +287,8 @@ class Assembly:
         name = documents_key(digest, embedder=chosen.embedder, chunk_tokens=chosen.chunk_tokens)
         data_dir = self.settings.data_dir / "cache" / "calibrate" / name
         other = Assembly(settings_module.changed(self.settings, data_dir=data_dir, collection=DEFAULT_COLLECTION))
-        other._made |= {"embedder": self.embedder, "scorer": self.scorer}
+        other._made.put("embedder", self.embedder)
+        other._made.put("scorer", self.scorer)
         try:
             yield other
         finally:
@@ -322,12 +322,20 @@ class Assembly:
             )
         return self._explorer(name).explore(now, then)
 
-    def rules(self, collection: str | None = None) -> Rules:
-        """Return what decides about a collection's questions. Raises SettingsError, ModelError and StoreError."""
-        settings = self.settings.under(self.preset(collection))
+    def rules(self, collection: str | None = None, preset: Preset | None = None) -> Rules:
+        """Return what decides about a collection's questions, under its own preset or another one.
+
+        Raises SettingsError, ModelError and StoreError.
+        """
+        settings = self.settings.under(preset or self.preset(collection))
         own = self.calibration(collection).thresholds
         limits = settings.thresholds(own_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
         return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
+
+    def explore_preset(self, before: Preset, after: Preset, collection: str | None = None) -> Exploration:
+        """Return what preset `after` makes of a collection's questions so far, next to `before`; see `explore`."""
+        name = collection or self.settings.collection
+        return self._explorer(name).explore(self.rules(name, before), self.rules(name, after))
 
     def _explorer(self, collection: str) -> Explorer:
         """Return what is known of a collection's questions; read anew only when something has changed."""
@@ -386,7 +394,7 @@ class Assembly:
         if len(questions) < 2:
             return knowledge_gaps.grouped(questions)
         texts = [question.last.question for question in questions]
-        with self._lock:
+        with self._grouping:
             try:
                 if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):
                     self._question_vectors |= dict(zip(new, self.embedder.embed(new), strict=True))
@@ -498,8 +506,7 @@ class Assembly:
         index.remove_file()
 
     def _forget(self, collection: str) -> None:
-        with self._lock:
-            self._drop(f"store {collection}", f"index {collection}")
+        self._made.drop(f"store {collection}", f"index {collection}")
 
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
@@ -531,6 +538,10 @@ class Assembly:
         """Return the names of all collections."""
         return collection_names(self.database)
 
+    def collections_to_embed(self) -> list[str]:
+        """Return the names of the collections that cannot be asked until they are embedded anew."""
+        return of_other_embedders(self.database, self.settings.embedder)
+
     def re_embed(self, collection: str | None = None) -> Iterator[tuple[int, int]]:
         """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
         name = collection or self.settings.collection
@@ -555,7 +566,7 @@ class Assembly:
             # Within the lock: of two changes at once, the later one must know the earlier one.
             self.settings = settings_module.save(self.settings, **changes)
             # Not closed: a question may be using it right now. It goes when that one is done.
-            self._drop(*_made_by(changes))
+            self._made.drop(*_made_by(changes))
         return self.settings
 
     def back_up(self) -> Path:
@@ -588,41 +599,44 @@ class Assembly:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _forget_all(self) -> None:
-        self._drop("store", "index")
+        self._made.drop("store", "index")
         self._judgements.clear()
         self._question_vectors.clear()
-        if "scorer" in self._made and isinstance(self._made["scorer"], ScoreCache):
-            self._made["scorer"] = self._made["scorer"].emptied()
+        scorer = self._made.peek("scorer")
+        if isinstance(scorer, ScoreCache):
+            self._made.put("scorer", scorer.emptied())
 
     def machine(self) -> str:
         """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
-        made = self._made.get(f"llm {self.settings.llm}")
+        made = self._made.peek(f"llm {self.settings.llm}")
         cores = os.cpu_count() or 1
         threads = made.threads if made else self.settings.threads or cores
         layers = getattr(made, "gpu_layers", 0)
-        graphics = "all layers on the graphics card" if layers else "no graphics card used"
-        return f"{threads} threads on {cores} cores, {graphics}"
+        graphics = _("all layers on the graphics card") if layers else _("no graphics card used")
+        return _(
+            "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
+        )
 
     def search_health(self) -> SearchHealth:
         """Put a test query to the configured SearXNG. Raises EndpointRefused."""
-        return self._once("web", self._make_web).check()
+        return self._made.get("web", self._make_web).check()
 
     @property
     def web_address(self) -> str:
         """The SearXNG's address, without a password that it may hold. Raises EndpointRefused."""
-        return self._once("web", self._make_web).address
+        return self._made.get("web", self._make_web).address
 
     def warm_up(self) -> None:
         """Load all models, and let each work once, so that the first question does not wait. Raises ModelError."""
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
         self.scorer.logits("warm", ["up"])
-        _ = self.llm
+        self.language_model(self.settings.llm)
 
     def close(self) -> None:
         """Close the database and the search client."""
         with self._lock:
-            if client := self._made.pop("web", None):
+            for client in self._made.drop("web"):
                 client.close()
             self.database.close()
 
@@ -651,7 +665,7 @@ class Assembly:
     def _web_or_refusal(self, settings: Settings) -> WebSearch | None:
         """Return the search client; for an address that is not allowed one that says so when it is asked."""
         try:
-            return self._once("web", self._make_web).configured(
+            return self._made.get("web", self._make_web).configured(
                 results=settings.web_results,
                 parameters=_search_parameters(settings),
                 forbidden=settings.web_never_terms,
@@ -671,18 +685,6 @@ class Assembly:
             parameters={**_search_parameters(settings), "results": settings.web_results},
             hours=settings.web_cache_hours,
         )
-
-    def _once(self, name: str, make: Callable[[], Made]) -> Made:
-        with self._lock:
-            if name not in self._made:
-                self._made[name] = make()
-            made: Made = self._made[name]
-            return made
-
-    def _drop(self, *names: str) -> None:
-        """Have what is called so made anew when it is needed next, or all of a kind: "llm" is every language model."""
-        for key in [key for key in self._made if key in names or key.split()[0] in names]:
-            del self._made[key]
 
     # The libraries behind these take seconds to import: commands that need no model must not wait for them.
 

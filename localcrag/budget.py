@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from localcrag.texts import gettext as _
+
 FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
 """Shares of the budget after which no more passages are scored, neither documents nor web are looked through again,
 whole passages take the place of strips, and the evidence is quoted in place of an answer: each leaves time for what
@@ -28,7 +30,7 @@ class Budget:
     @property
     def running_out(self) -> str:
         """Why something is left out, in words."""
-        return f"the time budget of {self.seconds:g} s (time_budget) is running out"
+        return _("the time budget of %(seconds)g s (time_budget) is running out", seconds=self.seconds)
 
     def spent(self, share: float) -> bool:
         """Whether `share` of the time is over; never without a limit."""

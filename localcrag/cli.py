@@ -63,11 +63,14 @@ def _complain(error: LocalcragError, parsed: argparse.Namespace, status: int) ->
 
 
 def _settings(parsed: argparse.Namespace) -> Settings:
+    from localcrag import texts  # noqa: PLC0415
     from localcrag.settings import load  # noqa: PLC0415
 
     names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
     more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature")
-    return load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
+    settings = load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
+    texts.choose(settings.language)
+    return settings
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,6 +19,7 @@ from localcrag.errors import ChatBusy, LocalcragError
 from localcrag.events import Event, RunFinished, RunStarted, StepStarted
 from localcrag.jobs import Job
 from localcrag.protocols import Consent
+from localcrag.texts import gettext as _
 from localcrag.waiting_consent import WaitingConsent
 
 Ask = Callable[[Chat, str, Sequence[Turn], Consent], Generator[Event, None, None]]
@@ -136,7 +137,7 @@ class Conversations:
         state, said = TurnState.STOPPED, ""
         try:
             if not self._models.acquire(blocking=False):
-                yield StepStarted("wait", "waiting for another answer to end")
+                yield StepStarted("wait", _("waiting for another answer to end"))
                 while not self._models.acquire(timeout=0.1):
                     if stopping.is_set():
                         return

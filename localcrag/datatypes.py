@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from localcrag.texts import gettext as _
 from localcrag.titles import in_context
 
 
@@ -509,5 +510,5 @@ class Run:
     def graded_by(self) -> str:
         """What graded the passages, in words."""
         if self.scorer is ScorerKind.LLM:
-            return f"the language model {self.models.get('llm', '')}".strip()
-        return f"the cross-encoder {self.models.get('relevance', '')}".strip()
+            return _("the language model %(name)s", name=self.models.get("llm", "")).strip()
+        return _("the cross-encoder %(name)s", name=self.models.get("relevance", "")).strip()

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from localcrag.datatypes import Action, Grade, GradedPassage, Policy, Thresholds
 from localcrag.evaluate import Judged, is_scored
+from localcrag.texts import gettext as _
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
 """Shares of passages graded correct, for the policy `fraction`."""
@@ -27,9 +28,9 @@ def decide(
     `enough_relevant` is the share of relevant passages that the policy `ratio` asks for.
     """
     if not passages:
-        return Action.INCORRECT, "no passage found"
+        return Action.INCORRECT, _("no passage found")
     if not is_scored(passages):
-        return Action.AMBIGUOUS, "the passages could not be scored"
+        return Action.AMBIGUOUS, _("the passages could not be scored")
     match policy:
         case Policy.MAX:
             return _by_best(passages, thresholds)
@@ -48,23 +49,42 @@ def why_not_correct(
 ) -> str:
     """Return in one sentence what the passages lack for CORRECT; they must not be enough for it."""
     if not passages:
-        return "No passage was found."
+        return _("No passage was found.")
     if not is_scored(passages):
-        return "The passages could not be scored, so nobody knows."
+        return _("The passages could not be scored, so nobody knows.")
     correct, number = _count(passages, Grade.CORRECT), len(passages)
     match policy:
         case Policy.MAX:
             best = _shown(max(passage.relevance for passage in passages), thresholds)
-            return f"The best passage has a relevance of {best}; CORRECT begins at {thresholds.upper:.2f}."
+            return _(
+                "The best passage has a relevance of %(best)s; CORRECT begins at %(upper).2f.",
+                best=best,
+                upper=thresholds.upper,
+            )
         case Policy.FRACTION:
             needed = math.ceil(ENOUGH_CORRECT * number)
-            return f"{correct} of {number} passages are graded correct; CORRECT asks for {needed}."
+            return _(
+                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                some=correct,
+                all=number,
+                needed=needed,
+            )
         case Policy.RATIO:
             relevant = number - _count(passages, Grade.INCORRECT)
             needed = max(1, math.ceil(enough_relevant * number))
-            return f"{relevant} of {number} passages are relevant; CORRECT asks for {needed}."
+            return _(
+                "%(some)s of %(all)s passages are relevant; CORRECT asks for %(needed)s.",
+                some=relevant,
+                all=number,
+                needed=needed,
+            )
         case Policy.COUNT:
-            return f"{correct} of {number} passages are graded correct; CORRECT asks for {ENOUGH}."
+            return _(
+                "%(some)s of %(all)s passages are graded correct; CORRECT asks for %(needed)s.",
+                some=correct,
+                all=number,
+                needed=ENOUGH,
+            )
         case _:
             assert_never(policy)
 
@@ -92,7 +112,7 @@ def confidence_floor(thresholds: Thresholds) -> float:
 def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action, str]:
     """CRAG's own rule (arXiv 2401.15884, section 4.3): the best passage alone decides."""
     best = max(passage.relevance for passage in passages)
-    rule = f"best passage {compared(best, thresholds)}"
+    rule = _("best passage %(compared)s", compared=compared(best, thresholds))
     if best >= thresholds.upper:
         return Action.CORRECT, rule
     return (Action.INCORRECT if best < thresholds.lower else Action.AMBIGUOUS), rule
@@ -101,18 +121,21 @@ def _by_best(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Action
 def _by_fraction(passages: Sequence[Judged]) -> tuple[Action, str]:
     """Aggregate confidence: the share of passages graded correct."""
     correct = _count(passages, Grade.CORRECT)
-    share, counted = correct / len(passages), f"{correct} of {len(passages)} passages correct"
+    share, counted = correct / len(passages), _("%(some)s of %(all)s passages correct", some=correct, all=len(passages))
     if share >= ENOUGH_CORRECT:
         return Action.CORRECT, f"{counted}: {share:.2f} ≥ {ENOUGH_CORRECT:.2f}"
     if share <= TOO_FEW_CORRECT:
         return Action.INCORRECT, f"{counted}: {share:.2f} ≤ {TOO_FEW_CORRECT:.2f}"
-    return Action.AMBIGUOUS, f"{counted}: {share:.2f}, between {TOO_FEW_CORRECT:.2f} and {ENOUGH_CORRECT:.2f}"
+    return Action.AMBIGUOUS, f"{counted}: {_between(f'{share:.2f}', TOO_FEW_CORRECT, ENOUGH_CORRECT)}"
 
 
 def _by_ratio(passages: Sequence[Judged], enough: float) -> tuple[Action, str]:
     """Ratio-based correction: the web joins in when too many passages are irrelevant."""
     relevant = len(passages) - _count(passages, Grade.INCORRECT)
-    share, counted = relevant / len(passages), f"{relevant} of {len(passages)} passages relevant"
+    share, counted = (
+        relevant / len(passages),
+        _("%(some)s of %(all)s passages relevant", some=relevant, all=len(passages)),
+    )
     if not relevant:
         return Action.INCORRECT, counted
     if share < enough:
@@ -124,9 +147,15 @@ def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Actio
     """Count-based quality: two passages carry an answer, one does not."""
     correct = _count(passages, Grade.CORRECT)
     ambiguous = _count(passages, Grade.AMBIGUOUS)
-    rule = f"{correct} correct and {ambiguous} ambiguous of {len(passages)} passages, {ENOUGH} are enough"
+    rule = _(
+        "%(correct)s correct and %(ambiguous)s ambiguous of %(all)s passages, %(needed)s are enough",
+        correct=correct,
+        ambiguous=ambiguous,
+        all=len(passages),
+        needed=ENOUGH,
+    )
     if ambiguous:
-        rule += f"; ambiguous ones are used from {confidence_floor(thresholds):.2f} on"
+        rule += _("; ambiguous ones are used from %(floor).2f on", floor=confidence_floor(thresholds))
     if correct >= ENOUGH:
         return Action.CORRECT, rule
     return (Action.AMBIGUOUS if correct + ambiguous >= ENOUGH else Action.INCORRECT), rule
@@ -143,7 +172,11 @@ def compared(relevance: float, thresholds: Thresholds) -> str:
         return f"{shown} ≥ {thresholds.upper:.2f}"
     if relevance < thresholds.lower:
         return f"{shown} < {thresholds.lower:.2f}"
-    return f"{shown}, between {thresholds.lower:.2f} and {thresholds.upper:.2f}"
+    return _between(shown, thresholds.lower, thresholds.upper)
+
+
+def _between(shown: str, low: float, high: float) -> str:
+    return _("%(shown)s, between %(low).2f and %(high).2f", shown=shown, low=low, high=high)
 
 
 def _shown(relevance: float, thresholds: Thresholds) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localcrag.datatypes import Grade, Run
+from localcrag.texts import gettext as _
+from localcrag.texts import ngettext
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +62,40 @@ def totals(run: Run) -> Totals:
 
 def totals_in_words(sums: Totals) -> list[str]:
     """Return the totals as short statements, for a screen and for a report."""
-    passages = f"{sums.retrieved} passage{'' if sums.retrieved == 1 else 's'}"
-    said = [f"{passages} retrieved: {sums.relevant} relevant, {sums.irrelevant} not"]
+    said = [
+        ngettext(
+            "%(num)s passage retrieved: %(relevant)s relevant, %(irrelevant)s not",
+            "%(num)s passages retrieved: %(relevant)s relevant, %(irrelevant)s not",
+            sums.retrieved,
+            relevant=sums.relevant,
+            irrelevant=sums.irrelevant,
+        )
+    ]
     if sums.retention is not None:
-        said.append(f"{sums.kept_strips} of {sums.strips} strips kept ({sums.retention:.0%})")
-    said.append("web asked" if sums.web_used else "web not asked")
-    calls = f"{sums.llm_calls} model call{'' if sums.llm_calls == 1 else 's'}"
-    said.append(f"{calls}, {sums.prompt_tokens:,} → {sums.completion_tokens:,} tokens")
-    if sums.prompt_share is not None:
-        own = f"the answer's prompt: {sums.answer_prompt_tokens:,} tokens, {sums.prompt_share:.0%} of plain RAG's"
-        none = "no prompt for an answer; plain RAG's would have had"
-        said.append(f"{own if sums.prompt_share else none} {sums.plain_prompt_tokens:,}")
+        share = f"{sums.retention:.0%}"
+        said.append(
+            _("%(kept)s of %(all)s strips kept (%(share)s)", kept=sums.kept_strips, all=sums.strips, share=share)
+        )
+    said.append(_("web asked") if sums.web_used else _("web not asked"))
+    said.append(
+        ngettext(
+            "%(num)s model call, %(prompt)s → %(completion)s tokens",
+            "%(num)s model calls, %(prompt)s → %(completion)s tokens",
+            sums.llm_calls,
+            prompt=f"{sums.prompt_tokens:,}",
+            completion=f"{sums.completion_tokens:,}",
+        )
+    )
+    plain = f"{sums.plain_prompt_tokens or 0:,}"
+    if sums.prompt_share:
+        said.append(
+            _(
+                "the answer's prompt: %(own)s tokens, %(share)s of plain RAG's %(plain)s",
+                own=f"{sums.answer_prompt_tokens:,}",
+                share=f"{sums.prompt_share:.0%}",
+                plain=plain,
+            )
+        )
+    elif sums.prompt_share is not None:
+        said.append(_("no prompt for an answer; plain RAG's would have had %(plain)s", plain=plain))
     return said

@@ -23,6 +23,7 @@ from localcrag.evaluate import evaluate, graded
 from localcrag.events import Event, GradePiece, StepStarted, Warned
 from localcrag.neutralise import neutralise
 from localcrag.protocols import LanguageModel, Scorer
+from localcrag.texts import gettext as _
 from localcrag.words import one_line, shorten
 
 UPPER, LOWER = 0.7, 0.3
@@ -91,7 +92,7 @@ def grade(
     for number, passage in enumerate(passages, start=1):
         key = (llm.name, question, passage.text)
         if key not in known:
-            yield StepStarted("evaluate", f"grading passage {number} of {len(passages)}")
+            yield StepStarted("evaluate", _("grading passage %(number)s of %(all)s", number=number, all=len(passages)))
             written = ""
             try:
                 for piece in clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA):
@@ -104,8 +105,13 @@ def grade(
         done[passage.id] = judged(passage, known[key], thresholds)
     if failures:
         yield Warned(
-            f"The language model graded {len(done)} of {len(passages)} passages; the others were left to "
-            f"{fallback.name}. {failures[0]}"
+            _(
+                "The language model graded %(done)s of %(all)s passages; the others were left to %(name)s. %(error)s",
+                done=len(done),
+                all=len(passages),
+                name=fallback.name,
+                error=failures[0],
+            )
         )
     left = [passage for passage in passages if passage.id not in done]
     own = fallback.calibration.thresholds

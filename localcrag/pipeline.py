@@ -24,6 +24,7 @@ from localcrag.forced import Choice
 from localcrag.protocols import Consent
 from localcrag.refine import Refinement
 from localcrag.settings import Settings
+from localcrag.texts import gettext as _
 from localcrag.words import valid
 from localcrag.write import write_answer
 
@@ -150,13 +151,19 @@ def _from_evidence(
 def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:
     if not context.parts.scorer.calibration.fitted:
         yield Warned(
-            f"The relevance model {context.parts.scorer.name} has no calibration: its scores are a plain sigmoid, and "
-            "the thresholds were not made for them."
+            _(
+                "The relevance model %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds "
+                "were not made for them.",
+                name=context.parts.scorer.name,
+            )
         )
     if context.settings.scorer is ScorerKind.LLM:
         yield Warned(
-            f"The passages are graded by the language model {context.parts.llm.name}. How sure it says it is has not "
-            "been calibrated, and the thresholds were not made for it."
+            _(
+                "The passages are graded by the language model %(name)s. How sure it says it is has not been "
+                "calibrated, and the thresholds were not made for it.",
+                name=context.parts.llm.name,
+            )
         )
 
 

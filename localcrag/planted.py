@@ -21,6 +21,7 @@ from localcrag.datatypes import GradedPassage, Passage, Span, Strip, StripReason
 from localcrag.neutralise import HIDDEN_MARKUP, neutralise, without_unseen
 from localcrag.planted_rules import RULES, Rule
 from localcrag.sentences import split_sentences
+from localcrag.texts import gettext as _
 from localcrag.words import one_line, shorten
 
 AnyPassage = TypeVar("AnyPassage", bound=Passage)
@@ -76,7 +77,7 @@ def readable(text: str) -> str:
 
 def without(text: str, rules: tuple[Rule, ...] = RULES) -> str:
     """Return the text, as long as it was, with white space for what is left out."""
-    for span, _ in found(text, rules):
+    for span, _name in found(text, rules):
         blank = re.sub(r"\S", " ", span.text)
         text = text[: span.start] + blank + text[span.end :]
     return text
@@ -102,14 +103,20 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
     """Return what the run says of what was left out: source and beginning of each piece, each once."""
     lines = []
     for passage in passages:
-        where = passage.document or passage.title or passage.url or "a source"
-        where += "" if passage.page is None else f", page {passage.page}"
+        where = passage.document or passage.title or passage.url or _("a source")
+        where += "" if passage.page is None else _(", page %(page)s", page=passage.page)
         for span, name in found(passage.text, rules):
             if name == HIDDEN:
                 continue
             said = shorten(neutralise(readable(span.text)) or span.text)
             lines.append(
-                f"A sentence of {where} reads like an instruction to the model and was left out ({name}): “{said}”"
+                _(
+                    "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
+                    "“%(said)s”",
+                    where=where,
+                    why=_(name),
+                    said=said,
+                )
             )
     return list(dict.fromkeys(lines))
 

@@ -23,6 +23,8 @@ from localcrag.events import Event, StepStarted, Warned
 from localcrag.protocols import Embedder, LanguageModel, Vectors
 from localcrag.refine import Refinement, mean_embedding
 from localcrag.sentences import split_sentences
+from localcrag.texts import gettext as _
+from localcrag.texts import ngettext
 from localcrag.words import one_line, shorten
 
 NEAR = 0.6
@@ -130,7 +132,7 @@ def _mean_vectors(
 ) -> dict[int, Vectors]:
     """Return a vector for each piece of evidence, by its number; a sentence weighs as much as its strip is relevant."""
     rows: dict[int, list[int]] = {}
-    for row, (piece, _) in enumerate(sentences):
+    for row, (piece, _text) in enumerate(sentences):
         rows.setdefault(piece.n, []).append(row)
     weights = [
         next(
@@ -146,12 +148,14 @@ def _contradicting(pairs: Sequence[Pair], llm: LanguageModel, clock: Clock) -> G
     """Return the pairs that the language model says contradict each other; a failure is a warning."""
     told = []
     for number, pair in enumerate(pairs, start=1):
-        yield StepStarted("reconcile", f"comparing statement {number} of {len(pairs)}")
+        yield StepStarted("reconcile", _("comparing statement %(number)s of %(all)s", number=number, all=len(pairs)))
         try:
             if conflict_by_llm.contradicts(pair.local_text, pair.web_text, llm=llm, clock=clock):
                 told.append(pair)
         except GenerationError as error:
-            yield Warned(f"Whether documents and web contradict each other was not told to the end: {error}")
+            yield Warned(
+                _("Whether documents and web contradict each other was not told to the end: %(error)s", error=error)
+            )
             break
     return told
 
@@ -206,44 +210,52 @@ def strips_of(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Str
 def decided(conflict: Conflict, rule: ConflictRule) -> Conflict:
     """Return the conflict with its winner, if `rule` has one, and in words why."""
     winner, why = _judged(conflict.local, conflict.web, rule)
-    done = "both sides are shown"
+    done = _("both sides are shown")
     if winner:
-        done = f"what {'the web page' if winner is Origin.LOCAL else 'the document'} says was left out"
+        done = (
+            _("what the web page says was left out")
+            if winner is Origin.LOCAL
+            else _("what the document says was left out")
+        )
     return dataclasses.replace(conflict, winner=winner, resolution=f"{why}: {done}")
 
 
 def _judged(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
     match rule:
         case ConflictRule.DOCUMENTS:
-            return Origin.LOCAL, "your documents count"
+            return Origin.LOCAL, _("your documents count")
         case ConflictRule.WEB:
-            return Origin.WEB, "the web counts"
+            return Origin.WEB, _("the web counts")
         case ConflictRule.NEWER:
             return _newer(local, web)
         case ConflictRule.MORE_RELEVANT:
             return _more_relevant(local, web)
         case ConflictRule.SHOW_BOTH:
-            return None, "not decided"
+            return None, _("not decided")
         case _:
             assert_never(rule)
 
 
 def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
     if not local.dated or not web.dated:
-        missing = [name for name, claim in (("document", local), ("web page", web)) if not claim.dated]
-        return None, f"the newer would count, but the {' and the '.join(missing)} bears no date"
+        if local.dated:
+            return None, _("the newer would count, but the web page bears no date")
+        if web.dated:
+            return None, _("the newer would count, but the document bears no date")
+        return None, _("the newer would count, but the document and the web page bear no date")
     if local.dated == web.dated:
-        return None, f"the newer would count, but both are of {local.dated}"
+        return None, _("the newer would count, but both are of %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
-    return Origin.LOCAL if local.dated == newer else Origin.WEB, f"the newer counts, {newer} against {older}"
+    winner = Origin.LOCAL if local.dated == newer else Origin.WEB
+    return winner, _("the newer counts, %(newer)s against %(older)s", newer=newer, older=older)
 
 
 def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
     if local.relevance == web.relevance:
-        return None, "the more relevant would count, but both are as relevant"
+        return None, _("the more relevant would count, but both are as relevant")
     low, high = sorted((local.relevance, web.relevance))
     winner = Origin.LOCAL if local.relevance == high else Origin.WEB
-    return winner, f"the more relevant counts, {high:.2f} against {low:.2f}"
+    return winner, _("the more relevant counts, %(high).2f against %(low).2f", high=high, low=low)
 
 
 def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None]) -> Claim:
@@ -256,7 +268,7 @@ def _settled(conflict: Conflict, out: set[int]) -> Conflict:
     if conflict.winner or not any(gone):
         return conflict
     winner = Origin.WEB if gone[0] else Origin.LOCAL
-    return dataclasses.replace(conflict, winner=winner, resolution="the other side lost to another statement")
+    return dataclasses.replace(conflict, winner=winner, resolution=_("the other side lost to another statement"))
 
 
 def quoted(conflicts: Sequence[Conflict]) -> frozenset[int]:
@@ -279,10 +291,14 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
-        for side, claim in (("Your document", conflict.local), ("The web page", conflict.web)):
-            day = f" ({claim.dated})" if claim.dated else " (no date)"
-            lines.append(f"- {side} {_title(named[claim.source])}{day} says: “{claim.text}” [{claim.n}]")
-    return "\n".join(["Your documents and the web disagree here.", "", *dict.fromkeys(lines)]) if lines else ""
+        for claim, said in (
+            (conflict.local, _("Your document %(title)s (%(day)s) says:")),
+            (conflict.web, _("The web page %(title)s (%(day)s) says:")),
+        ):
+            side = said % {"title": _title(named[claim.source]), "day": claim.dated or _("no date")}
+            lines.append(f"- {side} “{claim.text}” [{claim.n}]")
+    head = _("Your documents and the web disagree here.")
+    return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""
 
 
 def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) -> str:
@@ -301,9 +317,17 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
         return ""
     # A year says more at a glance; where the years are the same it says nothing.
     length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
-    documents = ", ".join(f"{source.document} is of {(source.dated or '')[:length]}" for source in older)
-    word = "document" if len(older) == 1 else "documents"
-    return f"Mind the age: your {word} {documents}; the web page {_title(newest)} of {(newest.dated or '')[:length]}."
+    documents = ", ".join(
+        _("%(title)s is of %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
+    )
+    return ngettext(
+        "Mind the age: your document %(documents)s; the web page %(title)s of %(day)s.",
+        "Mind the age: your documents %(documents)s; the web page %(title)s of %(day)s.",
+        len(older),
+        documents=documents,
+        title=_title(newest),
+        day=(newest.dated or "")[:length],
+    )
 
 
 def about_the_present(question: str) -> bool:

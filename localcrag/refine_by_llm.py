@@ -22,6 +22,7 @@ from localcrag.events import Event, PointPiece, StepStarted, Warned
 from localcrag.neutralise import neutralise
 from localcrag.protocols import LanguageModel, Scorer
 from localcrag.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
+from localcrag.texts import gettext as _
 from localcrag.verify import HELD
 from localcrag.words import content_words, names, numbers, one_line, shorten
 
@@ -92,7 +93,9 @@ def extract(
     failures: list[str] = []
     invented = 0
     for number, passage in enumerate(passages, start=1):
-        yield StepStarted("refine", f"extracting key points of passage {number} of {len(passages)}")
+        yield StepStarted(
+            "refine", _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
+        )
         own = [strip for strip in left if strip.passage == passage.id]
         written = ""
         try:
@@ -113,11 +116,21 @@ def extract(
         fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
     if failures:
         yield Warned(
-            f"The language model extracted key points of {len(passages) - len(failures)} of {len(passages)} passages; "
-            f"the sentences of the others were picked by their relevance. {failures[0]}"
+            _(
+                "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others "
+                "were picked by their relevance. %(error)s",
+                done=len(passages) - len(failures),
+                all=len(passages),
+                error=failures[0],
+            )
         )
     if invented:
-        yield Warned(f"{invented} key points of the language model were dropped: their passages do not say so.")
+        yield Warned(
+            _(
+                "%(number)s key points of the language model were dropped: their passages do not say so.",
+                number=invented,
+            )
+        )
     chosen = limit(strips, fates, rules, count_tokens)
     return Refinement(chosen, *recompose(passages, chosen))
 

@@ -18,7 +18,7 @@ import platformdirs
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from localcrag import never_terms, presets
+from localcrag import never_terms, presets, texts
 from localcrag.datatypes import (
     ConflictJudge,
     ConflictRule,
@@ -55,6 +55,12 @@ def _findable(term: str) -> str:
     return term
 
 
+def _spoken(language: str) -> str:
+    if language not in texts.LANGUAGES:
+        raise ValueError(f"is not a language that there is a catalogue of ({', '.join(texts.LANGUAGES)})")
+    return language
+
+
 NeverTerm = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), AfterValidator(_findable)]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^,\x00-\x1f]{1,50}$")]
 
@@ -74,6 +80,9 @@ class Settings(BaseSettings):
     relevance: str = "relevance-v1"
     relevance_format: NumberFormat = Field(NumberFormat.AUTO, description="auto: the fastest that keeps the ranking")
     llm: str = "smollm2-135m-answerer"
+    language: Annotated[str, AfterValidator(_spoken)] = Field(
+        texts.ENGLISH, description="of the page and of what answers say of themselves"
+    )
     threads: int = Field(0, ge=0, le=1024, description="0: one per core")
 
     chunk_tokens: int = Field(180, ge=32, le=1000)

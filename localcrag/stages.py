@@ -57,13 +57,15 @@ from localcrag.events import (
 from localcrag.forced import Choice
 from localcrag.refine import Refinement, Rules, refine, whole
 from localcrag.retrieve import retrieve
+from localcrag.texts import gettext as _
+from localcrag.texts import later, ngettext
 
 BATCH = 2
 """Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
 NOT_REWRITTEN = {
-    Skill.FOLLOW_UPS: "The follow-up was not rewritten",
-    Skill.OTHER_WORDS: "The question was not put in other words",
-    Skill.QUERIES: "The question was not rewritten for the web search",
+    Skill.FOLLOW_UPS: later("The follow-up was not rewritten"),
+    Skill.OTHER_WORDS: later("The question was not put in other words"),
+    Skill.QUERIES: later("The question was not rewritten for the web search"),
 }
 WHOLE_PASSAGES = 2
 """Passages that become evidence whole, where there are no strips: more would take long to read as well."""
@@ -73,7 +75,7 @@ def understand(question: str, history: Sequence[Turn], context: Context) -> Gene
     """Yield Condensed where the question leans on what was said before, and return the question that stands alone."""
     if not history:
         return question
-    yield StepStarted("condense", "reading the question with the conversation before it")
+    yield StepStarted("condense", _("reading the question with the conversation before it"))
     clock = context.clock("condense")
     standalone = condense.by_rule(question, history)
     if standalone is None:
@@ -86,7 +88,7 @@ def understand(question: str, history: Sequence[Turn], context: Context) -> Gene
 
 def look_through(question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
     """Yield Retrieved, and return the passages."""
-    yield StepStarted("retrieve", "looking through the documents")
+    yield StepStarted("retrieve", _("looking through the documents"))
     clock = context.clock("retrieve")
     found = yield from _retrieve(question, question, context)
     yield Retrieved(found, clock.cost())
@@ -101,7 +103,7 @@ def judge(
         graded = unscored(found, thresholds=context.thresholds)
         yield Evaluated(graded, context.clock("evaluate").cost())
         return graded, Action.AMBIGUOUS
-    yield StepStarted("evaluate", f"scoring {len(found)} passages")
+    yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(found)))
     clock = context.clock("evaluate")
     graded = yield from _score(question, found, context, clock)
     yield Evaluated(graded, clock.cost())
@@ -115,9 +117,11 @@ def look_again(
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
     if context.budget.spent(NO_SECOND_LOOK):
-        yield Warned(f"The documents were not looked through again in other words: {context.budget.running_out}.")
+        yield Warned(
+            _("The documents were not looked through again in other words: %(why)s.", why=context.budget.running_out)
+        )
         return known, action
-    yield StepStarted("retry", "looking again, in other words")
+    yield StepStarted("retry", _("looking again, in other words"))
     clock = context.clock("retry")
     asked = retry.prompt(question)
     written = yield from _rewritten(Skill.OTHER_WORDS, asked, context, clock, retry.MAX_TOKENS, stop=("\n",))
@@ -127,7 +131,7 @@ def look_again(
     if not found:
         return known, action
 
-    yield StepStarted("evaluate", f"scoring {len(found)} more passages")
+    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(found)))
     clock = context.clock("evaluate")
     more = yield from _score(question, found, context, clock)
     both = retry.best(known + more, context.settings.k)
@@ -146,7 +150,7 @@ def search_web(
     if ahead:
         use = yield from ask_web.collect(ahead)
     elif context.budget.spent(NO_SECOND_LOOK):
-        yield Warned(f"The web was not asked: {context.budget.running_out}.")
+        yield Warned(_("The web was not asked: %(why)s.", why=context.budget.running_out))
         use = WebUse(not_asked=NotAsked.NO_TIME)
     else:
         query = yield from _web_query(question, context, clock)
@@ -163,7 +167,7 @@ def pick_strips(
     """Yield Refined, and return strips and evidence; no evidence where there are no passages."""
     if not passages:
         return Refinement((), (), ())
-    yield StepStarted("refine", "keeping the sentences that matter")
+    yield StepStarted("refine", _("keeping the sentences that matter"))
     clock = context.clock("refine")
     rules = context.parts.rules
     refinement = yield from _refine(question, planted.screened(passages, rules), context, clock)
@@ -177,7 +181,7 @@ def force_strips(before: Run, choice: Choice, context: Context) -> Generator[Eve
 
     The sentences of a passage that was not looked at sentence by sentence are scored now.
     """
-    yield StepStarted("refine", "taking your choice of sentences")
+    yield StepStarted("refine", _("taking your choice of sentences"))
     clock = context.clock("refine")
     rules = context.parts.rules
     known = {strip.passage for strip in before.strips}
@@ -197,7 +201,7 @@ def compare_sides(
     """Yield Reconciled where there is evidence of both sides; return what is left of it, and the contradictions."""
     if not reconcile.has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()
-    yield StepStarted("reconcile", "comparing your documents with the web")
+    yield StepStarted("reconcile", _("comparing your documents with the web"))
     clock = context.clock("reconcile")
     result = yield from reconcile.reconcile(
         refinement.evidence,
@@ -219,7 +223,7 @@ def count_plain_prompt(messages: Sequence[Message], context: Context) -> Generat
     try:
         yield PlainPromptCounted(context.parts.llm.count_tokens(messages))
     except GenerationError as error:
-        yield Warned(f"What plain RAG would have cost could not be counted: {error}")
+        yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
 
 
 def _retrieve(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
@@ -229,7 +233,9 @@ def _retrieve(query: str, question: str, context: Context) -> Generator[Event, N
     try:
         return retrieve(query, question, **sizes, embedder=parts.embedder, index=parts.index, store=parts.store)
     except StoreError as error:
-        yield Warned(f"The vector index could not be searched, so that only words were looked for: {error}")
+        yield Warned(
+            _("The vector index could not be searched, so that only words were looked for: %(error)s", error=error)
+        )
         return retrieve(query, question, **sizes, embedder=parts.embedder, index=None, store=parts.store)
 
 
@@ -241,13 +247,25 @@ def _score(
     size = BATCH if context.budget.limited else max(1, len(passages))
     for at in range(0, len(passages), size):
         if done and context.budget.spent(FEWER_PASSAGES):
-            yield Warned(f"Only {len(done)} of {len(passages)} passages were scored: {context.budget.running_out}.")
+            yield Warned(
+                _(
+                    "Only %(done)s of %(all)s passages were scored: %(why)s.",
+                    done=len(done),
+                    all=len(passages),
+                    why=context.budget.running_out,
+                )
+            )
             break
         batch = passages[at : at + size]
         try:
             done += yield from _grade(question, batch, context, clock)
         except ModelError as error:
-            yield Warned(f"The passages could not be scored, and are taken in the order they were found: {error}")
+            yield Warned(
+                _(
+                    "The passages could not be scored, and are taken in the order they were found: %(error)s",
+                    error=error,
+                )
+            )
             return unscored(passages, thresholds=context.thresholds)
     return done
 
@@ -292,7 +310,7 @@ def _decide(query: str, passages: Sequence[GradedPassage], context: Context) -> 
 
 def _web_query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
     """Return the question as a query for a search engine."""
-    yield StepStarted("search", "writing a web query")
+    yield StepStarted("search", _("writing a web query"))
     asked = search.prompt(question)
     written = yield from _rewritten(Skill.QUERIES, asked, context, clock, search.MAX_TOKENS, stop=("\n",))
     return search.accept(written, question)
@@ -313,7 +331,7 @@ def _rewritten(
     try:
         return clock.complete(context.parts.llm, messages, max_tokens, stop=stop)
     except GenerationError as error:
-        yield Warned(f"{NOT_REWRITTEN[what]}: {error}")
+        yield Warned(f"{_(NOT_REWRITTEN[what])}: {error}")
         return ""
 
 
@@ -327,7 +345,9 @@ def _refine(
     if not is_scored(passages):
         return whole(passages, WHOLE_PASSAGES)
     if context.budget.spent(NO_STRIPS):
-        yield Warned(f"The best passages were taken whole, not sentence by sentence: {context.budget.running_out}.")
+        yield Warned(
+            _("The best passages were taken whole, not sentence by sentence: %(why)s.", why=context.budget.running_out)
+        )
         return whole(passages, WHOLE_PASSAGES)
     rules = Rules(
         threshold=context.thresholds.strip,
@@ -354,5 +374,7 @@ def _refine(
             )
         )
     except ModelError as error:
-        yield Warned(f"The best passages were taken whole, since their sentences could not be scored: {error}")
+        yield Warned(
+            _("The best passages were taken whole, since their sentences could not be scored: %(error)s", error=error)
+        )
         return whole(passages, WHOLE_PASSAGES)

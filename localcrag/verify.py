@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from localcrag.cite import attached, citations, with_citations, without_citations, without_preface
 from localcrag.datatypes import Backing, Evidence, Source, Span, Strictness, Support
 from localcrag.sentences import split_sentences
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.words import content_words, names, numbers, word_list
 
 HELD, NEW_HELD = 0.9, 0.6
@@ -30,7 +32,7 @@ UNIT_WITHIN = 3
 
 _CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
-MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: "(only partly backed)", Backing.NOT: "(not backed)"}
+MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
 """What the answer's text says of a sentence, behind its citations."""
 _RANKS = tuple(Backing)
 SHOWN = {
@@ -108,7 +110,7 @@ def _support(
     relevance = {piece.n: piece.relevance for piece in evidence}
     ranked = sorted(judged, key=lambda n: (_RANKS.index(judged[n].backing), n not in cited, -judged[n].share))
     if not ranked or judged[ranked[0]].backing is Backing.NOT:
-        why = judged[ranked[0]].why if ranked else "there is no evidence"
+        why = judged[ranked[0]].why if ranked else _("there is no evidence")
         return Support(sentence, supported=False, citations=(), relevance=0.0, backing=Backing.NOT, why=why)
     best = judged[ranked[0]]
     own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing)
@@ -130,7 +132,7 @@ def _weighed(judgement: _Judgement, relevance: float, most: float) -> _Judgement
     if relevance >= RELEVANT_SHARE * most or judgement.backing is Backing.NOT:
         return judgement
     lower = _RANKS[_RANKS.index(judgement.backing) + 1]
-    why = judgement.why or "other evidence is far more relevant"
+    why = judgement.why or _("other evidence is far more relevant")
     return dataclasses.replace(judgement, backing=lower, why=why)
 
 
@@ -152,19 +154,17 @@ def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> st
     new = own - asked
     if not new or own <= numbers(sentence):
         # "6" stands in "6. Claims and deadlines", and nothing tells that it is no answer.
-        return "a bare number says too little to be checked" if new else "it only repeats the question"
+        return _("a bare number says too little to be checked") if new else _("it only repeats the question")
     if foreign := (numbers(sentence) | names(sentence)) - held:
-        return f"not in the evidence: {', '.join(sorted(foreign))}"
+        return _("not in the evidence: %(words)s", words=", ".join(sorted(foreign)))
     if len(own & held) < PARTLY_HELD * len(own) or len(new & held) < PARTLY_NEW_HELD * len(new):
-        return "the evidence does not say it"
+        return _("the evidence does not say it")
     if others := _said_of_another(sentence, evidence, asked):
-        return f"the evidence says it of {others}"
-    loose = _numbers_of_something_else(sentence, evidence, asked)
-    if loose or (_denies(sentence) and not _denies(_nearest(own, evidence))):
-        return (
-            f"the evidence says {', '.join(loose)} of something else" if loose else "it denies what the evidence says"
-        )
-    return ""
+        return _("the evidence says it of %(others)s", others=others)
+    if loose := _numbers_of_something_else(sentence, evidence, asked):
+        return _("the evidence says %(numbers)s of something else", numbers=", ".join(loose))
+    denies = _denies(sentence) and not _denies(_nearest(own, evidence))
+    return _("it denies what the evidence says") if denies else ""
 
 
 def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
@@ -172,9 +172,9 @@ def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> st
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
-        return f"not in the evidence: {', '.join(sorted(own - held))}"
+        return _("not in the evidence: %(words)s", words=", ".join(sorted(own - held)))
     if not _denies(sentence) and _denies(_nearest(own, evidence)):
-        return "the evidence denies something there"
+        return _("the evidence denies something there")
     return ""
 
 

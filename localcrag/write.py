@@ -11,10 +11,12 @@ from localcrag.datatypes import Evidence, Skill, Support, Turn, WebUse
 from localcrag.errors import GenerationError, ModelError
 from localcrag.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
 from localcrag.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.to_the_point import misses_the_point, says_all
 from localcrag.words import shorten
 
-WRITING, AGAIN = "writing the answer", "writing it again, from the best sentences alone"
+WRITING, AGAIN = later("writing the answer"), later("writing it again, from the best sentences alone")
 
 
 def write_answer(
@@ -35,13 +37,15 @@ def write_answer(
     beside an answer that is only partly backed or misses the point, but for those that are `quoted` anyway, with a
     contradiction.
 
-    A small language model reads the best strips alone. They are quoted beside its answer unless that says all of them,
-    and in its place where it finds none in evidence that is sure to answer. Of other evidence it is not asked at all.
+    A small language model reads the best strips alone. Those that its answer leaves something of are quoted beside it,
+    and all of them in its place where it finds none in evidence that is sure to answer. Of other evidence it is not
+    asked at all.
     """
     evidence = refinement.evidence
     best = best_strips(refinement.strips, evidence)
     to_quote = best_strips(refinement.strips, evidence, share=QUOTED_SHARE)
-    to_read = read_by(context.parts.skills, refinement)
+    # Without refinement there are no best strips: plain RAG reads all that was found.
+    to_read = read_by(context.parts.skills, refinement) if context.steps.refine else evidence
     if sure is False and not context.answers_ambiguous:
         yield Answered(abstain.uncertain(evidence, web), abstained=True)
         return
@@ -50,15 +54,17 @@ def write_answer(
     for doing, pieces in attempts:
         if context.budget.spent(NO_ANSWER):
             if doing is WRITING:
-                yield Warned(f"The evidence is quoted in place of an answer: {context.budget.running_out}.")
+                yield Warned(
+                    _("The evidence is quoted in place of an answer: %(why)s.", why=context.budget.running_out)
+                )
                 yield Answered(abstain.no_time(to_quote), abstained=True)
                 return
             break
-        yield StepStarted("generate", doing)
+        yield StepStarted("generate", _(doing))
         try:
             written = yield from _generate(question, standalone, pieces, context, history=history)
         except GenerationError as error:
-            yield Warned(f"The answer could not be written: {error}")
+            yield Warned(_("The answer could not be written: %(error)s", error=error))
             yield Answered(abstain.quoted(to_quote), abstained=True)
             return
         if generate.says_nothing(written):
@@ -75,7 +81,7 @@ def write_answer(
     if taken_out := [support for support in supports if not support.shown]:
         why = "; ".join(dict.fromkeys(support.why for support in taken_out))
         text = shorten(" ".join(support.sentence for support in taken_out))
-        yield Warned(f"Taken out, since the evidence does not back it ({why}): “{text}”")
+        yield Warned(_("Taken out, since the evidence does not back it (%(why)s): “%(text)s”", why=why, text=text))
     if verify.is_answer(supports):
         answer = verify.compose(supports)
         beside = [piece for piece in to_quote if piece.n not in quoted]
@@ -129,8 +135,8 @@ def _quoted_beside(supports: Sequence[Support], best: Sequence[Evidence], questi
     backed = any(support.shown and support.supported for support in supports)
     shown = " ".join(support.sentence for support in supports if support.shown)
     if not backed or Skill.ALONE not in context.parts.skills:
-        all_said = backed and says_all(shown, [piece.text for piece in best], question)
-        return "" if all_said else f"\n\n{abstain.in_their_words(best)}"
+        unsaid = [piece for piece in best if not (backed and says_all(shown, [piece.text], question))]
+        return f"\n\n{abstain.in_their_words(unsaid)}" if unsaid else ""
     try:
         missed = misses_the_point(shown, best[0].text, question, context.parts.scorer)
     except ModelError:
@@ -153,13 +159,15 @@ def _generate(
         count_tokens=llm.count_tokens,
     )
     if left_out:
-        yield Warned(f"{left_out} pieces of evidence did not fit into the language model's window: left out.")
+        yield Warned(
+            _("%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out)
+        )
     written = ""
     for piece in clock.stream(llm, messages, settings.answer_tokens, temperature=settings.temperature):
         written += piece
         yield AnswerPiece(piece)
         if context.budget.spent(1.0):
-            yield Warned(f"The language model was stopped: {context.budget.running_out}.")
+            yield Warned(_("The language model was stopped: %(why)s.", why=context.budget.running_out))
             written = generate.whole_sentences(written)
             break
     yield Generated(clock.cost())

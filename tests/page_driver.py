@@ -35,9 +35,14 @@ _watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
 
 
 def reload(page: Page) -> None:
-    """Load the page again; what breaks off by that is no problem, though Gradio reports it."""
-    watched = _watched[page]
+    """Load the page again."""
     page.reload()
+    loaded_anew(page)
+
+
+def loaded_anew(page: Page) -> None:
+    """Wait until the page is there again; what broke off by that is no problem, though Gradio reports it."""
+    watched = _watched[page]
     _ready(page)
     watched.problems[:] = [one for one in watched.problems if not one.startswith(("AbortError", "Unexpected error"))]
 
@@ -131,7 +136,7 @@ def choose(page: Page, box: str, name: str) -> None:
     page.locator(f"{box} input").click()
     page.get_by_role("option", name=name, exact=True).click()
     # The list fades away, and takes clicks meanwhile.
-    expect(page.get_by_role("option")).to_have_count(0)
+    expect(page.locator("[role=option]")).to_have_count(0)
 
 
 def settled(page: Page) -> None:

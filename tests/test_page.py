@@ -423,6 +423,7 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
         choose(page, "#lc-preset", "strict")
         expect(page.locator("#lc-preset")).to_contain_text("two passages must carry it")
+        expect(page.locator("#lc-preset-effect")).to_contain_text("A passage counts as correct from")
         reload(page)
         # Each collection has its own.
         page.once("dialog", lambda dialog: dialog.accept("another one"))
@@ -448,6 +449,7 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         open_settings(page, "Answers")
         choose(page, "#lc-preset", "general")
         expect(page.locator("#lc-preset")).to_contain_text("For everyday questions")
+        expect(page.locator("#lc-preset-effect")).to_contain_text("would get another action than under “strict”")
 
 
 def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Path) -> None:
@@ -563,13 +565,16 @@ def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path
         hub.files["someone/tiny-chat/chat.gguf"] = HubFile(small)
         environment = {"LOCALCRAG_MODELS_DIR": str(models), "HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1"}
         with running_app(tmp_path / "data", **environment) as url, opened(chromium, url) as page:
-            screen = open_settings(page, "Models")
+            # The smallest that is missing is one click away.
+            page.get_by_role("button", name="Download and use tiny-chat (3.0 MB)").click()
+            screen = page.locator("#lc-settings")
+            expect(screen.get_by_role("tab", name="Models")).to_have_attribute("aria-selected", "true")
             tiny = screen.locator(".lc-models li", has_text="tiny-chat")
             expect(screen.locator(".lc-models li", has_text="smollm2-135m-answerer")).to_contain_text("in use")
             expect(screen.locator(".lc-models .lc-note").first).to_contain_text("threads on")
             page.screenshot(path=screens / "models.png")
-            tiny.get_by_role("button", name="Download tiny-chat").click()
             # It is no language model: what is wrong with it is said, and nothing is changed.
+            expect(tiny.get_by_role("alert")).to_contain_text("tiny-chat")
             tiny.get_by_role("button", name="Use tiny-chat").click()
             expect(page.locator(".toast-body")).to_contain_text("tiny-chat")
             expect(tiny).not_to_contain_text("in use")

@@ -258,6 +258,13 @@ def collection_names(database: Database) -> list[str]:
     return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
 
 
+def of_other_embedders(database: Database, embedder: str) -> list[str]:
+    """Return the names of the collections that another embedder than this one has indexed."""
+    return [
+        row["name"] for row in database.rows("SELECT name FROM collections WHERE embedder != ? ORDER BY name", embedder)
+    ]
+
+
 def require_collection(database: Database, name: str) -> None:
     """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
     names = collection_names(database)

@@ -20,8 +20,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from localcrag.chat_export import place
 from localcrag.datatypes import Evidence, Run, Source
+from localcrag.texts import gettext
 from localcrag.ui.formulas import mathml
-from localcrag.ui.texts import gettext
 from localcrag.verify import MARKS
 
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
@@ -109,7 +109,7 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
         ),
         "",
     )
-    return _MARK.format(backing=_NOTES[note].value, note=note, why=why)
+    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=why)
 
 
 def _letters(text: str) -> str:

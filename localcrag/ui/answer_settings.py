@@ -8,20 +8,25 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Policy, RefinerKind, Strictness, StripMode
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.ui.handlers import PRIVATE, telling
 
 STRICTNESS = {
-    Strictness.STRICT: "only sentences that the evidence backs in full",
-    Strictness.BALANCED: "also partly backed ones, marked",
-    Strictness.LENIENT: "all, marked where they are not backed",
+    Strictness.STRICT: later("only sentences that the evidence backs in full"),
+    Strictness.BALANCED: later("also partly backed ones, marked"),
+    Strictness.LENIENT: later("all, marked where they are not backed"),
 }
 POLICIES = {
-    Policy.MAX: "the best passage decides",
-    Policy.FRACTION: "the share of correct passages decides",
-    Policy.RATIO: "the share of relevant passages decides",
-    Policy.COUNT: "two correct passages are needed",
+    Policy.MAX: later("the best passage decides"),
+    Policy.FRACTION: later("the share of correct passages decides"),
+    Policy.RATIO: later("the share of relevant passages decides"),
+    Policy.COUNT: later("two correct passages are needed"),
 }
-REFINERS = {RefinerKind.STRIPS: "the relevance model", RefinerKind.LLM: "the language model (take a good one)"}
+REFINERS = {
+    RefinerKind.STRIPS: later("the relevance model"),
+    RefinerKind.LLM: later("the language model (take a good one)"),
+}
 
 
 def answer_settings(assembly: Assembly) -> gr.Dropdown:
@@ -29,37 +34,37 @@ def answer_settings(assembly: Assembly) -> gr.Dropdown:
     settings = assembly.settings
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
-            [("as the preset says", ""), *((label, rule.value) for rule, label in POLICIES.items())],
+            [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
             value=settings.policy.value if "policy" in settings.model_fields_set else "",
-            label="When the documents are enough",
+            label=_("When the documents are enough"),
             filterable=False,
         )
         controls: dict[str, Any] = {
             "policy": policy,
             "strictness": gr.Radio(
-                [(label, kind.value) for kind, label in STRICTNESS.items()],
+                [(_(label), kind.value) for kind, label in STRICTNESS.items()],
                 value=settings.strictness.value,
-                label="Which sentences are shown",
+                label=_("Which sentences are shown"),
             ),
             "retry": gr.Checkbox(
-                settings.retry, label="Look once more, in other words, when the first passages are not enough"
+                settings.retry, label=_("Look once more, in other words, when the first passages are not enough")
             ),
             "refiner": gr.Radio(
-                [(label, kind.value) for kind, label in REFINERS.items()],
+                [(_(label), kind.value) for kind, label in REFINERS.items()],
                 value=settings.refiner.value,
-                label="What picks the sentences",
+                label=_("What picks the sentences"),
             ),
             "strip_mode": gr.Dropdown(
-                [mode.value for mode in StripMode],
+                [(_(mode.value), mode.value) for mode in StripMode],
                 value=settings.strip_mode.value,
-                label="How passages are cut",
+                label=_("How passages are cut"),
                 filterable=False,
             ),
             "time_budget": gr.Number(
                 settings.time_budget,
                 minimum=0,
-                label="Seconds for a question (0: no limit)",
-                info="For slow machines: what there is no time for is left out, and said.",
+                label=_("Seconds for a question (0: no limit)"),
+                info=_("For slow machines: what there is no time for is left out, and said."),
             ),
         }
     for name, control in controls.items():

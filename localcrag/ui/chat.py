@@ -44,13 +44,14 @@ from localcrag.events import (
     Warned,
 )
 from localcrag.labels import LabelKind
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.ui import learning, render
 from localcrag.ui.chat_html import turn_html, turns_html
 from localcrag.ui.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.consent import shown as shown_card
-from localcrag.ui.texts import gettext as _
 
-LOADING, WORKING = "loading the models", "working"
+LOADING, WORKING = later("loading the models"), later("working")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,12 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
 
 def preset_choices() -> list[tuple[str, str]]:
     """Return what a chat's preset can be; the first one is that of its collection."""
-    return [(_("the collection’s preset"), ""), *((preset.replace("-", " "), preset.value) for preset in Preset)]
+    return [(_("the collection’s preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
+
+
+def preset_name(preset: Preset) -> str:
+    """Return a preset's name as it is read."""
+    return _(preset.value).replace("-", " ")
 
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:

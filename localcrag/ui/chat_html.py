@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from localcrag.chats import ChatTurn, TurnState
 from localcrag.datatypes import Action, Origin, Run
+from localcrag.texts import gettext as _
 from localcrag.ui.answer_html import answer_html
 from localcrag.ui.render import TEMPLATES
-from localcrag.ui.texts import gettext as _
 
 
 def meaning(run: Run) -> str:

@@ -6,23 +6,25 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.datatypes import ConflictRule
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.ui.handlers import PRIVATE, telling
 
 LABELS = {
-    ConflictRule.SHOW_BOTH: "both",
-    ConflictRule.DOCUMENTS: "the documents",
-    ConflictRule.WEB: "the web",
-    ConflictRule.NEWER: "the newer",
-    ConflictRule.MORE_RELEVANT: "more relevant",
+    ConflictRule.SHOW_BOTH: later("both"),
+    ConflictRule.DOCUMENTS: later("the documents"),
+    ConflictRule.WEB: later("the web"),
+    ConflictRule.NEWER: later("the newer"),
+    ConflictRule.MORE_RELEVANT: later("more relevant"),
 }
 
 
 def conflict_choice(assembly: Assembly) -> None:
     """Make the list of rules; the choice holds from the next question on."""
     choice = gr.Dropdown(
-        [(label, rule.value) for rule, label in LABELS.items()],
+        [(_(label), rule.value) for rule, label in LABELS.items()],
         value=assembly.settings.conflict_rule.value,
-        label="Where documents and web disagree, use",
+        label=_("Where documents and web disagree, use"),
         interactive=True,
         filterable=False,
         elem_id="lc-conflict-rule",

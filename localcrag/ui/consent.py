@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
+
+from localcrag.texts import gettext as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +16,7 @@ class ConsentCard:
     """The card's components, for the page to show and to listen to."""
 
     card: gr.Column
+    asks: gr.HTML
     query: gr.Textbox
     send: gr.Button
     refuse: gr.Button
@@ -26,12 +30,9 @@ class ConsentCard:
 def consent_card() -> ConsentCard:
     """Make the card, hidden."""
     with gr.Column(visible=False, elem_id="lc-consent") as card:
-        gr.HTML(
-            "<p role='status'><b>Your documents are not enough.</b> May this be sent to your SearXNG? "
-            "You can change it first.</p>"
-        )
+        asks = gr.HTML(asked())
         query = gr.Textbox(
-            label="The query, exactly as it is sent",
+            label=_("The query, exactly as it is sent"),
             show_label=False,
             container=False,
             lines=1,
@@ -39,9 +40,18 @@ def consent_card() -> ConsentCard:
             elem_id="lc-consent-query",
         )
         with gr.Row(elem_id="lc-consent-buttons"):
-            send = gr.Button("Search the web", variant="primary", size="sm", min_width=120, elem_id="lc-consent-send")
-            refuse = gr.Button("Not this time", size="sm", min_width=120, elem_id="lc-consent-refuse")
-    return ConsentCard(card, query, send, refuse)
+            send = gr.Button(
+                _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
+            )
+            refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
+    return ConsentCard(card, asks, query, send, refuse)
+
+
+def asked() -> str:
+    """Return what the card asks."""
+    return Markup("<p role='status'><b>{}</b> {}</p>").format(
+        _("Your documents are not enough."), _("May this be sent to your SearXNG? You can change it first.")
+    )
 
 
 def shown(query: str) -> tuple[Any, Any]:

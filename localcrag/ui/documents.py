@@ -13,9 +13,9 @@ from localcrag import samples
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
+from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
-from localcrag.ui.texts import gettext as _
 from localcrag.uploads import Uploads
 
 
@@ -23,6 +23,7 @@ from localcrag.uploads import Uploads
 class DocumentsColumn:
     """The column's components that others listen to or show something in."""
 
+    title: gr.HTML
     collection: gr.Dropdown
     drop: gr.File
     folder: gr.UploadButton
@@ -32,7 +33,7 @@ class DocumentsColumn:
 
 def documents_column(assembly: Assembly, script: str) -> DocumentsColumn:
     """Make the column."""
-    gr.HTML(f"<h2 class='lc-title'>{_('Documents')}</h2>")
+    title = gr.HTML(documents_title())
     collection = gr.Dropdown(
         collections(assembly), value=assembly.settings.collection, label=_("Collection"), elem_id="lc-collection",
         filterable=False, container=False,
@@ -43,7 +44,12 @@ def documents_column(assembly: Assembly, script: str) -> DocumentsColumn:
     folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
     uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
     listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-    return DocumentsColumn(collection, drop, folder, uploads, listing)
+    return DocumentsColumn(title, collection, drop, folder, uploads, listing)
+
+
+def documents_title() -> str:
+    """Return the column's title."""
+    return render.title(_("Documents"))
 
 
 def collections(assembly: Assembly) -> list[str]:

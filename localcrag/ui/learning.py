@@ -15,10 +15,10 @@ from localcrag.datatypes import Origin, Run
 from localcrag.errors import GapError, LabelError, LocalcragError
 from localcrag.ingest import IngestResult
 from localcrag.labels import LabelKind
+from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.documents import listed
 from localcrag.ui.handlers import GOOD, PRIVATE, telling
-from localcrag.ui.texts import gettext as _
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import gradio as gr
 
@@ -12,10 +13,11 @@ from localcrag.backends.model_manifest import ModelRole
 from localcrag.downloads import Downloads
 from localcrag.errors import LocalcragError
 from localcrag.machine import memory
+from localcrag.re_embedding import ReEmbeddings
+from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.render import TEMPLATES
-from localcrag.ui.texts import gettext as _
 
 
 class ModelSettings:
@@ -24,6 +26,8 @@ class ModelSettings:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._downloads = Downloads(self._get)
+        self._embeddings = ReEmbeddings(assembly.re_embed)
+        self._wanted: set[str] = set()
 
     def show(self, script: str) -> None:
         """Make the list."""
@@ -38,9 +42,14 @@ class ModelSettings:
                 label=_("Window of the language model, in tokens"),
                 info=_("Prompt and answer together; memory grows with it."),
             )  # fmt: skip
-        self.listing.input(self.do, None, [self.listing], **MANY).success(self.follow, None, [self.listing], **MANY)
+        self.wire(self.listing.input(self.do, None, [self.listing], **MANY))
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)
+
+    def wire(self, event: Any) -> None:
+        """Show how far everything is, after an event."""
+        for follow in (self.follow, self.follow_embeddings):
+            event.success(follow, None, [self.listing], **MANY)
 
     def listed(self) -> str:
         """Return the list as it is now."""
@@ -49,6 +58,7 @@ class ModelSettings:
         try:
             models = assembly.library.models()
             speeds = assembly.runs.speeds()
+            to_embed = assembly.collections_to_embed()
         except LocalcragError as error:
             return render.message(str(error))
         return TEMPLATES.get_template("models.html").render(
@@ -63,12 +73,25 @@ class ModelSettings:
             speeds=speeds,
             memory=memory(),
             machine=assembly.machine(),
+            to_embed=to_embed,
+            embeddings={one.collection: one for one in self._embeddings.items()},
         )
 
     def follow(self) -> Iterator[str]:
         """Show how far downloads are."""
         for _items in self._downloads.follow():
             yield self.listed()
+
+    def follow_embeddings(self) -> Iterator[str]:
+        """Show how far collections are that are embedded anew."""
+        for _items in self._embeddings.follow():
+            yield self.listed()
+
+    def get(self, event: gr.EventData) -> str:
+        """Get a model, and use it as soon as it is there."""
+        self._wanted.add(str(event.name))
+        self._downloads.start(str(event.name))
+        return self.listed()
 
     def _saver(self, name: str) -> Callable[[float | None], str]:
         """Return what saves a number, if it is one and another than before."""
@@ -88,7 +111,10 @@ class ModelSettings:
                 told(lambda: self._use(name))
             case "get":
                 self._downloads.start(name)
+            case "embed":
+                self._embeddings.start(name)
             case "cancel":
+                self._wanted.discard(name)
                 self._downloads.cancel(name)
         return self.listed()
 
@@ -104,4 +130,8 @@ class ModelSettings:
     def _get(self, name: str, report: Report) -> bool:
         from localcrag.backends import model_download  # noqa: PLC0415 - the hub's client takes seconds
 
-        return model_download.get(self._assembly.library, name, report)
+        got = model_download.get(self._assembly.library, name, report)
+        if name in self._wanted:
+            self._wanted.discard(name)
+            self._use(name)
+        return got

@@ -44,6 +44,8 @@ window.lcThresholds ??= (upper, lower, ...others) => {
 const parts = {
   // The bar on top: sides, colours, settings, shortcuts; and what keys do anywhere.
   top() {
+    document.documentElement.lang = element.querySelector("nav").lang;
+    document.documentElement.style.setProperty("--lc-drop", JSON.stringify(element.querySelector("nav").dataset.drop));
     const columns = byId("lc-columns");
     const settings = byId("lc-settings");
     for (const [id, label] of Object.entries(JSON.parse(element.querySelector("nav").dataset.regions))) {
@@ -163,6 +165,8 @@ const parts = {
     element.addEventListener("click", (event) => {
       const example = event.target.closest("[data-ask]");
       if (example) trigger("submit", { turn: 0, question: example.dataset.ask });
+      const wanted = event.target.closest("[data-get]");
+      if (wanted) trigger("download", { name: wanted.dataset.get });
       const samples = event.target.closest("[data-samples]");
       if (samples) {
         samples.disabled = true;
@@ -325,6 +329,12 @@ const parts = {
 
   // The settings' tabs.
   "settings-head"() {
+    element.addEventListener("change", (event) => {
+      if (event.target.matches("[data-language]")) trigger("input", { language: event.target.value });
+    });
+    watch("value", () => {
+      if (element.querySelector("[data-anew]")) window.location.reload();
+    });
     const tabs = [...element.querySelectorAll("[data-tab]")];
     const show = (shown) => {
       document.body.dataset.tab = shown.dataset.tab;

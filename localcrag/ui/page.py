@@ -7,13 +7,16 @@ from pathlib import Path
 
 import gradio as gr
 
+from localcrag import texts
 from localcrag.assemble import Assembly
+from localcrag.texts import gettext as _
 from localcrag.ui import learning, render, settings_screen, source
 from localcrag.ui.chat import chat_column
 from localcrag.ui.chat_events import ChatEvents, ChatPlaces
-from localcrag.ui.documents import DocumentEvents, documents_column
-from localcrag.ui.handlers import PRIVATE
-from localcrag.ui.texts import gettext as _
+from localcrag.ui.consent import asked
+from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
+from localcrag.ui.handlers import MANY, PRIVATE
+from localcrag.ui.language import PageLanguage
 from localcrag.uploads import Uploads
 
 HERE = Path(__file__).parent
@@ -34,7 +37,8 @@ class App:
 
 
 def build(assembly: Assembly) -> App:
-    """Return the page over an assembly."""
+    """Return the page over an assembly, in the language of its settings."""
+    texts.choose(texts.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
     with gr.Blocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
@@ -46,7 +50,7 @@ def build(assembly: Assembly) -> App:
             with gr.Column(elem_id="lc-middle"):
                 column = chat_column(assembly, script)
             with gr.Column(elem_id="lc-right"):
-                gr.HTML(f"<h2 class='lc-title'>{_('How this was answered')}</h2>", elem_id="lc-right-title")
+                title = gr.HTML(_how(), elem_id="lc-right-title")
                 panel = gr.HTML(render.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
         screen = settings_screen.settings_screen(assembly, page, documents.collection, script)
@@ -55,10 +59,26 @@ def build(assembly: Assembly) -> App:
         chats.wire(page)
         DocumentEvents(assembly, uploads).wire(page, documents, column.log, column.where)
         source.wire(assembly, shown_source, documents.collection)
-        settings_screen.wire(assembly, top, screen)
+        speaks = PageLanguage(
+            page,
+            {
+                top: render.top,
+                documents.title: documents_title,
+                title: _how,
+                column.consent.asks: asked,
+                screen.head: render.settings_head,
+            },
+        )
+        settings_screen.wire(assembly, top, screen, speaks.speak)
+        screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **MANY))
         said = learning.wire(
             assembly,
             learning.Shown(panel, documents.uploads, documents.listing, screen.gaps, screen.said, documents.collection),
         )
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
+    speaks.speak(assembly.settings.language)
     return App(page, chats, uploads)
+
+
+def _how() -> str:
+    return render.title(_("How this was answered"))

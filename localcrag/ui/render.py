@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from localcrag import samples
+from localcrag import samples, texts
 from localcrag.abstain import NOT_ASKED
 from localcrag.aggregates import Aggregates
 from localcrag.assemble import Assembly
+from localcrag.backends.model_files import Model, ModelState
+from localcrag.backends.model_manifest import ModelRole
 from localcrag.case import Pin
 from localcrag.chat_export import ExportForm
 from localcrag.chats import Chat
@@ -41,9 +43,9 @@ from localcrag.forced import NEVER
 from localcrag.knowledge_gaps import KnowledgeGap
 from localcrag.labels import Label
 from localcrag.settings import DEFAULT_COLLECTION
+from localcrag.texts import gettext as _
 from localcrag.threshold_explorer import Exploration
-from localcrag.ui import relevance_scale, texts
-from localcrag.ui.texts import gettext as _
+from localcrag.ui import relevance_scale
 from localcrag.uploads import Uploading, UploadState
 
 TEMPLATES = Environment(
@@ -74,15 +76,18 @@ class MarkedStrip:
     @property
     def title(self) -> str:
         """What hovering over it says."""
-        fate = "kept" if self.strip.kept else "dropped"
-        why = f" ({self.strip.reason})" if self.strip.reason and self.strip.reason != fate else ""
-        points = "".join(f"; key point: {point}" for point in self.strip.points)
-        return f"{fate}{why}, relevance {self.strip.relevance:.2f}{points}"
+        strip = self.strip
+        why = f" ({_(strip.reason.value)})" if strip.reason and strip.reason is not StripReason.KEPT else ""
+        points = "".join(_("; key point: %(point)s", point=point) for point in strip.points)
+        fate = _("kept") if strip.kept else _("dropped")
+        relevance = _("relevance %(number).2f", number=strip.relevance)
+        return f"{fate}{why}, {relevance}{points}"
 
     @property
     def note(self) -> str | None:
         """A word about a fate that the relevance alone does not explain."""
-        return None if self.strip.reason in _EXPLAINED else self.strip.reason
+        reason = self.strip.reason
+        return None if reason is None or reason in _EXPLAINED else _(reason.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +223,12 @@ def exploration(found: Exploration) -> str:
     # The lower one's label ends at its line and the upper one's begins there: they are never in each other's way.
     marks = [
         *(
-            ThresholdMark("now", before, now=True)
+            ThresholdMark(_("now"), before, now=True)
             for before, after in ((now.lower, then.lower), (now.upper, then.upper))
             if before != after
         ),
-        ThresholdMark("lower", then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
-        ThresholdMark("upper", then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
+        ThresholdMark(_("lower"), then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
+        ThresholdMark(_("upper"), then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
     ]
     middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
     return TEMPLATES.get_template("exploration.html").render(
@@ -233,8 +238,8 @@ def exploration(found: Exploration) -> str:
         zones=[grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles],
         marks=marks,
         rows=[
-            ("now", found.actions_now, found.web_rate_now),
-            ("then", found.actions_then, found.web_rate_then),
+            (_("now"), found.actions_now, found.web_rate_now),
+            (_("then"), found.actions_then, found.web_rate_then),
         ],
     )
 
@@ -275,14 +280,21 @@ def top() -> str:
     )
     regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
                "lc-settings": _("Settings")}  # fmt: skip
-    return TEMPLATES.get_template("top.html").render(keys=list(zip(KEYS, does, strict=True)), regions=regions)
+    return TEMPLATES.get_template("top.html").render(
+        keys=list(zip(KEYS, does, strict=True)), regions=regions, language=texts.language()
+    )
 
 
-def settings_head() -> str:
-    """Return the head of the settings' screen, with its tabs by the ids of what they show."""
+def settings_head(*, anew: bool = False) -> str:
+    """Return the head of the settings' screen, with its tabs by the ids of what they show.
+
+    `anew`: the page has to be loaded again, since all of it speaks another language.
+    """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
-    return TEMPLATES.get_template("settings_head.html").render(tabs=tabs)
+    return TEMPLATES.get_template("settings_head.html").render(
+        tabs=tabs, languages=texts.LANGUAGES, language=texts.language(), anew=anew
+    )
 
 
 def empty_chat(assembly: Assembly) -> str:
@@ -299,8 +311,19 @@ def empty_chat(assembly: Assembly) -> str:
         questions=samples.first_questions(),
         llm=llm,
         small=Skill.ALONE not in assembly.library.skills(llm),
+        offered=_offered(assembly),
         web=bool(assembly.settings.searxng_url),
     )
+
+
+def _offered(assembly: Assembly) -> Model | None:
+    """Return the smallest language model that can be downloaded and is not there; None where none is left."""
+    missing = [
+        model
+        for model in assembly.library.models()
+        if model.role is ModelRole.LLM and model.state is ModelState.MISSING
+    ]
+    return min(missing, key=lambda model: model.size, default=None)
 
 
 def chats(items: Sequence[Chat], words: str = "") -> str:
@@ -340,6 +363,11 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
         words=words,
         done=[one for one in items if one.state is UploadState.DONE],
     )
+
+
+def title(text: str) -> str:
+    """Return a column's title."""
+    return Markup("<h2 class='lc-title'>{}</h2>").format(text)
 
 
 def message(text: str) -> str:

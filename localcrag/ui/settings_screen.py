@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from localcrag.errors import LocalcragError
 from localcrag.ui import learning, render
 from localcrag.ui.answer_settings import answer_settings
 from localcrag.ui.conflict_choice import conflict_choice
-from localcrag.ui.handlers import MANY, PRIVATE
+from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.model_settings import ModelSettings
 from localcrag.ui.preset_choice import preset_choice
 from localcrag.ui.storage_settings import StorageSettings
@@ -24,6 +25,7 @@ from localcrag.ui.web_settings import web_settings
 class SettingsScreen:
     """The lists that others fill or listen to."""
 
+    head: gr.HTML
     figures: gr.HTML
     gaps: gr.HTML
     said: gr.HTML
@@ -34,7 +36,7 @@ class SettingsScreen:
 def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
     """Make the screen; it is hidden until it is asked for."""
     with gr.Column(elem_id="lc-settings"):
-        gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        head = gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
             preset_choice(assembly, page, collection)
             policy = answer_settings(assembly)
@@ -53,7 +55,7 @@ def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown
             gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
         with _tab("labels"):
             said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
-    return SettingsScreen(figures, gaps, said, models, storage)
+    return SettingsScreen(head, figures, gaps, said, models, storage)
 
 
 def _tab(name: str) -> gr.Column:
@@ -61,8 +63,8 @@ def _tab(name: str) -> gr.Column:
     return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
 
 
-def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
-    """Read what is listed when the screen is opened."""
+def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callable[[str], None]) -> None:
+    """Read what is listed when the screen is opened; `speak` has the page speak another language."""
 
     def read() -> tuple[Any, ...]:
         try:
@@ -72,5 +74,14 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen) -> None:
         return *lists, screen.storage.listed()
 
     shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
+
+    def change_language(event: gr.EventData) -> str:
+        chosen = str(event.language)
+        told(lambda: assembly.change(language=chosen))
+        speak(chosen)
+        return render.settings_head(anew=True)
+
+    screen.head.input(change_language, None, [screen.head], **PRIVATE)
     top.select(read, None, shown, **PRIVATE)
     top.select(screen.models.follow, None, [screen.models.listing], **MANY)
+    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **MANY)

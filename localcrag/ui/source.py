@@ -14,9 +14,9 @@ from localcrag.backends.pdf_pages import PagePicture
 from localcrag.datatypes import GradedPassage, Origin, Run
 from localcrag.errors import UnknownDocument, UnknownRun
 from localcrag.text_pages import text_page
+from localcrag.texts import gettext as _
 from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
-from localcrag.ui.texts import gettext as _
 
 USUAL, FARTHER, CLOSER = 110, 70, 220
 """Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""

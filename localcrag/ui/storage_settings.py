@@ -7,10 +7,10 @@ import gradio as gr
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.machine import folder_size
+from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
-from localcrag.ui.texts import gettext as _
 
 
 class StorageSettings:

@@ -9,6 +9,7 @@ import gradio as gr
 from localcrag.assemble import Assembly
 from localcrag.datatypes import Policy
 from localcrag.errors import LocalcragError
+from localcrag.texts import gettext as _
 from localcrag.threshold_explorer import STEP, Exploration, on_slider
 from localcrag.ui import render
 from localcrag.ui.answer_settings import POLICIES
@@ -17,23 +18,23 @@ from localcrag.ui.handlers import PRIVATE, telling
 
 def threshold_explorer(assembly: Assembly, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
     """Make the fold. `policy_setting` is where the policy is chosen otherwise; it follows what is saved here."""
-    with gr.Accordion("What other thresholds would change", open=False, elem_id="lc-explore") as fold:
+    with gr.Accordion(_("What other thresholds would change"), open=False, elem_id="lc-explore") as fold:
         picture = gr.HTML("")
         upper = gr.Slider(
-            0, 1, value=0, step=STEP, label="CORRECT from (upper)", buttons=[], elem_id="lc-explore-upper"
+            0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
         )
         lower = gr.Slider(
-            0, 1, value=0, step=STEP, label="INCORRECT below (lower)", buttons=[], elem_id="lc-explore-lower"
+            0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
         )
         policy = gr.Dropdown(
-            [(label, policy.value) for policy, label in POLICIES.items()],
-            label="When the documents are enough",
+            [(_(label), policy.value) for policy, label in POLICIES.items()],
+            label=_("When the documents are enough"),
             filterable=False,
             elem_id="lc-explore-policy",
         )
         with gr.Row(elem_id="lc-explore-buttons"):
-            use = gr.Button("Use these thresholds", size="sm", variant="primary")
-            back = gr.Button("Back to the calibrated ones", size="sm")
+            use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
+            back = gr.Button(_("Back to the calibrated ones"), size="sm")
         changes = gr.HTML("")
 
     def explored(high: float, low: float, rule: str, of: str) -> Exploration:

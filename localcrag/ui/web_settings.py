@@ -10,15 +10,17 @@ from localcrag.assemble import Assembly
 from localcrag.datatypes import WebMode
 from localcrag.errors import LocalcragError
 from localcrag.health import State, search_server
+from localcrag.texts import gettext as _
+from localcrag.texts import later
 from localcrag.ui import render
 from localcrag.ui.handlers import PRIVATE
 
 MODES = [
-    ("Ask me: every query is shown to me before it leaves.", WebMode.ASK.value),
-    ("Always: queries leave without being shown first.", WebMode.ALWAYS.value),
-    ("Never: nothing leaves, whatever the documents lack.", WebMode.NEVER.value),
+    (later("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
+    (later("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
+    (later("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
 ]
-FIXED = "Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here."
+FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here.")
 
 
 def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
@@ -28,27 +30,27 @@ def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -
     with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",
-            label="Address of your SearXNG",
+            label=_("Address of your SearXNG"),
             placeholder="http://127.0.0.1:8080",
-            info="Asked only when the documents are not enough. Empty: the web is never asked.",
+            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
         )
         mode = gr.Radio(
-            MODES,
+            [(_(label), value) for label, value in MODES],
             value=assembly.web_mode().value,
-            label="May it be asked about this collection?",
-            info=FIXED if fixed else None,
+            label=_("May it be asked about this collection?"),
+            info=_(FIXED) if fixed else None,
             interactive=not fixed,
             elem_id="lc-web-mode",
         )
         terms = gr.Textbox(
             "\n".join(settings.web_never_terms),
-            label="Never send",
-            info="One name or term a line: words that hold one are taken out of every query.",
+            label=_("Never send"),
+            info=_("One name or term a line: words that hold one are taken out of every query."),
             lines=2,
             max_lines=8,
             elem_id="lc-web-terms",
         )
-        test = gr.Button("Save and test", size="sm")
+        test = gr.Button(_("Save and test"), size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
@@ -62,8 +64,8 @@ def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -
         except LocalcragError as error:
             return render.message(str(error))
         finding = search_server(assembly)
-        sign = {State.OK: "Works: ", State.OFF: "Off: ", State.FAILED: "Does not work. "}[finding.state]
-        return render.message(sign + finding.detail)
+        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
+        return render.message(f"{sign} {finding.detail}")
 
     def stored(of: str) -> Any:
         return assembly.web_mode(of).value, "\n".join(assembly.settings.web_never_terms)

@@ -1,0 +1,67 @@
+"""Collections that are embedded anew for another embedder, one after the other in a thread, for whoever looks."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from localcrag.errors import LocalcragError
+from localcrag.watched import Watched
+
+ReEmbed = Callable[[str], Iterator[tuple[int, int]]]
+"""Embeds a collection; tells how many of how many chunks are done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReEmbedding:
+    """A collection and how far it is; `error` says why it failed, and then nothing of it has changed."""
+
+    collection: str
+    done: int = 0
+    total: int | None = None
+    error: str | None = None
+    ended: bool = False
+
+
+class ReEmbeddings:
+    """What was asked for since the start."""
+
+    def __init__(self, re_embed: ReEmbed) -> None:
+        self._re_embed = re_embed
+        self._collections: Watched[str, ReEmbedding] = Watched()
+        self._one_at_a_time = threading.Lock()
+
+    def start(self, collection: str) -> None:
+        """Embed a collection anew, unless that is being done."""
+        with self._collections.lock:
+            there = self._collections.get(collection)
+            if there and not there.ended:
+                return
+            self._collections.put(collection, ReEmbedding(collection=collection))
+        threading.Thread(target=self._work, args=(collection,), name=f"embed {collection}", daemon=True).start()
+
+    def items(self) -> tuple[ReEmbedding, ...]:
+        """Return every collection that was asked for."""
+        return self._collections.items()
+
+    def follow(self) -> Iterator[tuple[ReEmbedding, ...]]:
+        """Yield them now and whenever something has changed, as long as any is on its way."""
+        return self._collections.follow(lambda one: not one.ended)
+
+    def _work(self, collection: str) -> None:
+        now = ReEmbedding(collection=collection)
+        try:
+            with self._one_at_a_time:
+                for done, total in self._re_embed(collection):
+                    now = ReEmbedding(collection=collection, done=done, total=total)
+                    self._collections.put(collection, now)
+            now = ReEmbedding(collection=collection, done=now.done, total=now.total, ended=True)
+        except LocalcragError as error:
+            now = ReEmbedding(collection=collection, error=str(error), ended=True)
+        except Exception as error:  # noqa: BLE001 - said on the page; the terminal has the rest
+            traceback.print_exc()
+            said = f"“{collection}” was not embedded: {type(error).__name__}: {error}. The terminal says more."
+            now = ReEmbedding(collection=collection, error=said, ended=True)
+        self._collections.put(collection, now)

@@ -1,0 +1,51 @@
+"""What the app says, in the language chosen: English in the code, others in `languages/` (gettext catalogues).
+
+One person uses the app: the language is the process's. What an answer says of itself (its rule, warnings, what was not
+found) is written into the run in the language of that time. Errors, commands and logs are English.
+"""
+
+from __future__ import annotations
+
+import gettext as standard
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "languages"
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""Of each language its own name."""
+
+ENGLISH = "en"
+
+_chosen: dict[str, standard.NullTranslations] = {ENGLISH: standard.NullTranslations()}
+"""The one language that is spoken, and its catalogue."""
+
+
+def choose(language: str) -> None:
+    """Go on in this language; one that there is no catalogue of is English."""
+    catalogue = standard.translation("localcrag", FOLDER, [language], fallback=True)
+    _chosen.clear()
+    _chosen[language] = catalogue
+
+
+def language() -> str:
+    """Return the code of the language chosen."""
+    return next(iter(_chosen))
+
+
+def gettext(text: str, /, **values: object) -> str:
+    """Return a text in the language chosen, with `values` in it."""
+    said = _catalogue().gettext(text) if text else ""
+    return said % values if values else said
+
+
+def ngettext(one: str, many: str, number: int, /, **values: object) -> str:
+    """Return one of two texts, by a number that it speaks of; `num` stands for it."""
+    return _catalogue().ngettext(one, many, number) % {"num": number, **values}
+
+
+def _catalogue() -> standard.NullTranslations:
+    return next(iter(_chosen.values()))
+
+
+def later(text: str) -> str:
+    """Return the text as it is: for the catalogues' sake, where `gettext` is asked for it by a name."""
+    return text

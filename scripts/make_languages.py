@@ -1,0 +1,128 @@
+"""Bring the catalogues of translations up to the code: new texts in, old ones out, and the files that the app reads.
+
+    python scripts/make_languages.py
+
+Then `localcrag/languages/*/LC_MESSAGES/localcrag.po` is filled in, by hand or with a program made for it, and the
+script run again. It ends with 1 as long as a text has no translation. Needs Babel (the test environment has it).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from localcrag.backends.model_manifest import Manifest
+from localcrag.datatypes import Grade, IngestStatus, Preset, StripMode, StripReason
+from localcrag.labels import VERDICTS, LabelKind
+from localcrag.settings import REPOSITORY_MODELS
+from localcrag.texts import ENGLISH, FOLDER, LANGUAGES
+from localcrag.threshold_explorer import LeftOut
+
+PACKAGE = Path(__file__).resolve().parent.parent / "localcrag"
+METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]
+KEYWORDS = {
+    "_": None, "gettext": None, "ngettext": (1, 2), "later": None,
+    # What is shown by its name: steps that took time, forms of planted instructions, whom a preset is for.
+    "clock": (1,), "_rule": (1,), "PresetRules": (1,),
+}  # fmt: skip
+SHOWN_BY_NAME = (Grade, IngestStatus, LabelKind, LeftOut, Preset, StripMode, StripReason)
+_NOT_KEPT = re.compile(r'^"(?:POT-|PO-|Report-|Last-|Language-Team|Generated-|Project-).*\n', re.MULTILINE)
+HEADER = "# Made by scripts/make_languages.py; the translations are written by hand."
+
+
+def texts_of_the_code() -> Catalog:
+    """Return every text that the app says, with where it says it."""
+    catalogue = Catalog(project="localcrag", header_comment=HEADER)
+    found = extract_from_dir(
+        PACKAGE, METHODS, {"**/templates/**.html": {"extensions": "jinja2.ext.i18n", "trimmed": "false"}}, KEYWORDS
+    )
+    for file, _line, text, _comments, _context in found:
+        catalogue.add(
+            text, locations=[(Path(file).as_posix(), 0)], flags=["python-format"] if _has_values(text) else []
+        )
+    for text in _names():
+        catalogue.add(text)
+    return catalogue
+
+
+def untranslated(catalogue: Catalog) -> list[str]:
+    """Return the texts without a translation."""
+    return [str(message.id) for message in catalogue if message.id and (message.fuzzy or not _whole(message.string))]
+
+
+def bring_up(language: str, template: Catalog) -> Catalog:
+    """Return a language's catalogue with the texts of the code, and write it down in both forms."""
+    folder = FOLDER / language / "LC_MESSAGES"
+    source = folder / "localcrag.po"
+    catalogue = read(source, language)
+    catalogue.update(template, no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    catalogue.fuzzy = False
+    catalogue.header_comment = HEADER
+    folder.mkdir(parents=True, exist_ok=True)
+    written = BytesIO()
+    write_po(written, catalogue, no_location=True, sort_output=True, width=120)
+    # Without lines, dates and addresses: what has not changed stays as it is.
+    source.write_text(_NOT_KEPT.sub("", written.getvalue().decode()), "utf-8")
+    (folder / "localcrag.mo").write_bytes(compiled(catalogue))
+    return catalogue
+
+
+def read(source: Path, language: str) -> Catalog:
+    """Return a catalogue as it is written down; an empty one where there is none."""
+    if not source.exists():
+        return Catalog(locale=language, project="localcrag")
+    with source.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """Return a catalogue as the app reads it."""
+    made = BytesIO()
+    # The same bytes whenever it is made.
+    catalogue.creation_date = catalogue.revision_date = datetime(2026, 1, 1, tzinfo=UTC)
+    write_mo(made, catalogue)
+    return made.getvalue()
+
+
+def _names() -> Iterator[str]:
+    for kind in SHOWN_BY_NAME:
+        yield from (member.value for member in kind)
+    for words in VERDICTS.values():
+        yield from words
+    for model in Manifest.load(REPOSITORY_MODELS).entries:
+        yield model.description
+
+
+def _has_values(text: str | tuple[str, ...]) -> bool:
+    return "%(" in (text if isinstance(text, str) else text[0])
+
+
+def _whole(translation: str | tuple[str, ...] | list[str] | None) -> bool:
+    return bool(translation) if isinstance(translation, str) else bool(translation) and all(translation or ())
+
+
+def main() -> int:
+    """Bring all catalogues up, and say what is missing."""
+    template = texts_of_the_code()
+    missing = 0
+    for language in LANGUAGES:
+        if language == ENGLISH:
+            continue
+        left = untranslated(bring_up(language, template))
+        print(f"{language}: {len(template)} texts, {len(left)} without a translation")
+        missing += len(left)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""The catalogues of translations: as the code says it, whole, with every value in its place, and read by the app."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+from make_languages import compiled, read, texts_of_the_code, untranslated
+
+from localcrag import texts
+from localcrag.abstain import nothing_found
+from localcrag.datatypes import WebUse
+from localcrag.settings import load
+
+OTHERS = [language for language in texts.LANGUAGES if language != texts.ENGLISH]
+VALUE = re.compile(r"%\(\w+\)[.\d]*[a-z]|%%|\{\w+\}")
+
+
+@pytest.fixture
+def spoken() -> Iterator[None]:
+    yield
+    texts.choose(texts.ENGLISH)
+
+
+@pytest.fixture(scope="module")
+def said() -> set[object]:
+    return {message.id for message in texts_of_the_code() if message.id}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_catalogue_has_the_texts_of_the_code_and_a_translation_for_each(language: str, said: set[object]) -> None:
+    catalogue = read(texts.FOLDER / language / "LC_MESSAGES" / "localcrag.po", language)
+    there = {message.id if isinstance(message.id, str) else tuple(message.id) for message in catalogue if message.id}
+    assert there == said, "run scripts/make_languages.py"
+    assert untranslated(catalogue) == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_translation_has_the_values_of_its_text(language: str) -> None:
+    catalogue = read(texts.FOLDER / language / "LC_MESSAGES" / "localcrag.po", language)
+    for message in (message for message in catalogue if message.id):
+        forms = [message.string] if isinstance(message.string, str) else message.string or ()
+        last = message.id if isinstance(message.id, str) else message.id[-1]
+        for form in forms:
+            assert sorted(VALUE.findall(form)) == sorted(VALUE.findall(last)), last
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_what_the_app_reads_is_what_is_written(language: str) -> None:
+    folder = texts.FOLDER / language / "LC_MESSAGES"
+    made = compiled(read(folder / "localcrag.po", language))
+    assert (folder / "localcrag.mo").read_bytes() == made, "run scripts/make_languages.py"
+
+
+def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:
+    settings = load()
+    texts.choose("de")
+    assert nothing_found([], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
+    texts.choose(texts.ENGLISH)
+    assert nothing_found([], WebUse(), settings).startswith("There is nothing in the collection “default”")
+
+
+def test_a_number_chooses_the_form(spoken: None) -> None:
+    texts.choose("de")
+    one, two = (texts.ngettext("%(num)s page", "%(num)s pages", number) for number in (1, 2))
+    assert (one, two) == ("1 Seite", "2 Seiten")
