@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from localcrag.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
 from tests.app_process import running_app
 from tests.documents import make_html, make_pdf
@@ -583,6 +585,26 @@ def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path
             threads.press("Enter")
             expect(screen.locator(".lc-models .lc-note").first).to_contain_text("1 threads on")
             assert json.loads((tmp_path / "data" / "settings.json").read_text("utf-8")) == {"threads": 1}
+
+
+def test_a_collection_of_another_embedder_is_embedded_anew(chromium: Browser, tmp_path: Path, screens: Path) -> None:
+    (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")
+    data = tmp_path / "data"
+    with running_app(data) as url, opened(chromium, url) as page:
+        dropped(page, tmp_path / "tarn.txt")
+    with sqlite3.connect(data / DATABASE_NAME) as connection:
+        connection.execute("UPDATE collections SET embedder = 'another-one'")
+    connection.close()
+    with running_app(data) as url, opened(chromium, url) as page:
+        screen = open_settings(page, "Models")
+        card = screen.locator(".lc-models li", has_text="Collection “default”")
+        expect(card).to_contain_text("Another embedder has indexed it.")
+        page.screenshot(path=screens / "embed-anew.png")
+        card.get_by_role("button", name="Embed “default” anew").click()
+        expect(card).to_have_count(0)
+        close_settings(page)
+        ask(page, "Where does the quillwort grow?")
+        expect(page.locator("#lc-chat")).to_contain_text("tarn")
 
 
 def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_path: Path, screens: Path) -> None:

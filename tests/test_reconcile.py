@@ -62,7 +62,7 @@ def run(
         ("newer", claim(1, "2026-05-02"), claim(2, "2026-05-01"), "local", "newer counts, 2026-05-02 against"),
         ("newer", claim(1), claim(2, "2026-01-01"), None, "but the document bears no date: both sides are shown"),
         ("newer", claim(1, "2026-01-01"), claim(2), None, "but the web page bears no date: both sides are shown"),
-        ("newer", claim(1), claim(2), None, "but the document and the web page bears no date"),
+        ("newer", claim(1), claim(2), None, "but the document and the web page bear no date"),
         ("newer", claim(1, "2026-01-01"), claim(2, "2026-01-01"), None, "but both are of 2026-01-01"),
         ("more-relevant", claim(1, None, 0.9), claim(2, None, 0.2), "local", "more relevant counts, 0.90 against 0.20"),
         ("more-relevant", claim(1, None, 0.1), claim(2, None, 0.2), "web", "more relevant counts, 0.20 against 0.10"),

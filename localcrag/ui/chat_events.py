@@ -69,15 +69,16 @@ class ChatEvents:
         column, outputs = at.column, at.column.outputs(at.panel)
         begins: set[Any] = {column.where, at.collection, column.preset, column.llm}
         chosen = [at.collection, column.preset, column.llm]
-        shows = [
+        asks = [
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
                   [*outputs, column.question], **PRIVATE),
             column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
             at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE),
-            gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE),
         ]  # fmt: skip
-        for event in shows:
+        opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
+        for event in (*asks, opens):
             event.success(self.follow, None, outputs, **MANY)
+        for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
