@@ -26,6 +26,7 @@ from tests.page_driver import (
     close_settings,
     drop,
     dropped,
+    loaded_anew,
     open_settings,
     open_side,
     opened,
@@ -625,8 +626,10 @@ def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_
         screen.get_by_role("button", name="Restore").click()
         expect(screen).to_be_hidden()
         expect(page.locator("#lc-documents")).to_contain_text("tarn.txt")
+        loaded_anew(page)
         open_settings(page, "Data")
         page.once("dialog", lambda dialog: dialog.accept())
         screen.get_by_role("button", name="Delete everything").click()
         expect(screen).to_be_hidden()
         expect(page.locator("#lc-documents")).to_contain_text("No documents yet")
+        loaded_anew(page)

@@ -30,9 +30,12 @@ def preset_choice(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) 
     )
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
-    def use(name: str, of: str) -> tuple[Any, str]:
+    def use(name: str, of: str) -> tuple[Any, Any]:
         with telling():
             before = assembly.preset(of)
+            if before is Preset(name):
+                # Said twice, as Gradio may: what the first one showed stays.
+                return gr.skip(), gr.skip()
             assembly.set_preset(Preset(name), of)
         said = " ".join(part for part in (limits(assembly, of), changed(assembly, before, Preset(name), of)) if part)
         return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), render.message(said)
@@ -65,7 +68,7 @@ def changed(assembly: Assembly, before: Preset, after: Preset, collection: str) 
         found = assembly.explore_preset(before, after, collection)
     except LocalcragError as error:
         return str(error)
-    if found.web_rate_now is None or found.web_rate_then is None or before is after:
+    if found.web_rate_now is None or found.web_rate_then is None:
         return ""
     return ngettext(
         "Of %(num)s question so far %(changed)s would get another action than under “%(before)s”; "
