@@ -21,6 +21,7 @@ from localcrag import case, knowledge_gaps, labels_export, replay, web_document
 from localcrag import labels as labels_module
 from localcrag import settings as settings_module
 from localcrag.aggregates import Aggregates, aggregate
+from localcrag.backends import egress_log
 from localcrag.backends.calibration_file import read_calibration
 from localcrag.backends.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.backends.chat_store import ChatStore
@@ -38,6 +39,7 @@ from localcrag.backends.document_store import (
     text_of,
     texts_of,
 )
+from localcrag.backends.egress_ledger import EgressLedger
 from localcrag.backends.kept_scores import KEPT_FIELDS, KeptScores
 from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.backends.model_checksums import weights_digest
@@ -110,6 +112,7 @@ class Assembly:
         self.calibrations = CalibrationStore(self.database)
         self.labels = LabelStore(self.database)
         self.pins = PinStore(self.database)
+        self.egress = EgressLedger(self.database, settings.data_dir)
         self._lock = threading.RLock()
         self._made = MadeOnce()
         self._judgements: Judgements = {}
@@ -583,7 +586,10 @@ class Assembly:
     def restore(self, path: Path) -> None:
         """Put a copy in the place of what there is. Raises StoreError, and has then changed nothing."""
         with self._lock:
+            # What left this computer has left it, whatever the copy knows of.
+            left = self.egress.newest()
             self.database.replace_by(path)
+            self.egress.put(left)
             self._forget_all()
 
     def erase(self) -> None:
@@ -595,6 +601,7 @@ class Assembly:
             self.database.erase()
             self._forget_all()
             folder = self.settings.data_dir
+            egress_log.forget(folder)
             for path in (*(folder / name for name in MADE_OF_DOCUMENTS), *folder.glob("scores-*.jsonl")):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|calibrate|doctor`.
+"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|calibrate|privacy|…`.
 
 Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
 thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag import __version__
+from localcrag.backends import egress_log, private_folder
 from localcrag.command_output import print_result
 from localcrag.errors import LocalcragError, QuestionError, SettingsError
 from localcrag.quiet import silence
@@ -70,6 +71,8 @@ def _settings(parsed: argparse.Namespace) -> Settings:
     more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature")
     settings = load(**{name: getattr(parsed, name, None) for name in (*names, *more)})
     texts.choose(settings.language)
+    private_folder.keep_private(settings.data_dir)
+    egress_log.keep_in(settings.data_dir)
     return settings
 
 
@@ -115,10 +118,12 @@ def _parser() -> argparse.ArgumentParser:
         labels_command,
         models_command,
         pins_command,
+        privacy_command,
         runs_command,
     )
 
     models_command.add_parser(commands, common)
+    privacy_command.add_parser(commands, common)
 
     chosen = commands.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
     chosen.set_defaults(run=_list_presets)

@@ -28,9 +28,14 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
     bar = Progress.get_default_columns()[1]
     with Progress(TextColumn("{task.description}"), bar, console=Console(file=stream), transient=True) as progress:
         task = progress.add_task("", total=None)
-        yield lambda record: progress.update(
-            task, description=_describe(record), completed=record.done, total=record.total
-        )
+
+        def show(record: DownloadProgress) -> None:
+            if record.phase == "connect":
+                progress.console.print(_describe(record), markup=False)  # Not overwritten: it is said for good.
+            else:
+                progress.update(task, description=_describe(record), completed=record.done, total=record.total)
+
+        yield show
 
 
 def _lines(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Report:
@@ -49,6 +54,13 @@ def _lines(stream: TextIO, clock: Callable[[], float] = time.monotonic) -> Repor
 
 
 def _describe(record: DownloadProgress) -> str:
+    """Return where a connection goes to, or how far the download is."""
+    if record.phase == "connect":
+        return f"connecting to {record.file} for {record.model}"
+    return _getting(record)
+
+
+def _getting(record: DownloadProgress) -> str:
     """Return for instance `getting qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:

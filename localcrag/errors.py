@@ -30,6 +30,7 @@ LocalcragError
 │   ├── NoResults            the engines answered and found nothing
 │   ├── ForbiddenTerm        the query holds a term that may never be sent: it did not leave
 │   └── ConsentMissing       nobody answered whether the query may be sent: it did not leave
+├── EgressRefused            something wanted to leave this computer that may not; also a ConnectionError
 ├── ChatBusy                 a chat's last question is still being answered
 ├── ReportError              exported runs could not be written
 ├── LabelError               a label or pin names what its run does not have, or there is nothing to export
@@ -164,6 +165,13 @@ class ForbiddenTerm(SearchError):
 
 class ConsentMissing(SearchError):
     """Nobody answered whether the query may be sent: it did not leave."""
+
+
+class EgressRefused(LocalcragError, ConnectionError):
+    """Something wanted to leave this computer that may not.
+
+    A ConnectionError as well, so that libraries take it as they take a network that is down.
+    """
 
 
 class ReportError(LocalcragError):

@@ -20,6 +20,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from localcrag.backends.egress_log import Kind
 from localcrag.backends.model_manifest import Manifest
 from localcrag.datatypes import Grade, IngestStatus, Preset, StripMode, StripReason
 from localcrag.labels import VERDICTS, LabelKind
@@ -34,7 +35,7 @@ KEYWORDS = {
     # What is shown by its name: steps that took time, forms of planted instructions, whom a preset is for.
     "clock": (1,), "_rule": (1,), "PresetRules": (1,),
 }  # fmt: skip
-SHOWN_BY_NAME = (Grade, IngestStatus, LabelKind, LeftOut, Preset, StripMode, StripReason)
+SHOWN_BY_NAME = (Grade, IngestStatus, Kind, LabelKind, LeftOut, Preset, StripMode, StripReason)
 _NOT_KEPT = re.compile(r'^"(?:POT-|PO-|Report-|Last-|Language-Team|Generated-|Project-).*\n', re.MULTILINE)
 HEADER = "# Made by scripts/make_languages.py; the translations are written by hand."
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.backends.egress_guard import let_start_programs
 from localcrag.quiet import silence
 
 silence()
+let_start_programs("tests start browsers, servers and the app itself")
 # A developer's own settings must not reach the tests.
 for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
     del os.environ[name]

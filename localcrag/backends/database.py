@@ -177,7 +177,21 @@ CREATE TABLE originals (
     data BLOB NOT NULL
 ) STRICT;
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8)
+SCHEMA_9 = """
+-- What left this computer or was refused (egress_log.py); `query_bytes` of a search alone, and never the query.
+CREATE TABLE egress (
+    id TEXT PRIMARY KEY,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    destination TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    allowed INTEGER NOT NULL,
+    asked_by TEXT NOT NULL,
+    query_bytes INTEGER
+) STRICT;
+CREATE INDEX egress_by_time ON egress (at);
+"""
+SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9)
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

@@ -12,8 +12,12 @@ RATE_WINDOW = 10.0  # seconds that the rate is taken over: long enough to be ste
 
 
 class DownloadPhase(StrEnum):
-    """TRANSFER: bytes arrive. CHECK: bytes on the disk are unpacked or read for their checksum."""
+    """CONNECT: a host, whose name stands in the place of a file's, is about to be asked. TRANSFER: bytes arrive.
 
+    CHECK: bytes on the disk are unpacked or read for their checksum.
+    """
+
+    CONNECT = "connect"
     TRANSFER = "transfer"
     CHECK = "check"
 
@@ -49,6 +53,16 @@ class ProgressMeter:
         self._marks = deque([(self._clock(), done)])
         if total:
             self._tell()
+
+    def connecting(self, place: str) -> None:
+        """Say where a connection is about to go."""
+        if self._report:
+            self._report(
+                DownloadProgress(
+                    model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0,
+                    bytes_per_second=None, seconds_left=None,
+                )
+            )  # fmt: skip
 
     def file(self, name: str) -> None:
         """Say which file the next bytes belong to."""

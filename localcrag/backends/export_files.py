@@ -24,7 +24,6 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
             for name, text in documents.items():
                 (making / DOCUMENTS / name).write_text(text, "utf-8")
             (making / QUESTIONS).write_text("".join(lines), "utf-8")
-            making.chmod(0o755)
             making.replace(folder)
         finally:
             shutil.rmtree(making, ignore_errors=True)

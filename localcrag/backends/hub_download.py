@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import httpx
 
 import localcrag
+from localcrag.backends import egress_guard
 from localcrag.backends.download_progress import DownloadPhase, ProgressMeter
 from localcrag.backends.model_checksums import RecordedFile, flush, git_blob_of, sha256_of
 from localcrag.backends.model_manifest import HubSource, ModelFile
@@ -89,7 +90,9 @@ def _client() -> httpx.Client:
     headers = {"User-Agent": f"localcrag/{localcrag.__version__}", "Accept-Encoding": "identity"}
     if token:
         headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
-    return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True)
+    # Each request is to the hub, or to where the hub has sent it: those hosts may be connected to, for this download.
+    hooks = {"request": [lambda request: egress_guard.admit(str(request.url))]}
+    return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
 
 
 def _url(source: HubSource, file: ModelFile, revision: str) -> str:

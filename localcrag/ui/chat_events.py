@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from localcrag import privacy
 from localcrag import settings as settings_module
 from localcrag.assemble import Assembly
 from localcrag.chat_export import TYPES, ExportForm, export
@@ -197,12 +198,15 @@ class ChatEvents:
 
     def listed(self) -> str:
         """Return the list of chats."""
-        return told(lambda: render.chats(self._assembly.chats.chats()))
+        return self._listed("")
 
     def search(self, event: gr.EventData) -> str:
         """Return the chats that say something."""
-        words = str(event.words)
-        return told(lambda: render.chats(self._assembly.chats.chats(words), words))
+        return self._listed(str(event.words))
+
+    def _listed(self, words: str) -> str:
+        of = self._assembly
+        return told(lambda: render.chats(of.chats.chats(words), words, left=privacy.line(of.egress.summary())))
 
     def rename(self, event: gr.EventData) -> str:
         """Give a chat another title."""

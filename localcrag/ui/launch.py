@@ -6,7 +6,6 @@ import shutil
 import socket
 import sys
 import threading
-import webbrowser
 from pathlib import Path
 
 import gradio as gr
@@ -14,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from localcrag.assemble import Assembly
+from localcrag.backends import egress_guard
 from localcrag.errors import LocalcragError, SettingsError
 from localcrag.settings import Settings
 from localcrag.ui.page import HERE, build
@@ -57,7 +57,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     closing = threading.Event()
     threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
     if browser:
-        webbrowser.open(address)
+        egress_guard.open_browser(address)
     try:
         page.block_thread()
     finally:

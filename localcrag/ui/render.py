@@ -326,10 +326,10 @@ def _offered(assembly: Assembly) -> Model | None:
     return min(missing, key=lambda model: model.size, default=None)
 
 
-def chats(items: Sequence[Chat], words: str = "") -> str:
-    """Return the list of chats; `words` is what they were searched for."""
+def chats(items: Sequence[Chat], words: str = "", *, left: str = "") -> str:
+    """Return the list of chats; `words` is what they were searched for, `left` says what left this computer."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
-    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms, left=left)
 
 
 def download(title: str, ending: str, media_type: str, text: str) -> str:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
-from localcrag.machine import folder_size
+from localcrag.storage import sizes
 from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import PRIVATE, told
@@ -37,20 +37,12 @@ class StorageSettings:
             ]
         except LocalcragError as error:
             return render.message(str(error))
-        database = sum(path.stat().st_size for path in folder.glob(f"{assembly.database.path.name}*"))
-        sizes = [
-            (_("database: documents, chats, questions, labels"), database),
-            (_("vector indexes"), folder_size(folder / "index")),
-            (_("faster copies of models, and other caches"), folder_size(folder / "cache")),
-            (_("copies made here"), folder_size(assembly.backups)),
-            (_("models"), folder_size(assembly.library.models_dir)),
-        ]
         backups = sorted(assembly.backups.glob("*.sqlite3"), reverse=True)
         return TEMPLATES.get_template("storage.html").render(
             folder=folder,
             models=assembly.library.models_dir,
             counts=counts,
-            sizes=sizes,
+            sizes=sizes(assembly),
             backups=backups,
             said=said,
             anew=anew,
