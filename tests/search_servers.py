@@ -43,7 +43,7 @@ general: {debug: false, instance_name: $name, contact_url: false}
 brand: {docs_url: "", public_instances: "", wiki_url: "", issue_url: "", git_url: "", git_branch: "", new_issue_url: ""}
 search: {safe_search: 0, autocomplete: "", default_lang: "", ban_time_on_fail: 5, max_ban_time_on_fail: 120,
   formats: [html, json]}
-server: {port: $port, bind_address: 127.0.0.1, secret_key: only for tests, base_url: false, image_proxy: false,
+server: {port: $port, bind_address: $host, secret_key: only for tests, base_url: false, image_proxy: false,
   http_protocol_version: "1.0", method: GET, default_http_headers: {}}
 ui: {static_path: /usr/share/python3-searx/static, templates_path: /usr/share/python3-searx/templates,
   default_theme: oscar, default_locale: "", theme_args: {oscar_style: logicodev}, results_on_new_tab: false,
@@ -66,7 +66,7 @@ enabled_plugins: []
 
 
 @contextmanager
-def real_searx(folder: Path, pages: Sequence[WebPage], *, port: int = 0) -> Iterator[str]:
+def real_searx(folder: Path, pages: Sequence[WebPage], *, port: int = 0, host: str = "127.0.0.1") -> Iterator[str]:
     """Run searx over `pages`, with its files in `folder`, and give its address. Port 0: any free one.
 
     It has two engines: "!localpages" in a query picks the good one, which is also the one used when none is picked,
@@ -81,6 +81,7 @@ def real_searx(folder: Path, pages: Sequence[WebPage], *, port: int = 0) -> Iter
     name = f"localcrag-tests-{secrets.token_hex(8)}"
     values = {
         "port": port,
+        "host": host,
         "name": name,
         "database": json.dumps(str(folder / "web.db")),
         "sql": json.dumps(FORGIVING_SQL),
@@ -97,8 +98,8 @@ def real_searx(folder: Path, pages: Sequence[WebPage], *, port: int = 0) -> Iter
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait_until_it_answers(server, f"http://127.0.0.1:{port}", name, log)
-        yield f"http://127.0.0.1:{port}"
+        _wait_until_it_answers(server, f"http://{host}:{port}", name, log)
+        yield f"http://{host}:{port}"
     finally:
         server.terminate()
         try:

@@ -36,6 +36,7 @@ class ChatPlaces:
     column: ChatColumn
     panel: gr.HTML
     chats: gr.HTML
+    left: gr.HTML
     export: gr.HTML
     collection: gr.Dropdown
 
@@ -78,7 +79,7 @@ class ChatEvents:
         ]  # fmt: skip
         opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
         for event in (*asks, opens):
-            event.success(self.follow, None, outputs, **MANY)
+            event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
@@ -95,6 +96,7 @@ class ChatEvents:
         at.chats.input(self.search, None, [at.chats], **PRIVATE)
         at.chats.download(self.export, None, [at.export], **PRIVATE)
         page.load(self.listed, None, [at.chats], **PRIVATE)
+        page.load(self.left, None, [at.left], **PRIVATE)
         # Others may have been downloaded since, or another one chosen.
         page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
         page.unload(self.forget)
@@ -198,15 +200,16 @@ class ChatEvents:
 
     def listed(self) -> str:
         """Return the list of chats."""
-        return self._listed("")
+        return told(lambda: render.chats(self._assembly.chats.chats()))
 
     def search(self, event: gr.EventData) -> str:
         """Return the chats that say something."""
-        return self._listed(str(event.words))
+        words = str(event.words)
+        return told(lambda: render.chats(self._assembly.chats.chats(words), words))
 
-    def _listed(self, words: str) -> str:
-        of = self._assembly
-        return told(lambda: render.chats(of.chats.chats(words), words, left=privacy.line(of.egress.summary())))
+    def left(self) -> str:
+        """Return what left this computer so far."""
+        return told(lambda: render.left(privacy.line(self._assembly.egress.summary())))
 
     def rename(self, event: gr.EventData) -> str:
         """Give a chat another title."""

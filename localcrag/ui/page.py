@@ -47,6 +47,7 @@ def build(assembly: Assembly) -> App:
             with gr.Column(elem_id="lc-left"):
                 documents = documents_column(assembly, script)
                 listed = gr.HTML("", elem_id="lc-chats", js_on_load=script)
+                left = gr.HTML("", elem_id="lc-gone")
             with gr.Column(elem_id="lc-middle"):
                 column = chat_column(assembly, script)
             with gr.Column(elem_id="lc-right"):
@@ -55,7 +56,7 @@ def build(assembly: Assembly) -> App:
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
         screen = settings_screen.settings_screen(assembly, page, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
-        chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, export, documents.collection))
+        chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, left, export, documents.collection))
         chats.wire(page)
         DocumentEvents(assembly, uploads).wire(page, documents, column.log, column.where)
         source.wire(assembly, shown_source, documents.collection)

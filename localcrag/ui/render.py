@@ -326,10 +326,15 @@ def _offered(assembly: Assembly) -> Model | None:
     return min(missing, key=lambda model: model.size, default=None)
 
 
-def chats(items: Sequence[Chat], words: str = "", *, left: str = "") -> str:
-    """Return the list of chats; `words` is what they were searched for, `left` says what left this computer."""
+def chats(items: Sequence[Chat], words: str = "") -> str:
+    """Return the list of chats; `words` is what they were searched for."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
-    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms, left=left)
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
+
+
+def left(line: str) -> str:
+    """Return the line about what left this computer."""
+    return TEMPLATES.get_template("left.html").render(line=line)
 
 
 def download(title: str, ending: str, media_type: str, text: str) -> str:
