@@ -1,4 +1,4 @@
-"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|gaps|eval|calibrate|privacy|…`.
+"""The command line: `localcrag ingest|ask|ui|documents|models|presets|web|runs|labels|pins|eval|privacy|doctor|…`.
 
 Results go to stdout (one JSON document with --json), progress and everything else to stderr. Exit status: 0 done, 1 the
 thing asked for failed, 2 wrong usage. Nothing heavy is imported before it is needed: --help must answer at once.

@@ -84,6 +84,9 @@ class Settings(BaseSettings):
         texts.ENGLISH, description="of the page and of what answers say of themselves"
     )
     threads: int = Field(0, ge=0, le=1024, description="0: one per core")
+    debug: bool = Field(
+        False, description="print unexpected errors in full: their messages may hold words of documents and questions"
+    )
 
     chunk_tokens: int = Field(180, ge=32, le=1000)
 

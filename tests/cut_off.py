@@ -55,7 +55,8 @@ def _told(frame: bytes) -> str | None:
 def run(module: str, *arguments: str, timeout: float = 400) -> str:
     """Run a module's `main` cut off; return what it printed. Fails with all that it said."""
     unshare = shutil.which("unshare")
-    assert unshare and shutil.which("ip"), "unshare or ip is missing: apt-get install util-linux iproute2"
+    assert unshare, "unshare is missing: apt-get install util-linux"
+    assert shutil.which("ip"), "ip is missing: apt-get install iproute2"
     command = [
         unshare,
         "--map-root-user",

@@ -10,6 +10,7 @@ What it does not see: code in C that opens sockets by itself. `tests/test_no_net
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import socket
@@ -289,5 +290,23 @@ def _hook(
         look(arguments)
 
 
+def _look_at_names_first(method: str) -> None:
+    """Have a method of sockets look at names that it is given: it asks the name service before its event is raised."""
+    original = getattr(socket.socket, method)
+
+    @functools.wraps(original)
+    def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
+        address = arguments[-1] if arguments else None
+        of_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
+        if of_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
+            _looking_up(address)
+        return original(its_socket, *arguments)
+
+    setattr(socket.socket, method, looked_at)
+
+
 # The one effect at import that is meant: whatever is imported after localcrag, and whoever imports it, is looked at.
 sys.addaudithook(_hook)
+for _method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+    if hasattr(socket.socket, _method):
+        _look_at_names_first(_method)

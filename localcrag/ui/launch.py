@@ -12,6 +12,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from localcrag import unexpected
 from localcrag.assemble import Assembly
 from localcrag.backends import egress_guard
 from localcrag.errors import LocalcragError, SettingsError
@@ -26,6 +27,7 @@ LARGEST_UPLOAD = "500mb"
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     """Serve the page until interrupted. Raises SettingsError when the port is taken."""
+    unexpected.keep_to_oneself(debug=settings.debug)
     assembly = Assembly(settings)
     _empty(settings.uploads_dir)
     port = port or _free_port()

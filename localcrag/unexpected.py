@@ -1,0 +1,31 @@
+"""Errors that nobody expected, on the terminal: where they happened, and not what was being worked on.
+
+The message of such an error may hold words of a document or a question; it is shown with the setting `debug` alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+_print_all = traceback.print_exc
+
+
+def keep_to_oneself(*, debug: bool) -> None:
+    """Have unexpected errors of this process, Gradio's as well, printed without their messages unless `debug`."""
+    traceback.print_exc = _print_all if debug else _print_places  # type: ignore[assignment]
+
+
+def _print_places(*_arguments: object, **_named: object) -> None:
+    print(places(sys.exc_info()[1]), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def places(error: BaseException | None) -> str:
+    """Return where an error and its causes happened, and their kinds, without their messages."""
+    said: list[str] = []
+    while error is not None:
+        frames = traceback.extract_tb(error.__traceback__)
+        said.append("".join(traceback.format_list(frames)) + type(error).__name__)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    hint = "(the messages may hold words of your documents: LOCALCRAG_DEBUG=1 shows them)"
+    return "\n".join(["Unexpected error, the last cause first", *reversed(said), hint])
