@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from localcrag import privacy
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.storage import sizes
@@ -11,6 +12,9 @@ from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
+
+ATTEMPTS = 20
+"""Shown of what left or was refused; `localcrag privacy --last N` shows more."""
 
 
 class StorageSettings:
@@ -35,6 +39,8 @@ class StorageSettings:
                 (_("chats"), len(assembly.chats.chats())),
                 (_("questions"), len(assembly.runs.newest())),
             ]
+            left = privacy.line(assembly.egress.summary())
+            attempts = [(one, privacy.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
         except LocalcragError as error:
             return render.message(str(error))
         backups = sorted(assembly.backups.glob("*.sqlite3"), reverse=True)
@@ -44,6 +50,8 @@ class StorageSettings:
             counts=counts,
             sizes=sizes(assembly),
             backups=backups,
+            left=left,
+            attempts=attempts,
             said=said,
             anew=anew,
         )
