@@ -13,7 +13,7 @@ _print_all = traceback.print_exc
 
 def keep_to_oneself(*, debug: bool) -> None:
     """Have unexpected errors of this process, Gradio's as well, printed without their messages unless `debug`."""
-    traceback.print_exc = _print_all if debug else _print_places  # type: ignore[assignment]
+    traceback.print_exc = _print_all if debug else _print_places
 
 
 def _print_places(*_arguments: object, **_named: object) -> None:

@@ -33,7 +33,7 @@ class Cable:
 
     def packets(self) -> list[str]:
         """Return what went out since it was asked last: protocol and destination of each packet."""
-        found = []
+        found: list[str] = []
         while True:
             try:
                 frame = self.listener.recv(65_535)

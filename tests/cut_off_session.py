@@ -70,7 +70,6 @@ def main(cable: Cable, folder: str) -> None:
                 "chat": chat,
                 "exported": len(exported.splitlines()),
                 "privacy": json.loads(_localcrag(data, "privacy", "--json")),
-                "doctor": json.loads(_localcrag(data, "doctor", "--json")),
             }
         )
     )

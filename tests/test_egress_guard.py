@@ -29,12 +29,8 @@ FOREIGN, FOREIGN_6, NAME = "192.0.2.1", "2001:db8::1", "nobody.example"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """Attempts of this test alone, in a data folder of its own."""
-    egress_log.keep_in(tmp_path)
-    yield tmp_path
-    with egress_log.taken(tmp_path):
-        pass
+def folder(egress_folder: Path) -> Path:
+    return egress_folder
 
 
 def attempts(folder: Path) -> list[Attempt]:

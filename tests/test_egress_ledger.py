@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,10 @@ def noted(
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> EgressLedger:
-    egress_log.keep_in(tmp_path)
-    return EgressLedger(Database(tmp_path / "localcrag.sqlite3"), tmp_path)
+def ledger(egress_folder: Path) -> Iterator[EgressLedger]:
+    database = Database(egress_folder / "localcrag.sqlite3")
+    yield EgressLedger(database, egress_folder)
+    database.close()
 
 
 def test_attempts_become_rows_once_and_in_their_order(ledger: EgressLedger, tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_the_oldest_rows_go_when_there_are_too_many(ledger: EgressLedger, monkey
 def test_a_search_is_counted_with_the_bytes_of_its_query_and_without_the_query(
     ledger: EgressLedger, tmp_path: Path
 ) -> None:
-    with scripted_search(answer_reply(), answer_reply()) as server:
+    with scripted_search(*[answer_reply()] * 3) as server:
         client = SearXNG(server.url, timeout=5, results=5)
         for _ in range(2):
             client.check()
@@ -154,9 +156,8 @@ def test_the_line_says_what_left(summary: EgressSummary, english: str, german: s
         texts.choose("en")
 
 
-def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(tmp_path: Path) -> None:
-    egress_log.keep_in(tmp_path)
-    assembly = Assembly(load(data_dir=tmp_path))
+def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress_folder: Path) -> None:
+    assembly = Assembly(load(data_dir=egress_folder))
     noted("before:1")
     copy = assembly.back_up()
     noted("after:2")
@@ -165,20 +166,19 @@ def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(tmp_pa
     noted("last:3")
     assembly.erase()
     assert assembly.egress.newest() == []
-    assert not (tmp_path / egress_log.FOLDER_NAME).exists()
+    assert not (egress_folder / egress_log.FOLDER_NAME).exists()
     assembly.close()
 
 
-def test_a_database_of_the_version_before_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "localcrag.sqlite3"
+def test_a_database_of_the_version_before_gets_the_table(egress_folder: Path) -> None:
+    path = egress_folder / "localcrag.sqlite3"
     with sqlite3.connect(path) as old:
         for schema in SCHEMAS[:8]:
             old.executescript(schema)
         old.execute("PRAGMA user_version = 8")
     old.close()
-    egress_log.keep_in(tmp_path)
     database = Database(path)
     assert SCHEMA_VERSION >= 9
     noted("a:1")
-    assert [one.destination for one in EgressLedger(database, tmp_path).newest(9)] == ["a:1"]
+    assert [one.destination for one in EgressLedger(database, egress_folder).newest(9)] == ["a:1"]
     database.close()

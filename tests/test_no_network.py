@@ -3,29 +3,69 @@
 from __future__ import annotations
 
 import json
+import stat
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import cut_off
 from tests.cut_off import SEARCH, SEARCH_NAME
 
+pytestmark = [pytest.mark.browser, pytest.mark.search]
 
-@pytest.mark.browser
-@pytest.mark.search
-def test_a_whole_session_sends_no_packet_and_looks_up_no_name(tmp_path: Path) -> None:
-    said = json.loads(cut_off.run("tests.cut_off_session", str(tmp_path)).splitlines()[-1])
+
+@dataclass(frozen=True)
+class Session:
+    said: dict[str, Any]
+    data: Path
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    """What was seen of a session: page, questions, search, exports (tests/cut_off_session.py)."""
+    folder = tmp_path_factory.mktemp("session")
+    return Session(json.loads(cut_off.run("tests.cut_off_session", str(folder)).splitlines()[-1]), folder / "data")
+
+
+def test_it_sends_no_packet_and_looks_up_no_name(session: Session) -> None:
+    said = session.said
     assert set(said["control_expected"]) <= set(said["control"]), "the counter does not count"
     assert said["before"] == []
     assert said["session"] == []
-    # All of it worked, with no network at all.
-    assert said["problems"] == []
-    assert "8,849" in said["chat"]
-    assert said["exported"] == 2
-    privacy = said["privacy"]
+
+
+def test_it_works_with_no_network_at_all(session: Session) -> None:
+    assert session.said["problems"] == []
+    assert "8,849" in session.said["chat"]
+    assert session.said["exported"] == 2
+
+
+def test_the_ledger_knows_all_that_went_to_the_search_server_and_nothing_was_refused(session: Session) -> None:
+    privacy = session.said["privacy"]
     (search,) = privacy["searches"]
     assert search["destination"].startswith(f"{SEARCH_NAME}:")
     assert (search["times"], privacy["connections"], privacy["refused"]) == (1, 0, 0)
     # To the ledger, the search server is another machine: its name, its address and the search are rows.
     kinds = {(one["kind"], one["destination"].rsplit(":", 1)[0]) for one in privacy["attempts"]}
     assert kinds == {("name look-up", SEARCH_NAME), ("connection", SEARCH), ("web search", SEARCH_NAME)}
+
+
+def test_what_it_wrote_is_for_this_user_alone(session: Session) -> None:
+    written = [path for path in session.data.rglob("*") if path.name != "app.log"]  # The test's own.
+    assert any(path.suffix == ".hnsw" for path in written)
+    assert [path for path in written if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
+    assert session.said["privacy"]["open_to_others"] == []
+
+
+def test_its_log_holds_no_question_and_nothing_of_a_document(session: Session) -> None:
+    log = (session.data / "app.log").read_text("utf-8")
+    assert "localcrag is at http://127.0.0.1:" in log
+    for word in ("Everest", "handbook", "keeps", "keeper", "8,849", "sea"):
+        assert word not in log
+
+
+def test_uploads_are_gone_when_they_were_taken_in(session: Session) -> None:
+    left = [path for path in (session.data / "uploads").rglob("*") if path.is_file()]
+    assert [path for path in left if path.stat().st_size] == []

@@ -86,12 +86,17 @@ def note(attempt: Attempt) -> None:
             _place.lock.release()
 
 
-def keep_in(data_dir: Path) -> None:
-    """Write attempts to a data folder from now on, those of processes that are started from here as well."""
+def keep_in(data_dir: Path | None) -> None:
+    """Write attempts to a data folder from now on, those of processes that are started from here as well.
+
+    None: keep them in memory again.
+    """
     with _place.lock:
-        _place.folder = data_dir.absolute() / FOLDER_NAME
-        os.environ[VARIABLE] = str(_place.folder)
-        _write()
+        _place.folder = data_dir.absolute() / FOLDER_NAME if data_dir else None
+        os.environ.pop(VARIABLE, None)
+        if _place.folder:
+            os.environ[VARIABLE] = str(_place.folder)
+            _write()
 
 
 def _write() -> None:
