@@ -12,6 +12,7 @@ import pytest
 
 from tests import cut_off
 from tests.cut_off import SEARCH, SEARCH_NAME
+from tests.test_privacy_document import unnamed
 
 pytestmark = [pytest.mark.browser, pytest.mark.search]
 
@@ -57,6 +58,10 @@ def test_what_it_wrote_is_for_this_user_alone(session: Session) -> None:
     assert any(path.suffix == ".hnsw" for path in written)
     assert [path for path in written if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
     assert session.said["privacy"]["open_to_others"] == []
+
+
+def test_all_that_it_left_on_the_disk_is_named_in_the_document(session: Session) -> None:
+    assert unnamed(session.data) == ["app.log"]
 
 
 def test_its_log_holds_no_question_and_nothing_of_a_document(session: Session) -> None:

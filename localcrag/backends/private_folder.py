@@ -15,7 +15,7 @@ from localcrag.errors import SettingsError
 OTHERS = 0o077
 OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", "*.log")
 """Files of ours at the top of a data folder; somebody may have chosen a folder that holds other things."""
-OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "web")
+OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
 
 
 def keep_private(data_dir: Path) -> None:
