@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from localcrag import samples  # noqa: E402
+from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
 from tests.app_process import running_app, start_chromium  # noqa: E402
 from tests.page_driver import answered, ask, dropped, go, question_box  # noqa: E402
 
@@ -69,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100, metavar="N")
     number = parser.parse_args().questions
+    let_start_programs("the app and a browser")
     questions = samples.questions()
     with tempfile.TemporaryDirectory() as folder, running_app(Path(folder)) as address, sync_playwright() as playwright:
         browser = start_chromium(playwright)

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 HERE, ROUTER, NAMES, SEARCH = "10.77.0.2", "10.77.0.1", "10.77.0.53", "10.77.0.7"
 """Addresses: of this computer on the cable, of who would answer, and one more of this computer, as another's."""
-SEARCH_NAME = "searx.house.example"
+SEARCH_NAME, HUB_NAME, STORAGE_NAME = "searx.house.example", "hub.house.example", "storage.house.example"
 ETH_P_ALL, IPV4, ARP, IPV6 = 0x0003, 0x0800, 0x0806, 0x86DD
 # What the system itself says on an IPv6 cable: neighbours, routers, groups (ICMPv6, and options before it).
 SYSTEM_IPV6 = {58, 0}
@@ -77,7 +77,7 @@ def _lay_cable(folder: Path) -> Cable:
     names = folder / "resolv.conf"
     names.write_text(f"nameserver {NAMES}\noptions timeout:1 attempts:1\n")
     hosts = folder / "hosts"
-    hosts.write_text(f"127.0.0.1 localhost\n{SEARCH} {SEARCH_NAME}\n")
+    hosts.write_text(f"127.0.0.1 localhost\n{SEARCH} {SEARCH_NAME} {HUB_NAME} {STORAGE_NAME}\n")
     switch = folder / "nsswitch.conf"
     switch.write_text("hosts: files dns\n")
     commands = [

@@ -60,21 +60,22 @@ class Hub:
     go_on: threading.Event = field(default_factory=threading.Event)
     ranges: bool = True
     asked: list[Asked] = field(default_factory=list)
+    elsewhere: str = ""  # a name of this server beside its own, for redirects to another host
 
     def transfers(self) -> list[Asked]:
         return [asked for asked in self.asked if asked.method == "GET" and "/storage/" in asked.path]
 
 
 @contextmanager
-def serve_hub() -> Iterator[Hub]:
+def serve_hub(host: str = "127.0.0.1") -> Iterator[Hub]:
     hub = Hub()
 
     class Handler(_Handler):
         state = hub
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer((host, 0), Handler)
     server.daemon_threads = True
-    hub.url = f"http://127.0.0.1:{server.server_port}"
+    hub.url = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -136,7 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _elsewhere(self) -> str:
         """Another host for the same server: the access token must not go there."""
         here, port = self.headers["Host"].split(":")
-        return f"http://{'localhost' if here == '127.0.0.1' else '127.0.0.1'}:{port}"
+        other = self.state.elsewhere or ("localhost" if here == "127.0.0.1" else "127.0.0.1")
+        return f"http://{other}:{port}"
 
     def _index(self, package: str) -> None:
         wheel = self.state.packages.get(package)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests import cut_off
-from tests.cut_off import SEARCH, SEARCH_NAME
+from tests.cut_off import HUB_NAME, SEARCH, SEARCH_NAME, STORAGE_NAME
 from tests.test_privacy_document import unnamed
 
+PIP = "the package index of pip"
 pytestmark = [pytest.mark.browser, pytest.mark.search]
 
 
@@ -74,3 +75,22 @@ def test_its_log_holds_no_question_and_nothing_of_a_document(session: Session) -
 def test_uploads_are_gone_when_they_were_taken_in(session: Session) -> None:
     left = [path for path in (session.data / "uploads").rglob("*") if path.is_file()]
     assert [path for path in left if path.stat().st_size] == []
+
+
+def test_a_download_goes_to_the_hub_and_to_where_it_sends_after_saying_so(tmp_path: Path) -> None:
+    said = json.loads(cut_off.run("tests.cut_off_download", str(tmp_path)).splitlines()[-1])
+    assert (said["status"], said["states"]) == (0, ["downloaded"] * 2), said["said"]
+    lines = said["said"].splitlines()
+    told = [line for line in lines if line.startswith("connecting")]
+    hosts = (HUB_NAME, STORAGE_NAME)
+    assert told == [*(f"connecting to {host} for chat" for host in hosts), f"connecting to {PIP} for embedder"]
+    assert lines[0] == told[0]
+    privacy = said["privacy"]
+    assert (privacy["connections"], privacy["refused"], privacy["searches"]) == (len(privacy["attempts"]) - 2, 0, [])
+    assert {one["purpose"] for one in privacy["attempts"]} == {"model download"}
+    assert {one["destination"] for one in privacy["attempts"] if one["kind"] == "name look-up"} == set(hosts)
+    (program,) = [one["destination"] for one in privacy["attempts"] if one["kind"] == "program"]
+    assert program == f"pip download tiny-embedder==0.1.0, from {PIP}"
+    assert said["packets"] == []
+    # The models are for this user alone, too.
+    assert [path for path in (tmp_path / "models/chat").iterdir() if stat.S_IMODE(path.stat().st_mode) & 0o077] == []

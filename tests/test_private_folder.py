@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -56,24 +57,28 @@ def test_what_an_older_version_left_open_is_closed(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     tmp_path.chmod(0o755)
-    assert len(open_to_others(tmp_path)) == len(ours) + 1 + 7
+    # Files, folders, and folders in those.
+    assert len(open_to_others(tmp_path)) == len(ours) + 5 + 2
     keep_private(tmp_path)
     found = modes(tmp_path)
     assert {found[name] for name in ours} == {0o600}
     # What is not ours stays as it is.
     assert found["holiday.jpg"] == found["photos/one.jpg"] == 0o644
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
     assert open_to_others(tmp_path) == []
+    (tmp_path / "holiday.jpg").unlink()
+    shutil.rmtree(tmp_path / "photos")
+    assert open_to_others(tmp_path) == [tmp_path]
+    keep_private(tmp_path)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_many_use_and_what_links_lead_to_stay_as_they_are(tmp_path: Path) -> None:
+def test_what_links_lead_to_stays_as_it_is(tmp_path: Path) -> None:
     shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
     shared.mkdir()
-    shared.chmod(0o1777)
     elsewhere.mkdir()
     (elsewhere / "model.gguf").touch()
     (shared / "cache").symlink_to(elsewhere)
     keep_private(shared)
-    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
     assert stat.S_IMODE((elsewhere / "model.gguf").stat().st_mode) == 0o644
-    assert open_to_others(shared) == [shared]
+    assert open_to_others(shared) == []

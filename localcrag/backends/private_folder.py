@@ -13,14 +13,15 @@ from pathlib import Path
 from localcrag.errors import SettingsError
 
 OTHERS = 0o077
-OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", "*.log")
-"""Files of ours at the top of a data folder; somebody may have chosen a folder that holds other things."""
+OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", "*.log")
+"""What is ours at the top of a data folder, beside the folders."""
 OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
 
 
 def keep_private(data_dir: Path) -> None:
-    """Have this process write for this user alone from now on, and close what is open of a data folder.
+    """Have this process write for this user alone from now on, and close what is ours in a data folder.
 
+    The folder itself is closed when it holds nothing else: somebody may have chosen one that others use, too.
     Raises SettingsError when the folder cannot be made.
     """
     if os.name == "nt":
@@ -32,16 +33,18 @@ def keep_private(data_dir: Path) -> None:
         raise SettingsError(
             f"The data folder {data_dir} cannot be made: {error.strerror or error}. Choose another with --data-dir."
         ) from error
-    for path in (data_dir, *_ours(data_dir)):
+    for path in _ours(data_dir):
         _close(path)
 
 
 def open_to_others(data_dir: Path) -> list[Path]:
-    """Return what of a data folder others may look into."""
-    return [path for path in (data_dir, *_ours(data_dir)) if _mode(path) & OTHERS]
+    """Return what of ours in a data folder others may look into."""
+    return [] if os.name == "nt" else [path for path in _ours(data_dir) if _mode(path) & OTHERS]
 
 
 def _ours(data_dir: Path) -> Iterator[Path]:
+    if all(_is_ours(path) for path in data_dir.iterdir()):
+        yield data_dir
     for pattern in OURS:
         yield from data_dir.glob(pattern)
     for name in OUR_FOLDERS:
@@ -51,10 +54,14 @@ def _ours(data_dir: Path) -> Iterator[Path]:
             yield from folder.rglob("*")
 
 
+def _is_ours(path: Path) -> bool:
+    return path.name in OUR_FOLDERS or any(path.match(pattern) for pattern in OURS)
+
+
 def _close(path: Path) -> None:
-    """Take away what others may do. A folder that many use (/tmp), another user's, or the home stays as it is."""
+    """Take away what others may do."""
     mode = _mode(path)
-    if not mode & OTHERS or mode & stat.S_ISVTX or path == Path.home():
+    if not mode & OTHERS:
         return
     try:
         if path.stat().st_uid == os.getuid():
