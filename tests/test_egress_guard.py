@@ -240,6 +240,8 @@ print([
 ])
 own = subprocess.run([sys.executable, "-m", "localcrag", "--version"], capture_output=True, text=True)
 print(own.stdout.startswith("localcrag "))
+import platform
+platform.platform()
 """
 
 

@@ -27,6 +27,8 @@ from localcrag.backends.egress_log import Attempt, Kind, Purpose, asked_by, note
 from localcrag.errors import EgressRefused
 
 PORTS = {"http": 80, "https": 443}
+HARMLESS = (["uname", "-p"],)
+"""Commands that connect to nothing, and that Python's own library starts: platform.platform()."""
 # A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
@@ -231,7 +233,7 @@ def _start(program: str, arguments: Any) -> None:
     if _free or (opened and opened.programs):
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
-    if _is_our_own(words):
+    if words in HARMLESS or _is_our_own(words):
         return
     name = Path(program or (words[0] if words else "a program")).name
     raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
