@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from playwright.sync_api import Page, sync_playwright  # noqa: E402
+from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 
 from localcrag import samples  # noqa: E402
 from tests.app_process import running_app, start_chromium  # noqa: E402
@@ -78,6 +78,7 @@ def main() -> None:
         ask(page, questions[0])
         seconds = [opening(browser.new_page(), address) for _ in range(OPENED)]
         page.locator("#lc-new").click()
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(0)
         memory, more, lost = {}, [], 0
         for at in range(1, number + 1):
             more.append(added(page, questions[at % len(questions)]))
