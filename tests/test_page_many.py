@@ -19,7 +19,7 @@ from localcrag.datatypes import Run
 from localcrag.events import RunFinished
 from localcrag.ingest import Upload
 from localcrag.settings import load
-from tests.app_process import free_port, running_app
+from tests.app_process import free_port, process_at, running_app
 from tests.documents import make_pdf
 from tests.page_driver import answered, ask, go, open_side, opened, question_box, turn, whole
 
@@ -161,10 +161,9 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
 def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
     chromium: Browser, tmp_path: Path, screens: Path
 ) -> None:
-    port = free_port()
-    with running_app(tmp_path, port=port) as url, opened(chromium, url) as page:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
         ask(page, "What is there?")
-        (process,) = _listening(port)
+        process = process_at(url)
         question_box(page).fill("And what else is there?")
         page.locator("#lc-send").click()
         expect(page.locator("#lc-live .lc-busy")).to_be_visible()
@@ -177,19 +176,3 @@ def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
             os.kill(process, signal.SIGCONT)
         answered(page, 2)
         expect(question_box(page)).to_have_value("What is typed meanwhile stays.")
-
-
-def _listening(port: int) -> list[int]:
-    """Return the processes that were started with this port."""
-    return [
-        int(folder.name)
-        for folder in Path("/proc").glob("[0-9]*")
-        if (command := _command(folder)) and str(port) in command and "app.py" in command[1]
-    ]
-
-
-def _command(folder: Path) -> list[str]:
-    try:
-        return (folder / "cmdline").read_bytes().decode().split("\0")
-    except OSError:  # ended meanwhile
-        return []
