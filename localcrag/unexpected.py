@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import sys
 import traceback
-
-_print_all = traceback.print_exc
-
-
-def keep_to_oneself(*, debug: bool) -> None:
-    """Have unexpected errors of this process, Gradio's as well, printed without their messages unless `debug`."""
-    traceback.print_exc = _print_all if debug else _print_places
+from typing import Any
 
 
-def _print_places(*_arguments: object, **_named: object) -> None:
+def keep_to_oneself() -> None:
+    """Have what Gradio prints of unexpected errors go without their messages, too."""
+    traceback.print_exc = _print_places
+
+
+def tell(error: BaseException) -> None:
+    """Print where an error happened; all of it, unless messages are kept to oneself."""
+    if traceback.print_exc is _print_places:
+        print(places(error), file=sys.stderr, flush=True)  # noqa: T201
+    else:
+        traceback.print_exception(error)
+
+
+def _print_places(*_arguments: Any, **_named: Any) -> None:
     print(places(sys.exc_info()[1]), file=sys.stderr, flush=True)  # noqa: T201
 
 

@@ -153,3 +153,13 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def whole(page: Page, width: int) -> None:
+    """Nothing of the page has to be scrolled to sideways, nor the page itself at all."""
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
+    assert page.evaluate(
+        "['lc-left', 'lc-chat', 'lc-right', 'lc-settings'].map(id => document.getElementById(id))"
+        ".every(part => part.scrollWidth <= part.clientWidth + 1)"
+    )

@@ -27,7 +27,8 @@ LARGEST_UPLOAD = "500mb"
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     """Serve the page until interrupted. Raises SettingsError when the port is taken."""
-    unexpected.keep_to_oneself(debug=settings.debug)
+    if not settings.debug:
+        unexpected.keep_to_oneself()
     assembly = Assembly(settings)
     _empty(settings.uploads_dir)
     port = port or _free_port()
