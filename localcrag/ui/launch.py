@@ -10,18 +10,20 @@ import webbrowser
 from pathlib import Path
 
 import gradio as gr
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError, SettingsError
 from localcrag.settings import Settings
+from localcrag.ui import guarded
 from localcrag.ui.page import HERE, build
 
 HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
+MOST_THREADS = 400
+MOST_QUEUED = 2_000
+"""Events that wait at once; the page is told to come again when there are more."""
 
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
@@ -32,7 +34,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     _require_free(port)
     app = build(assembly)
     page = app.page
-    page.queue(default_concurrency_limit=4)
+    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED)
     page.launch(
         server_name=HOST,
         server_port=port,
@@ -49,8 +51,12 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         ),
         css_paths=[HERE / "style.css"],
         enable_monitoring=False,
-        # A page of another site that has its name point at 127.0.0.1 (DNS rebinding) comes with that name as its Host.
-        app_kwargs={"middleware": [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])]},
+        run_history=False,
+        mcp_server=False,
+        pwa=False,
+        # Gradio's own 40 are used up by as many tabs that follow what goes on.
+        max_threads=MOST_THREADS,
+        app_kwargs={"lifespan": guarded.lifespan(port, settings.uploads_dir)},
     )
     address = f"http://{HOST}:{port}"
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
