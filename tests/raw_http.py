@@ -26,26 +26,26 @@ def ask(
     *,
     method: str = "GET",
     body: bytes = b"",
-    most: int = 5_000_000,
+    endless: bool = False,
     **headers: str,
 ) -> Answer:
     """Send a request for `target`, taken as it stands; an underscore in a header's name is a hyphen.
 
-    Of an answer without an end, such as an event stream, the head is read alone.
+    Of an event stream the head is read alone, unless `endless`: then until it ends after all.
     """
     sent = {"Host": urlsplit(address).netloc, "Connection": "close"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     if body or method == "POST":
         sent.setdefault("Content-Length", str(len(body)))
     head = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value)
-    return exchange(address, f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body, most=most)
+    return exchange(address, f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body, endless=endless)
 
 
-def exchange(address: str, sent: bytes, *, most: int = 5_000_000) -> Answer:
+def exchange(address: str, sent: bytes, *, endless: bool = False) -> Answer:
     """Send bytes and read one answer."""
     with opened(address) as connection:
         connection.sendall(sent)
-        return read(connection, most=most)
+        return read(connection, endless=endless, method=sent.partition(b" ")[0].decode("latin-1"))
 
 
 def opened(address: str) -> socket.socket:
@@ -53,12 +53,13 @@ def opened(address: str) -> socket.socket:
     return socket.create_connection((str(parts.hostname), int(parts.port or 80)), timeout=60)
 
 
-def read(connection: socket.socket, *, most: int = 5_000_000) -> Answer:
-    answer = http.client.HTTPResponse(connection)
+def read(connection: socket.socket, *, endless: bool = False, method: str = "GET") -> Answer:
+    """Read one answer; that to HEAD has no body, whatever its head says."""
+    answer = http.client.HTTPResponse(connection, method=method)
     answer.begin()
     headers = {name.lower(): value for name, value in answer.getheaders()}
-    endless = headers.get("content-type", "").startswith("text/event-stream")
-    return Answer(answer.status, headers, b"" if endless else answer.read(most))
+    stream = headers.get("content-type", "").startswith("text/event-stream")
+    return Answer(answer.status, headers, b"" if stream and not endless else answer.read())
 
 
 def said(address: str, content: object, **headers: str) -> Answer:

@@ -22,6 +22,7 @@ FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
 MOST_THREADS = 400
+MOST_CONNECTIONS = 8_192
 MOST_QUEUED = 2_000
 """Events that wait at once; the page is told to come again when there are more."""
 
@@ -30,6 +31,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     """Serve the page until interrupted. Raises SettingsError when the port is taken."""
     assembly = Assembly(settings)
     _empty(settings.uploads_dir)
+    _many_connections()
     port = port or _free_port()
     _require_free(port)
     app = build(assembly)
@@ -72,6 +74,16 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         app.close()
         _empty(settings.uploads_dir)
         assembly.close()
+
+
+def _many_connections() -> None:
+    """Have as many connections as the system lets us: a tab needs two for as long as it is open."""
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - there is none on Windows
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _empty(uploads: Path) -> None:

@@ -18,20 +18,25 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from localcrag.ui.given_files import all_uploaded
 from localcrag.ui.refusal import Refusal, refuse
 
-MOST_SAID = 1_000_000
-"""Bytes of what a click sends: a question has at most some thousand characters."""
+MOST_SAID = 4_000_000
+"""Bytes of what a click sends: the longest is a list of some thousand files that were uploaded."""
+SMALL = 64_000
+"""Bytes that are read without waiting for a turn, so that who sends large things keeps nobody else waiting."""
 MOST_UPLOADED = 4_000_000_000
 """Bytes of one upload of several files; what each may have is Gradio's max_file_size."""
 LEFT_FREE = 500_000_000
 """Bytes that stay free on the disk whatever is uploaded."""
 PATIENCE, PACE = 10.0, 50_000.0
 """Seconds that every request has, and the bytes a second that it has to bring after that. Ample for loopback."""
-CLICKS_AT_ONCE, UPLOADS_AT_ONCE, MOST_WAITING = 64, 16, 2_000
-"""Requests with something to say that are read and answered at once, and those that may wait for their turn."""
+CLICKS_AT_ONCE, UPLOADS_AT_ONCE, MOST_WAITING = 32, 16, 2_000
+"""Large clicks and uploads that are read and answered at once, and requests of all kinds that are under way."""
 MOST_DRAINED = 1_000_000_000
 """Bytes that are read and thrown away, so that who sends too much reads the answer instead of a broken connection."""
+LONGEST_TYPE = 200
+"""Bytes of a content type: what separates the parts of an upload has at most 70 (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
 TOO_SLOW = Refusal(408, "The request came in too slowly and was given up. Try again.")
+STRANGE = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
 BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment.", retry_after=2)
 
 
@@ -54,16 +59,21 @@ class RequestBodies:
         if self._waiting >= MOST_WAITING:
             await refuse(BUSY, scope, receive, send)
             return
-        turns, let = (self._uploads, self._upload) if scope["path"] == UPLOAD else (self._clicks, self._click)
         self._waiting += 1
         try:
-            async with turns:
-                await let(scope, receive, send)
+            if scope["path"] == UPLOAD:
+                async with self._uploads:
+                    await self._upload(scope, receive, send)
+            elif 0 <= _declared(scope) <= SMALL:
+                await self._click(scope, receive, send, SMALL)
+            else:
+                async with self._clicks:
+                    await self._click(scope, receive, send, MOST_SAID)
         finally:
             self._waiting -= 1
 
-    async def _click(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = _Body(receive, self.now, MOST_SAID)
+    async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        body = _Body(receive, self.now, most)
         said = bytearray()
         while piece := await body.piece():
             said += piece
@@ -85,7 +95,7 @@ class RequestBodies:
             content = json.loads(said)
             ours = all_uploaded(content, self.uploads)
         except (ValueError, RecursionError):
-            return Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
+            return STRANGE
         return (
             None if ours else Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
         )
@@ -93,8 +103,10 @@ class RequestBodies:
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads).free - LEFT_FREE, 0))
         body = _Body(receive, self.now, room)
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > room:
+        if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
+            await refuse(STRANGE, scope, receive, send)
+            return
+        if _declared(scope) > room:
             body.refusal = _too_much(room)
             await body.drain()
             await refuse(body.refusal, scope, receive, send)
@@ -170,6 +182,12 @@ class _Body:
             if piece := bytes(message.get("body", b"")):
                 return piece
         return b""
+
+
+def _declared(scope: Scope) -> int:
+    """Return how many bytes a request says it has; -1 where it does not say."""
+    said = dict(scope["headers"]).get(b"content-length", b"")
+    return int(said) if said.isdigit() else -1
 
 
 def _too_much(most: int) -> Refusal:
