@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from localcrag import failed
 from localcrag.backends.download_progress import DownloadProgress, Report
-from localcrag.errors import LocalcragError
 from localcrag.watched import Watched
 
 Get = Callable[[str, Report], bool]
@@ -73,19 +72,14 @@ class Downloads:
             self._tell(Downloading(name=name, state=DownloadState.DONE))
         except _Cancelled:
             pass
-        except LocalcragError as error:
-            self._fail(name, str(error))
-        except Exception as error:  # noqa: BLE001 - said on the page; the terminal has the rest
-            traceback.print_exc()
-            self._fail(name, f"{name} was not downloaded: {type(error).__name__}: {error}. The terminal says more.")
+        except Exception as error:  # noqa: BLE001 - said on the page
+            said = failed.why(error, f"{name} was not downloaded")
+            self._change(Downloading(name=name, state=DownloadState.FAILED, error=said))
 
     def _tell(self, now: Downloading) -> None:
         """Take down how far a model is; ends the download when somebody has cancelled it."""
         if not self._change(now):
             raise _Cancelled
-
-    def _fail(self, name: str, error: str) -> None:
-        self._change(Downloading(name=name, state=DownloadState.FAILED, error=error))
 
     def _change(self, now: Downloading) -> bool:
         """Put a model that is being downloaded where it is now; return whether it was being downloaded still."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from localcrag.errors import LocalcragError
+from localcrag import failed
 from localcrag.watched import Watched
 
 ReEmbed = Callable[[str], Iterator[tuple[int, int]]]
@@ -58,10 +57,7 @@ class ReEmbeddings:
                     now = ReEmbedding(collection=collection, done=done, total=total)
                     self._collections.put(collection, now)
             now = ReEmbedding(collection=collection, done=now.done, total=now.total, ended=True)
-        except LocalcragError as error:
-            now = ReEmbedding(collection=collection, error=str(error), ended=True)
-        except Exception as error:  # noqa: BLE001 - said on the page; the terminal has the rest
-            traceback.print_exc()
-            said = f"“{collection}” was not embedded: {type(error).__name__}: {error}. The terminal says more."
+        except Exception as error:  # noqa: BLE001 - said on the page
+            said = failed.why(error, f"“{collection}” was not embedded")
             now = ReEmbedding(collection=collection, error=said, ended=True)
         self._collections.put(collection, now)

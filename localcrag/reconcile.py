@@ -24,7 +24,7 @@ from localcrag.protocols import Embedder, LanguageModel, Vectors
 from localcrag.refine import Refinement, mean_embedding
 from localcrag.sentences import split_sentences
 from localcrag.texts import gettext as _
-from localcrag.texts import ngettext
+from localcrag.texts import later, ngettext
 from localcrag.words import one_line, shorten
 
 NEAR = 0.6
@@ -237,12 +237,12 @@ def _judged(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None
 
 
 def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
-    if not local.dated or not web.dated:
-        if local.dated:
-            return None, _("the newer would count, but the web page bears no date")
-        if web.dated:
-            return None, _("the newer would count, but the document bears no date")
+    if not local.dated and not web.dated:
         return None, _("the newer would count, but the document and the web page bear no date")
+    if not local.dated:
+        return None, _("the newer would count, but the document bears no date")
+    if not web.dated:
+        return None, _("the newer would count, but the web page bears no date")
     if local.dated == web.dated:
         return None, _("the newer would count, but both are of %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
@@ -292,10 +292,10 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
         for claim, said in (
-            (conflict.local, _("Your document %(title)s (%(day)s) says:")),
-            (conflict.web, _("The web page %(title)s (%(day)s) says:")),
+            (conflict.local, later("Your document %(title)s (%(day)s) says:")),
+            (conflict.web, later("The web page %(title)s (%(day)s) says:")),
         ):
-            side = said % {"title": _title(named[claim.source]), "day": claim.dated or _("no date")}
+            side = _(said, title=_title(named[claim.source]), day=claim.dated or _("no date"))
             lines.append(f"- {side} “{claim.text}” [{claim.n}]")
     head = _("Your documents and the web disagree here.")
     return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""

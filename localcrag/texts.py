@@ -15,20 +15,18 @@ LANGUAGES = {"en": "English", "de": "Deutsch"}
 
 ENGLISH = "en"
 
-_chosen: dict[str, standard.NullTranslations] = {ENGLISH: standard.NullTranslations()}
-"""The one language that is spoken, and its catalogue."""
+_chosen = [(ENGLISH, standard.NullTranslations())]
+"""The one language that is spoken, and its catalogue; replaced at once, since other threads ask for texts meanwhile."""
 
 
 def choose(language: str) -> None:
     """Go on in this language; one that there is no catalogue of is English."""
-    catalogue = standard.translation("localcrag", FOLDER, [language], fallback=True)
-    _chosen.clear()
-    _chosen[language] = catalogue
+    _chosen[0] = (language, standard.translation("localcrag", FOLDER, [language], fallback=True))
 
 
 def language() -> str:
     """Return the code of the language chosen."""
-    return next(iter(_chosen))
+    return _chosen[0][0]
 
 
 def gettext(text: str, /, **values: object) -> str:
@@ -43,7 +41,7 @@ def ngettext(one: str, many: str, number: int, /, **values: object) -> str:
 
 
 def _catalogue() -> standard.NullTranslations:
-    return next(iter(_chosen.values()))
+    return _chosen[0][1]
 
 
 def later(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from enum import StrEnum
 from itertools import count
 from pathlib import Path
 
-from localcrag.errors import LocalcragError
+from localcrag import failed
 from localcrag.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 from localcrag.watched import Watched
 
@@ -138,11 +137,8 @@ class Uploads:
                     last = _after(last, event)
                     if last.open and not self._still(last):
                         return
-        except LocalcragError as error:
-            last = dataclasses.replace(one, state=UploadState.FAILED, error=str(error))
-        except Exception as error:  # noqa: BLE001 - the next file goes on; the terminal has the rest
-            traceback.print_exc()
-            said = f"{one.name} was not taken in: {type(error).__name__}: {error}. The terminal says more."
+        except Exception as error:  # noqa: BLE001 - the next file goes on
+            said = failed.why(error, f"{one.name} was not taken in")
             last = dataclasses.replace(one, state=UploadState.FAILED, error=said)
         if last.state is UploadState.DONE:
             _remove(one)

@@ -17,10 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from playwright.sync_api import Page, sync_playwright  # noqa: E402
+from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 
 from localcrag import samples  # noqa: E402
-from tests.app_process import running_app, start_chromium  # noqa: E402
+from tests.app_process import process_at, running_app, start_chromium  # noqa: E402
 from tests.page_driver import answered, ask, dropped, go, question_box  # noqa: E402
 
 OPENED = 7
@@ -65,6 +65,12 @@ def heap(page: Page) -> float:
     return float(metrics["JSHeapUsedSize"]) / 2**20
 
 
+def resident(process: int) -> float:
+    """Return a process's memory, in MiB."""
+    status = Path(f"/proc/{process}/status").read_text("utf-8")
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100, metavar="N")
@@ -78,20 +84,21 @@ def main() -> None:
         ask(page, questions[0])
         seconds = [opening(browser.new_page(), address) for _ in range(OPENED)]
         page.locator("#lc-new").click()
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(0)
         memory, more, lost = {}, [], 0
         for at in range(1, number + 1):
             more.append(added(page, questions[at % len(questions)]))
             if at % 25 == 0:
                 lost += lost_letters(page, questions[at % len(questions)])
-            if at in {10, number // 2, number}:
-                memory[at] = heap(page)
+            if at in {10, *(number * part // 4 for part in range(1, 5))}:
+                memory[at] = heap(page), resident(process_at(address))
         browser.close()
     print("| what | figure |\n| --- | --: |")
     print(f"| page can be used, server warm, median of {OPENED} | {statistics.median(seconds):.2f} s |")
     print(f"| from the click to the whole panel, beyond the steps, median | {statistics.median(more):.2f} s |")
     print(f"| letters lost of {len(TYPED)} typed at 60 a second while an answer is written | {lost} |")
-    for at, size in memory.items():
-        print(f"| the page's own memory after {at} questions | {size:.1f} MiB |")
+    for at, (own, server) in memory.items():
+        print(f"| memory after {at} questions: of the page itself, of the server | {own:.1f} MiB, {server:.0f} MiB |")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -40,16 +41,12 @@ HEADER = "# Made by scripts/make_languages.py; the translations are written by h
 
 
 def texts_of_the_code() -> Catalog:
-    """Return every text that the app says, with where it says it."""
+    """Return every text that the app says."""
     catalogue = Catalog(project="localcrag", header_comment=HEADER)
     found = extract_from_dir(
         PACKAGE, METHODS, {"**/templates/**.html": {"extensions": "jinja2.ext.i18n", "trimmed": "false"}}, KEYWORDS
     )
-    for file, _line, text, _comments, _context in found:
-        catalogue.add(
-            text, locations=[(Path(file).as_posix(), 0)], flags=["python-format"] if _has_values(text) else []
-        )
-    for text in _names():
+    for text in chain((text for _file, _line, text, _comments, _context in found), _names()):
         catalogue.add(text)
     return catalogue
 
@@ -61,24 +58,29 @@ def untranslated(catalogue: Catalog) -> list[str]:
 
 def bring_up(language: str, template: Catalog) -> Catalog:
     """Return a language's catalogue with the texts of the code, and write it down in both forms."""
-    folder = FOLDER / language / "LC_MESSAGES"
-    source = folder / "localcrag.po"
-    catalogue = read(source, language)
+    source = source_of(language)
+    catalogue = read(language)
     catalogue.update(template, no_fuzzy_matching=True)
     catalogue.obsolete.clear()
     catalogue.fuzzy = False
     catalogue.header_comment = HEADER
-    folder.mkdir(parents=True, exist_ok=True)
+    source.parent.mkdir(parents=True, exist_ok=True)
     written = BytesIO()
     write_po(written, catalogue, no_location=True, sort_output=True, width=120)
     # Without lines, dates and addresses: what has not changed stays as it is.
     source.write_text(_NOT_KEPT.sub("", written.getvalue().decode()), "utf-8")
-    (folder / "localcrag.mo").write_bytes(compiled(catalogue))
+    source.with_suffix(".mo").write_bytes(compiled(catalogue))
     return catalogue
 
 
-def read(source: Path, language: str) -> Catalog:
+def source_of(language: str) -> Path:
+    """Return where a language's catalogue is written down; beside it lies what the app reads."""
+    return FOLDER / language / "LC_MESSAGES" / "localcrag.po"
+
+
+def read(language: str) -> Catalog:
     """Return a catalogue as it is written down; an empty one where there is none."""
+    source = source_of(language)
     if not source.exists():
         return Catalog(locale=language, project="localcrag")
     with source.open("rb") as file:
@@ -103,12 +105,8 @@ def _names() -> Iterator[str]:
         yield model.description
 
 
-def _has_values(text: str | tuple[str, ...]) -> bool:
-    return "%(" in (text if isinstance(text, str) else text[0])
-
-
 def _whole(translation: str | tuple[str, ...] | list[str] | None) -> bool:
-    return bool(translation) if isinstance(translation, str) else bool(translation) and all(translation or ())
+    return all([translation] if isinstance(translation, str) else translation or [""])
 
 
 def main() -> int:

@@ -60,6 +60,24 @@ def running_app(
         process.wait(timeout=60)
 
 
+def process_at(address: str) -> int:
+    """Return the number of the process that serves the page at this address."""
+    port = address.rsplit(":", 1)[1]
+    (found,) = (
+        int(folder.name)
+        for folder in Path("/proc").glob("[0-9]*")
+        if (command := _command(folder))[1:2] == [str(ROOT / "app.py")] and port in command
+    )
+    return found
+
+
+def _command(folder: Path) -> list[str]:
+    try:
+        return (folder / "cmdline").read_bytes().decode().split("\0")
+    except OSError:  # ended meanwhile
+        return []
+
+
 def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT
     while process.poll() is None and time.monotonic() < deadline:

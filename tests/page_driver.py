@@ -159,3 +159,13 @@ def drop_named(page: Page, files: Mapping[str, bytes]) -> None:
     """Give files of any name to the drop zone."""
     given = [FilePayload(name=name, mimeType="application/octet-stream", buffer=held) for name, held in files.items()]
     page.locator("#lc-drop input[type=file]").set_input_files(given)
+
+
+def whole(page: Page, width: int) -> None:
+    """Nothing of the page has to be scrolled to sideways, nor the page itself at all."""
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
+    assert page.evaluate(
+        "['lc-left', 'lc-chat', 'lc-right', 'lc-settings'].map(id => document.getElementById(id))"
+        ".every(part => part.scrollWidth <= part.clientWidth + 1)"
+    )

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
-from make_languages import compiled, read, texts_of_the_code, untranslated
+from make_languages import compiled, read, source_of, texts_of_the_code, untranslated
 
 from localcrag import texts
 from localcrag.abstain import nothing_found
@@ -35,7 +35,7 @@ def said() -> set[object]:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_catalogue_has_the_texts_of_the_code_and_a_translation_for_each(language: str, said: set[object]) -> None:
-    catalogue = read(texts.FOLDER / language / "LC_MESSAGES" / "localcrag.po", language)
+    catalogue = read(language)
     there = {message.id if isinstance(message.id, str) else tuple(message.id) for message in catalogue if message.id}
     assert there == said, "run scripts/make_languages.py"
     assert untranslated(catalogue) == []
@@ -43,7 +43,7 @@ def test_a_catalogue_has_the_texts_of_the_code_and_a_translation_for_each(langua
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_translation_has_the_values_of_its_text(language: str) -> None:
-    catalogue = read(texts.FOLDER / language / "LC_MESSAGES" / "localcrag.po", language)
+    catalogue = read(language)
     for message in (message for message in catalogue if message.id):
         forms = [message.string] if isinstance(message.string, str) else message.string or ()
         last = message.id if isinstance(message.id, str) else message.id[-1]
@@ -53,9 +53,8 @@ def test_every_translation_has_the_values_of_its_text(language: str) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_what_the_app_reads_is_what_is_written(language: str) -> None:
-    folder = texts.FOLDER / language / "LC_MESSAGES"
-    made = compiled(read(folder / "localcrag.po", language))
-    assert (folder / "localcrag.mo").read_bytes() == made, "run scripts/make_languages.py"
+    made = compiled(read(language))
+    assert source_of(language).with_suffix(".mo").read_bytes() == made, "run scripts/make_languages.py"
 
 
 def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:

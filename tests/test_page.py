@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from localcrag.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
@@ -35,6 +35,7 @@ from tests.page_driver import (
     settled,
     turn,
     wait_until,
+    whole,
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.search]
@@ -506,16 +507,6 @@ def test_the_page_is_whole_at_every_width_in_light_and_dark(
         open_settings(page)
         whole(page, width)
         page.screenshot(path=screens / f"{scheme}-{width}-settings.png")
-
-
-def whole(page: Page, width: int) -> None:
-    """Nothing of the page has to be scrolled to sideways, nor the page itself at all."""
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-    assert page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
-    assert page.evaluate(
-        "['lc-left', 'lc-chat', 'lc-right', 'lc-settings'].map(id => document.getElementById(id))"
-        ".every(part => part.scrollWidth <= part.clientWidth + 1)"
-    )
 
 
 def test_the_page_starts_behind_a_proxy_and_answers_only_to_its_own_name(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 from make_languages import read
 
-from localcrag import texts
 from tests.app_process import running_app
 from tests.page_driver import answered, loaded_anew, open_settings, opened, question_box, reload
 
@@ -33,7 +32,7 @@ SEEN = """() => {
 @pytest.fixture(scope="module")
 def english() -> set[str]:
     """The texts that are something else in German."""
-    catalogue = read(texts.FOLDER / "de" / "LC_MESSAGES" / "localcrag.po", "de")
+    catalogue = read("de")
     return {str(message.id) for message in catalogue if message.id and message.id != message.string}
 
 

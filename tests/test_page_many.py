@@ -1,8 +1,12 @@
-"""The page with much on it: 500 documents, one of 2,000 pages, a chat of 200 turns, two tabs, a server started anew."""
+"""The page with much on it: 500 documents, one of 2,000 pages, a chat of 200 turns, an answer with code, a table and
+formulas, two tabs, a server that is started anew or stands still."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,16 +15,33 @@ from playwright.sync_api import Browser, expect
 
 from localcrag.assemble import Assembly
 from localcrag.chats import TurnState
+from localcrag.datatypes import Run
 from localcrag.events import RunFinished
 from localcrag.ingest import Upload
 from localcrag.settings import load
-from tests.app_process import free_port, running_app
+from tests.app_process import free_port, process_at, running_app
 from tests.documents import make_pdf
-from tests.page_driver import answered, ask, go, opened, question_box, turn
+from tests.page_driver import answered, ask, go, open_side, opened, question_box, turn, whole
 
 pytestmark = pytest.mark.browser
 PAGES, DOCUMENTS, TURNS = 2000, 499, 200
 QUESTION = "Which berth has the ferry to Skarvoy?"
+RICH_QUESTION = "How long is a crossing?"
+RICH_ANSWER = """\
+A crossing takes $t = \\frac{s}{v}$ hours, at a speed of at most 12 knots:
+
+$$v = \\sqrt{\\frac{g \\lambda}{2 \\pi}} \\cdot \\tanh{\\left(\\frac{2 \\pi d}{\\lambda}\\right)}$$
+
+| ferry | berth | miles | speed in knots | hours, by the timetable of the summer | hours, by that of the winter |
+| --- | --- | ---: | ---: | ---: | ---: |
+| Skarvoy | 7 | 24 | 12 | 2 | 2.5 |
+| Ytterholm | 12 | 6 | 8 | 0.75 | 1 |
+
+```python
+def hours(miles: float, knots: float, delay_in_minutes: float = 0.0, waiting_time_at_the_lock_in_minutes: float = 0.0):
+    return miles / knots + (delay_in_minutes + waiting_time_at_the_lock_in_minutes) / 60
+```
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +59,22 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for _ in assembly.ingest(uploads):
         pass
     (finished,) = [event for event in assembly.ask(QUESTION) if isinstance(event, RunFinished)]
-    chat = assembly.chats.begin("default")
+    _turn(assembly, RICH_QUESTION, dataclasses.replace(finished.run, run_id="rich", answer=RICH_ANSWER))
+    chat = assembly.chats.begin("default").id
     for number in range(TURNS):
         run = dataclasses.replace(finished.run, run_id=f"{finished.run.run_id}-{number}")
-        assembly.runs.save(run)
-        asked = assembly.chats.ask(chat.id, f"{QUESTION} ({number})")
-        assembly.chats.put(
-            chat.id, dataclasses.replace(asked, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
-        )
+        _turn(assembly, f"{QUESTION} ({number})", run, chat)
     assembly.close()
     return folder / "data"
+
+
+def _turn(assembly: Assembly, question: str, run: Run, chat: int | None = None) -> None:
+    """Put down a turn that a run answered, in a chat or in one of its own."""
+    chat = chat or assembly.chats.begin("default").id
+    assembly.runs.save(run)
+    asked = assembly.chats.ask(chat, question)
+    answered = dataclasses.replace(asked, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
+    assembly.chats.put(chat, answered)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +110,23 @@ def test_a_chat_of_200_turns_is_opened_and_goes_on(chromium: Browser, address: s
         page.screenshot(path=screens / "many-turns.png")
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_answer_with_code_a_table_and_formulas_is_whole(
+    chromium: Browser, address: str, screens: Path, width: int
+) -> None:
+    with opened(chromium, address, width=width) as page:
+        open_side(page, "left")
+        page.locator("#lc-chats .lc-chat-title", has_text=RICH_QUESTION).click()
+        answer = page.locator("#lc-log .lc-text")
+        expect(answer.locator("pre code")).to_contain_text("def hours")
+        expect(answer.locator("td", has_text="Ytterholm")).to_be_visible()
+        expect(answer.locator("math mfrac")).to_have_count(3)
+        # A wide table is scrolled within itself; no word of it is broken.
+        assert answer.locator("td", has_text="Ytterholm").evaluate("cell => cell.clientHeight < 60")
+        page.screenshot(path=screens / f"rich-answer-{width}.png")
+        whole(page, width)
+
+
 def test_two_tabs_see_the_same_chat_and_each_goes_its_own_way(chromium: Browser, address: str) -> None:
     with opened(chromium, address) as one, opened(chromium, address) as two:
         ask(one, QUESTION)
@@ -112,3 +156,23 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
         ask(page, "And now?")
         answered(page, 2)
     context.close()
+
+
+def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
+    chromium: Browser, tmp_path: Path, screens: Path
+) -> None:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
+        ask(page, "What is there?")
+        process = process_at(url)
+        question_box(page).fill("And what else is there?")
+        page.locator("#lc-send").click()
+        expect(page.locator("#lc-live .lc-busy")).to_be_visible()
+        os.kill(process, signal.SIGSTOP)
+        try:
+            expect(page.locator("#lc-live .lc-waited")).to_have_text(re.compile(r"^([6-9]|\d\d+) s$"))
+            question_box(page).fill("What is typed meanwhile stays.")
+            page.screenshot(path=screens / "slow.png")
+        finally:
+            os.kill(process, signal.SIGCONT)
+        answered(page, 2)
+        expect(question_box(page)).to_have_value("What is typed meanwhile stays.")

@@ -84,8 +84,9 @@ class ModelSettings:
 
     def follow_embeddings(self) -> Iterator[str]:
         """Show how far collections are that are embedded anew."""
-        for _items in self._embeddings.follow():
-            yield self.listed()
+        for items in self._embeddings.follow():
+            # `follow` has made the list; without any of these it would be the same.
+            yield self.listed() if items else gr.skip()
 
     def get(self, event: gr.EventData) -> str:
         """Get a model, and use it as soon as it is there."""
@@ -120,7 +121,9 @@ class ModelSettings:
 
     def _use(self, name: str) -> None:
         library = self._assembly.library
-        role = next(model.role for model in library.models() if model.name == name)
+        role = library.role(name)
+        if role is None:
+            role = next(model.role for model in library.models() if model.name == name)
         # What is wrong with it is said before anything is changed.
         library.path(name, role)
         if role is ModelRole.LLM:
