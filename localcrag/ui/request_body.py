@@ -101,7 +101,7 @@ class RequestBodies:
         )
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads).free - LEFT_FREE, 0))
+        room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads.parent).free - LEFT_FREE, 0))
         body = _Body(receive, self.now, room)
         if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
             await refuse(STRANGE, scope, receive, send)
