@@ -9,7 +9,7 @@ import select
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -67,12 +67,13 @@ def _bounded(loaded: Loaded) -> Iterator[None]:
 
 
 def _process(address: str) -> Path:
-    port = f"\0{urlsplit(address).port}\0"
-    return next(
-        file.parent
-        for file in Path("/proc").glob("[0-9]*/cmdline")
-        if (said := file.read_text(errors="replace")).find(port) >= 0 and "app.py" in said
-    )
+    port = str(urlsplit(address).port)
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # One that has ended meanwhile.
+            arguments = file.read_text(errors="replace").split("\0")
+            if port in arguments and any(one.endswith("app.py") for one in arguments):
+                return file.parent
+    raise AssertionError(f"No process serves {address}.")
 
 
 def posted(address: str, target: str, body: bytes, kind: str) -> bytes:
@@ -147,10 +148,15 @@ def test_500_uploads_at_once_all_go_in(loaded: Loaded) -> None:
     assert said(loaded.address, loaded.call("add", "uploads", files, "default")).status == 200
     assert list(outcomes(loaded, "uploads").values()) == [True]
     # As many tabs as follow what goes in each keep a thread of the server's.
-    for number in range(TABS):
-        assert said(loaded.address, loaded.call(FOLLOWS, f"follows{number}", "default")).status == 200
+    tabs = [f"follows{number}" for number in range(TABS)]
+    for tab in tabs:
+        assert said(loaded.address, loaded.call(FOLLOWS, tab, "default")).status == 200
     assert said(loaded.address, loaded.call(CHEAP, "beside")).status == 200
     assert list(outcomes(loaded, "beside").values()) == [True]
+    host = urlsplit(loaded.address).netloc
+    streams = [f"GET /gradio_api/queue/data?session_hash={tab} HTTP/1.1\r\nHost: {host}\r\n" for tab in tabs]
+    ends = at_once(loaded.address, [f"{stream}Connection: close\r\n\r\n".encode() for stream in streams])
+    assert all(status == 200 and b"process_completed" in body for status, body in ends)
 
     def names() -> set[str]:
         with closing(sqlite3.connect(f"file:{loaded.data}/localcrag.sqlite3?mode=ro", uri=True)) as database:
