@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.licences import LOCK, PAGE, Licence, licences, locked, page
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from licences import LOCK, PAGE, Licence, licences, locked, page
+
 SECRETS = {
     "private key": r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP |ENCRYPTED )?PRIVATE KEY",
     "AWS key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",

@@ -21,7 +21,7 @@ HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
-MOST_THREADS = 400
+MOST_THREADS = 250
 MOST_CONNECTIONS = 8_192
 MOST_QUEUED = 2_000
 """Events that wait at once; the page is told to come again when there are more."""
@@ -36,7 +36,8 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     _require_free(port)
     app = build(assembly)
     page = app.page
-    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED)
+    # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
+    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
     page.launch(
         server_name=HOST,
         server_port=port,
