@@ -21,11 +21,16 @@ SWITCHES = {
     # Each worker thread of the tokenizer would otherwise warn after a fork.
     "TOKENIZERS_PARALLELISM": "false",
 }
+HOSTED = ("SPACE_ID", "SYSTEM")
+"""Where Gradio finds these, it takes itself to be on its maker's servers."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def silence() -> None:
     """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
+    # Gradio can be told by the environment to listen to other machines, to share itself, or to serve folders.
+    for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTED]:
+        del os.environ[name]
     os.environ.update(SWITCHES)
     # Read when GNU's OpenMP is loaded: the threads of llama.cpp and torch wait for each other awake for a moment, then
     # asleep. By default they stay awake for long, and take the cores from each other and from whatever else is busy:

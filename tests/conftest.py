@@ -25,7 +25,7 @@ from localcrag.assemble import Assembly, uploads_from  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from tests.documents import handbook_pdf  # noqa: E402
 
-pytest_plugins = ["tests.fixtures_search", "tests.fixtures_browser", "tests.fixtures_egress"]
+pytest_plugins = ["tests.fixtures_search", "tests.fixtures_browser", "tests.fixtures_egress", "tests.fixtures_app"]
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 from tests.app_process import Watched, watch
 
@@ -153,6 +153,12 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def drop_named(page: Page, files: Mapping[str, bytes]) -> None:
+    """Give files of any name to the drop zone."""
+    given = [FilePayload(name=name, mimeType="application/octet-stream", buffer=held) for name, held in files.items()]
+    page.locator("#lc-drop input[type=file]").set_input_files(given)
 
 
 def whole(page: Page, width: int) -> None:

@@ -28,7 +28,11 @@ class BiEncoder:
         device = pick_device()
         try:
             self._model = SentenceTransformer(
-                str(folder), device=device, local_files_only=True, model_kwargs={"dtype": pick_dtype(device)}
+                str(folder),
+                device=device,
+                local_files_only=True,
+                # Weights in pickled files (.bin) can run anything when they are read.
+                model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")

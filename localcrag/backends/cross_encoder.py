@@ -64,7 +64,11 @@ class CrossEncoder:
                 device=device,
                 local_files_only=True,
                 activation_fn=torch.nn.Identity(),
-                model_kwargs={"dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32},
+                model_kwargs={
+                    "dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32,
+                    # Weights in pickled files (.bin) can run anything when they are read.
+                    "use_safetensors": True,
+                },
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")

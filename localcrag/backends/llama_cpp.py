@@ -34,8 +34,11 @@ LONGEST_REPACKING = 60.0
 _CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _DOES_NOT_FIT = (ValueError, KeyError, IndexError)
 """What merging ends in with an adapter that is damaged, or another model's."""
-_CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError)
-"""What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it."""
+_CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
+"""What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
+
+jinja2's sandbox ends one that reaches out of it (SecurityError) or counts too far (OverflowError).
+"""
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]

@@ -50,6 +50,7 @@ from localcrag.ui import learning, render
 from localcrag.ui.chat_html import turn_html, turns_html
 from localcrag.ui.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.consent import shown as shown_card
+from localcrag.ui.handlers import as_text
 
 LOADING, WORKING = later("loading the models"), later("working")
 
@@ -189,7 +190,7 @@ def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
                 proposed=waiting,
             )
     except LocalcragError as error:
-        gr.Warning(str(error), duration=None, title=_("This did not work"))
+        gr.Warning(as_text(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
     shown = learning.panel(assembly, run) if run else render.panel(None)
     yield View(chat_id=chat_id, log=_log(assembly, turns), live="", panel=shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag import samples
+from localcrag import samples, texts
 from localcrag.assemble import Assembly
 from localcrag.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.texts import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
-from localcrag.uploads import Uploads
+from localcrag.uploads import Uploading, Uploads
+
+BETWEEN = 0.5
+"""Seconds between two looks at files that are taken in: fifty tabs may look at hundreds of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class DocumentEvents:
 
     def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
         self._assembly, self._uploads = assembly, uploads
+        self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
         """Connect the components; the chat's `log` offers the samples."""
@@ -112,8 +117,10 @@ class DocumentEvents:
         done = -1
         for items in self._uploads.follow():
             finished = sum(not one.open for one in items)
-            yield render.uploads(items), self.listed(collection) if finished != done else gr.skip()
+            yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
             done = finished
+            if finished < len(items):
+                time.sleep(BETWEEN)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Cancel, try again or dismiss one file or all."""
@@ -166,6 +173,14 @@ class DocumentEvents:
             told(lambda: self._assembly.delete_collection(collection))
             name = DEFAULT_COLLECTION
         return gr.update(choices=collections(self._assembly), value=name), self.listed(name)
+
+    def _shown(self, items: tuple[Uploading, ...]) -> str:
+        """Return what is shown of the files, which every tab that follows is shown alike."""
+        shown, written = self._last
+        if shown != (texts.language(), items):
+            written = render.uploads(items)
+            self._last = (texts.language(), items), written
+        return written
 
     def _report(self) -> str:
         return render.uploads(self._uploads.items())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, TypeVar
 
 import gradio as gr
+from markupsafe import escape
 
 from localcrag.errors import LocalcragError
 
@@ -19,13 +22,50 @@ GOOD = {"yes": True, "no": False, "": None}
 """What the page says of a label, and what it means; None takes it back."""
 
 
+def as_text(error: Exception) -> str:
+    """Return what an error says so that it is read as it stands: Gradio shows its messages as HTML."""
+    return str(escape(str(error)))
+
+
 @contextmanager
 def telling() -> Iterator[None]:
     """Tell the page what is wrong, and end the event."""
     try:
         yield
     except LocalcragError as error:
-        raise gr.Error(str(error), duration=None, print_exception=False) from error
+        raise gr.Error(as_text(error), duration=None, print_exception=False) from error
+
+
+@contextmanager
+def telling_all() -> Iterator[None]:
+    """Tell the page also what nobody foresaw; the terminal has the rest."""
+    try:
+        yield
+    except gr.Error:
+        raise
+    except Exception as error:
+        raise gr.Error(as_text(error) or type(error).__name__, duration=None) from error
+
+
+def tell_all(page: gr.Blocks) -> None:
+    """Have every event of a page tell what goes wrong in it."""
+    for event in page.fns.values():
+        if event.fn:
+            event.fn = _telling_all(event.fn)
+
+
+def _telling_all(handler: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(handler)
+    def once(*values: Any) -> Any:
+        with telling_all():
+            return handler(*values)
+
+    @wraps(handler)
+    def piece_by_piece(*values: Any) -> Iterator[Any]:
+        with telling_all():
+            yield from handler(*values)
+
+    return piece_by_piece if inspect.isgeneratorfunction(handler) else once
 
 
 def told(make: Callable[[], Made]) -> Made:

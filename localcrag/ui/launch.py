@@ -9,20 +9,23 @@ import threading
 from pathlib import Path
 
 import gradio as gr
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from localcrag import unexpected
 from localcrag.assemble import Assembly
 from localcrag.backends import egress_guard
 from localcrag.errors import LocalcragError, SettingsError
 from localcrag.settings import Settings
+from localcrag.ui import guarded
 from localcrag.ui.page import HERE, build
 
 HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
+MOST_THREADS = 250
+MOST_CONNECTIONS = 8_192
+MOST_QUEUED = 2_000
+"""Events that wait at once; the page is told to come again when there are more."""
 
 
 def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
@@ -31,11 +34,13 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         unexpected.keep_to_oneself()
     assembly = Assembly(settings)
     _empty(settings.uploads_dir)
+    _many_connections()
     port = port or _free_port()
     _require_free(port)
     app = build(assembly)
     page = app.page
-    page.queue(default_concurrency_limit=4)
+    # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
+    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
     page.launch(
         server_name=HOST,
         server_port=port,
@@ -52,8 +57,12 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         ),
         css_paths=[HERE / "style.css"],
         enable_monitoring=False,
-        # A page of another site that has its name point at 127.0.0.1 (DNS rebinding) comes with that name as its Host.
-        app_kwargs={"middleware": [Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])]},
+        run_history=False,
+        mcp_server=False,
+        pwa=False,
+        # Gradio's own 40 are used up by as many tabs that follow what goes on.
+        max_threads=MOST_THREADS,
+        app_kwargs={"lifespan": guarded.lifespan(port, settings.uploads_dir)},
     )
     address = f"http://{HOST}:{port}"
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
@@ -69,6 +78,16 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         app.close()
         _empty(settings.uploads_dir)
         assembly.close()
+
+
+def _many_connections() -> None:
+    """Have as many connections as the system lets us: a tab needs two for as long as it is open."""
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - there is none on Windows
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _empty(uploads: Path) -> None:

@@ -15,7 +15,7 @@ from localcrag.ui.chat import chat_column
 from localcrag.ui.chat_events import ChatEvents, ChatPlaces
 from localcrag.ui.consent import asked
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
-from localcrag.ui.handlers import MANY, PRIVATE
+from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.language import PageLanguage
 from localcrag.uploads import Uploads
 
@@ -77,6 +77,7 @@ def build(assembly: Assembly) -> App:
             learning.Shown(panel, documents.uploads, documents.listing, screen.gaps, screen.said, documents.collection),
         )
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
+    tell_all(page)
     speaks.speak(assembly.settings.language)
     return App(page, chats, uploads)
 

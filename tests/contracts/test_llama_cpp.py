@@ -191,7 +191,23 @@ def test_a_template_without_a_system_role_gets_its_text_with_the_first_question(
     assert llm._llama.detokenize(llm._tokens(messages[:1])).decode() == "(user:Be brief.\n\n)"
 
 
-@pytest.mark.parametrize("template", ["{{ raise_exception('never') }}", "{{ messages | length + 'x' }}", "{{ a.b.c }}"])
+REACHING_OUT = (
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ cycler.__init__.__globals__.os.system('touch taken') }}",
+    "{{ self.__init__.__globals__ }}",
+    "{{ messages.append(1) }}",
+    "{{ raise_exception.__globals__['os'].popen('touch taken').read() }}",
+    "{{ (messages | map(attribute='__class__') | list)[0].__base__ }}",
+    "{% for i in range(1000000000) %}x{% endfor %}",
+    "{% include '/etc/passwd' %}",
+    "{% import 'os' as os %}{{ os.getcwd() }}",
+)
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ raise_exception('never') }}", "{{ messages | length + 'x' }}", "{{ a.b.c }}", *REACHING_OUT],
+)
 def test_a_template_that_fails_on_every_message_is_a_generation_error(
     gguf_file: Path, tmp_path: Path, scratch: Path, template: str
 ) -> None:
