@@ -15,6 +15,8 @@ SWITCHES = {
     # Models load from local paths only; `localcrag models get` downloads by itself, over httpx.
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
+    # The hub's own transfers are made outside Python, where the guard does not see them (egress_guard.py).
+    "HF_HUB_DISABLE_XET": "1",
     # Progress bars of libraries would land in the middle of ours.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
