@@ -53,13 +53,13 @@ def licences() -> Iterator[Licence]:
 
 
 def _said(about: PackageMetadata) -> str:
-    if expression := about.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in about:
+        return str(about["License-Expression"])
     classifiers = [
         one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or () if one.startswith("License ::")
     ]
     named = [one for one in classifiers if one != "OSI Approved"]
-    text = str(about.get("License") or "").strip()
+    text = str((about.get_all("License") or [""])[0]).strip()
     return " and ".join(named) or text.partition("\n")[0][:LONGEST] or "not said"
 
 

@@ -26,19 +26,24 @@ def ask(
     *,
     method: str = "GET",
     body: bytes = b"",
-    endless: bool = False,
     **headers: str,
 ) -> Answer:
     """Send a request for `target`, taken as it stands; an underscore in a header's name is a hyphen.
 
-    Of an event stream the head is read alone, unless `endless`: then until it ends after all.
+    Of an event stream the head is read alone.
     """
     sent = {"Host": urlsplit(address).netloc, "Connection": "close"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     if body or method == "POST":
         sent.setdefault("Content-Length", str(len(body)))
     head = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value)
-    return exchange(address, f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body, endless=endless)
+    return exchange(address, f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body)
+
+
+def stream(address: str, target: str) -> Answer:
+    """Read an event stream until it ends."""
+    head = f"GET {target} HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\nConnection: close\r\n\r\n"
+    return exchange(address, head.encode(), endless=True)
 
 
 def exchange(address: str, sent: bytes, *, endless: bool = False) -> Answer:

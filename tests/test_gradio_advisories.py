@@ -102,7 +102,7 @@ SHARING = (Get("/gradio_api/token"), Get("/login"))
 LEAKY = tuple(
     "downloadbutton audio imageeditor video model3d chatbot code paramviewer dataset multimodaltextbox".split()
 )
-ROWS = {
+ROWS: dict[str, tuple[str, list[Get | Say | Lacks | Answered]]] = {
     "CVE-2021-43831": ("files of the computer through /file", [Get(f"/file/{PASSWD}"), Get(f"/file{PASSWD}")]),
     "CVE-2022-24770": ("formulas in a file of flagged inputs", [Lacks(("flagging", "dataframe"))]),
     "CVE-2023-25823": ("a key for share links in every copy", [*SHARING]),

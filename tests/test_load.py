@@ -19,7 +19,7 @@ import pytest
 from localcrag.ui.request_body import MOST_SAID
 from tests.app_process import running_app
 from tests.page_driver import wait_until
-from tests.raw_http import ask, exchange, opened, read, said
+from tests.raw_http import ask, exchange, opened, read, said, stream
 from tests.test_gradio_advisories import config
 
 CALLS, TABS, UPLOADS, SLOW = 1_000, 50, 500, 100
@@ -105,7 +105,7 @@ def at_once(address: str, requests: Sequence[bytes]) -> list[tuple[int, bytes]]:
 
 def outcomes(loaded: Loaded, session: str) -> dict[str, bool]:
     """Return what became of all events of a session, by their ids: whether each came to a good end."""
-    answer = ask(loaded.address, f"/gradio_api/queue/data?session_hash={session}", endless=True)
+    answer = stream(loaded.address, f"/gradio_api/queue/data?session_hash={session}")
     messages = [json.loads(line[5:]) for line in answer.text.splitlines() if line.startswith("data:")]
     return {one["event_id"]: one["success"] for one in messages if one["msg"] == "process_completed"}
 
@@ -158,8 +158,8 @@ def test_500_uploads_at_once_all_go_in(loaded: Loaded) -> None:
     assert said(loaded.address, loaded.call(CHEAP, "beside")).status == 200
     assert list(outcomes(loaded, "beside").values()) == [True]
     host = urlsplit(loaded.address).netloc
-    streams = [f"GET /gradio_api/queue/data?session_hash={tab} HTTP/1.1\r\nHost: {host}\r\n" for tab in tabs]
-    ends = at_once(loaded.address, [f"{stream}Connection: close\r\n\r\n".encode() for stream in streams])
+    heads = [f"GET /gradio_api/queue/data?session_hash={tab} HTTP/1.1\r\nHost: {host}\r\n" for tab in tabs]
+    ends = at_once(loaded.address, [f"{head}Connection: close\r\n\r\n".encode() for head in heads])
     assert all(status == 200 and b"process_completed" in body for status, body in ends)
 
     def names() -> set[str]:

@@ -260,8 +260,8 @@ def test_a_toast_is_text(chromium: Browser, address: str) -> None:
     ]
     with chromium.new_page() as page:
         page.add_init_script(SET_UP)
-        page.on("dialog", lambda dialog: dialog.accept(wanted[0]))
         wanted = [""]
+        page.on("dialog", lambda dialog: dialog.accept(wanted[0]))
         go(page, address)
         for text in answers:
             wanted[0] = text

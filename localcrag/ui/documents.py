@@ -19,8 +19,11 @@ from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.uploads import Uploading, Uploads
 
-BETWEEN = 0.5
-"""Seconds between two looks at files that are taken in: fifty tabs may look at hundreds of files."""
+BETWEEN, ROWS = 0.5, 1_000
+"""Seconds between two looks at files that are taken in, as long as all tabs together are shown no more rows than these.
+
+Beyond that they look less often: what Gradio is given faster than it can send, it keeps.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class DocumentEvents:
 
     def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
         self._assembly, self._uploads = assembly, uploads
+        self._followers: set[object] = set()
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
@@ -114,13 +118,17 @@ class DocumentEvents:
 
     def follow(self, collection: str) -> Iterator[tuple[Any, ...]]:
         """Show how far the files are, and the documents whenever one has gone in, until all are at their end."""
-        done = -1
-        for items in self._uploads.follow():
-            finished = sum(not one.open for one in items)
-            yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
-            done = finished
-            if finished < len(items):
-                time.sleep(BETWEEN)
+        done, me = -1, object()
+        self._followers.add(me)
+        try:
+            for items in self._uploads.follow():
+                finished = sum(not one.open for one in items)
+                yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
+                done = finished
+                if finished < len(items):
+                    time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
+        finally:
+            self._followers.discard(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Cancel, try again or dismiss one file or all."""
