@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.ui.neighbours import ROOT, is_neighbour
+from localcrag.ui.neighbours import ROOT, is_neighbour, is_told
 from localcrag.ui.response_headers import HEADERS
 from tests.app_process import free_port, running_app
 from tests.raw_http import ask, said
@@ -173,6 +173,7 @@ def test_another_user_of_this_computer_stays_outside(app: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say whose a connection is")
 def test_a_connection_is_its_owners_as_long_as_it_is_open() -> None:
+    assert is_told()
     with socket.create_server(("127.0.0.1", 0)) as server:
         own = server.getsockname()
         with socket.create_connection(own) as mine:

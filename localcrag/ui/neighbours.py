@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+from functools import cache
 
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, NLMSG_ERROR = 4, 20, 1, 2
 TCP_ESTABLISHED = 1
@@ -28,17 +29,33 @@ End = tuple[str, int]
 
 def is_neighbour(peer: End, own: End) -> bool:
     """Return whether the connection from `peer` to `own` is another user's. False where the system does not say."""
-    if sys.platform != "linux" or ":" in peer[0]:
+    if ":" in peer[0] or not is_told():
         return False
+    return not _is_ours(peer, own)
+
+
+@cache
+def is_told() -> bool:
+    """Return whether the system says whose a connection is: it is asked about one of our own.
+
+    Not on other systems than Linux, nor by a kernel without that part, nor in some sandboxes.
+    """
+    if sys.platform != "linux":
+        return False
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as mine:
+        return _is_ours(mine.getsockname(), server.getsockname())
+
+
+def _is_ours(peer: End, own: End) -> bool:
     try:
         answer = _asked(peer, own)
     except OSError:
         return False
     if _HEADER.unpack_from(answer)[1] == NLMSG_ERROR:
-        return True  # Nobody's any more: its answer would go nowhere, and what it asks for could be anybody's wish.
+        return False  # Nobody's any more: its answer would go nowhere, and what it asks for could be anybody's wish.
     (owner,) = struct.unpack_from("=I", answer, _OWNER_AT)
     # A connection that is being closed is said to be root's, whoever began it.
-    return owner not in {os.getuid(), ROOT} or answer[_STATE_AT] != TCP_ESTABLISHED
+    return owner in {os.getuid(), ROOT} and answer[_STATE_AT] == TCP_ESTABLISHED
 
 
 def _asked(peer: End, own: End) -> bytes:
