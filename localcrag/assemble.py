@@ -46,6 +46,7 @@ from localcrag.backends.model_checksums import weights_digest
 from localcrag.backends.model_files import Library
 from localcrag.backends.model_manifest import ModelRole
 from localcrag.backends.rate_limit import SlidingMinute
+from localcrag.backends.reader_process import ReaderProcesses
 from localcrag.backends.run_store import RunStore
 from localcrag.backends.shelving import checked, delete_collection, move_documents, rename_collection, rename_document
 from localcrag.backends.web_cache import StoredAnswers
@@ -54,7 +55,18 @@ from localcrag.calibrated_scorer import CalibratedScorer
 from localcrag.calibration import FittedCalibration
 from localcrag.case import Pin
 from localcrag.context import Parts
-from localcrag.datatypes import Document, Policy, Preset, Run, ScorerKind, TimeRange, Turn, WebAnswer, WebMode
+from localcrag.datatypes import (
+    Document,
+    PagePicture,
+    Policy,
+    Preset,
+    Run,
+    ScorerKind,
+    TimeRange,
+    Turn,
+    WebAnswer,
+    WebMode,
+)
 from localcrag.errors import (
     GapError,
     LabelError,
@@ -83,7 +95,6 @@ from localcrag.web_document import WebDocument
 
 if TYPE_CHECKING:
     from localcrag.backends.hnsw import HnswIndex
-    from localcrag.backends.pdf_pages import PagePicture
     from localcrag.backends.searxng import SearchHealth, SearXNG
 
 DATABASE_NAME = "localcrag.sqlite3"
@@ -115,6 +126,7 @@ class Assembly:
         self.egress = EgressLedger(self.database, settings.data_dir)
         self._lock = threading.RLock()
         self._made = MadeOnce()
+        self._readers = ReaderProcesses()
         self._judgements: Judgements = {}
         self._question_vectors: dict[str, Vectors] = {}
         self._grouping = threading.Lock()
@@ -437,11 +449,9 @@ class Assembly:
 
     def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Take files in; see localcrag.ingest.ingest."""
-        from localcrag.backends.readers import open_document  # noqa: PLC0415
-
         return ingest(
             uploads,
-            open_file=open_document,
+            open_file=self._readers.open_document,
             embedder=self.embedder,
             shelf=self.store(collection),
             index=self.index(collection),
@@ -531,11 +541,7 @@ class Assembly:
         Raises UnreadableDocument for a page that there is not, and StoreError.
         """
         data = original_of(self.database, collection or self.settings.collection, document)
-        if data is None:
-            return None
-        from localcrag.backends.pdf_pages import picture  # noqa: PLC0415
-
-        return picture(data, document, page, texts, dpi=dpi)
+        return None if data is None else self._readers.picture(data, document, page, texts, dpi=dpi)
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""
@@ -641,8 +647,9 @@ class Assembly:
         self.language_model(self.settings.llm)
 
     def close(self) -> None:
-        """Close the database and the search client."""
+        """Close the database and the search client, and end the processes that read files."""
         with self._lock:
+            self._readers.close()
             for client in self._made.drop("web"):
                 client.close()
             self.database.close()

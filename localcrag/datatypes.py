@@ -210,6 +210,26 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a page, in shares (0..1) of its width and height, from the upper left corner."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A page as a PNG file of `width` by `height` pixels, and where the texts asked for stand on it."""
+
+    png: bytes
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A piece of a longer text: `text == longer[start:end]`."""
 

@@ -71,6 +71,15 @@ def process_at(address: str) -> int:
     return found
 
 
+def children() -> set[int]:
+    """Return the processes that this one has started and that run still."""
+    return {
+        int(child)
+        for task in Path("/proc/self/task").iterdir()
+        for child in (task / "children").read_text("ascii").split()
+    }
+
+
 def _command(folder: Path) -> list[str]:
     try:
         return (folder / "cmdline").read_bytes().decode().split("\0")

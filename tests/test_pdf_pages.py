@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from localcrag.backends.pdf_pages import Box, picture
+from localcrag.backends.pdf_pages import picture
+from localcrag.datatypes import Box
 from localcrag.errors import UnreadableDocument
 from tests.documents import A4, lab
 

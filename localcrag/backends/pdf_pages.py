@@ -6,37 +6,17 @@ import io
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from localcrag.backends.readers.pdf import LOCK, load, open_page, pdfium
+from localcrag.datatypes import Box, PagePicture
 from localcrag.errors import UnreadableDocument
 
 POINTS = 72
 """PDF's own unit is a 72nd of an inch."""
 LARGEST_SIDE = 4000
 """Pixels: a page may be as large as a wall."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A part of a page, in shares (0..1) of its width and height, from the upper left corner."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True)
-class PagePicture:
-    """A page as a PNG file of `width` by `height` pixels, and where the texts asked for stand on it."""
-
-    png: bytes
-    width: int
-    height: int
-    boxes: tuple[Box, ...]
 
 
 def picture(source: Path | bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110) -> PagePicture:

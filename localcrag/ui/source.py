@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from localcrag.assemble import Assembly
-from localcrag.backends.pdf_pages import PagePicture
-from localcrag.datatypes import GradedPassage, Origin, Run
+from localcrag.datatypes import GradedPassage, Origin, PagePicture, Run
 from localcrag.errors import UnknownDocument, UnknownRun
 from localcrag.text_pages import text_page
 from localcrag.texts import gettext as _
