@@ -28,7 +28,7 @@ MOST_USED = 3_000_000_000
 CHEAP, FOLLOWS = "choices", "follow"
 """Events of the page: one that reads the names of collections, one that goes on as long as files are taken in."""
 JSON = "application/json"
-KEPT = 10_000
+KEPT = 2_000_000
 """Bytes that are kept of the beginning and of the end of an answer: an event stream can be long."""
 
 
