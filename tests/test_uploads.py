@@ -109,11 +109,18 @@ def test_cancelled_files_stop_before_their_next_step_and_the_others_go_on(tmp_pa
 
 
 def test_whoever_comes_later_sees_where_it_is_and_files_added_meanwhile(tmp_path: Path) -> None:
-    uploads = Uploads(taken_in)
+    go = threading.Event()
+
+    def waiting(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        assert go.wait(60)
+        yield from taken_in(upload, collection)
+
+    uploads = Uploads(waiting)
     uploads.add(files(tmp_path, "a.txt"), "documents")
     first = uploads.follow()
     assert next(first)[0].name == "a.txt"
     uploads.add(files(tmp_path, "b.txt"), "documents")
+    go.set()
     assert list(last(uploads)) == ["a.txt", "b.txt"]
     assert all(not one.open for one in list(first)[-1])
 
