@@ -170,6 +170,7 @@ def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
         os.kill(process, signal.SIGSTOP)
         try:
             expect(page.locator("#lc-live .lc-waited")).to_have_text(re.compile(r"^([6-9]|\d\d+) s$"))
+            expect(page.locator("#lc-live .lc-spinner")).to_have_css("border-top-width", "2px")
             question_box(page).fill("What is typed meanwhile stays.")
             page.screenshot(path=screens / "slow.png")
         finally:
