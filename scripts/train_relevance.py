@@ -51,6 +51,7 @@ from training_loop import Progress, train  # noqa: E402
 from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
 
 from localcrag.backends.bi_encoder import BiEncoder  # noqa: E402
+from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
 from localcrag.backends.place_head import PLACE_FILE  # noqa: E402
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
@@ -396,6 +397,7 @@ def with_large_pages() -> None:
     (20 against 27 pairs a second).
     """
     if sys.platform == "linux" and "GLIBC_TUNABLES" not in os.environ:
+        let_start_programs("this script once more")
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "GLIBC_TUNABLES": LARGE_PAGES})  # noqa: S606
 
 
