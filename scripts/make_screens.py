@@ -18,8 +18,8 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
-TESTS = ("test_page.py", "test_page_consent.py", "test_page_many.py", "test_conflict_page.py", "test_learning_page.py",
-         "test_threshold_page.py")  # fmt: skip
+TESTS = ("test_page.py", "test_page_consent.py", "test_page_language.py", "test_page_many.py", "test_page_privacy.py",
+         "test_conflict_page.py", "test_learning_page.py", "test_threshold_page.py", "test_evaluation_report.py")  # fmt: skip
 COLOURS = 256
 
 
