@@ -18,8 +18,10 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
-TESTS = ("test_page.py", "test_page_consent.py", "test_page_language.py", "test_page_many.py", "test_page_privacy.py",
-         "test_conflict_page.py", "test_learning_page.py", "test_threshold_page.py", "test_evaluation_report.py")  # fmt: skip
+TESTS = [f"tests/test_{name}.py" for name in (
+    "page", "page_consent", "page_language", "page_many", "page_privacy", "conflict_page", "learning_page",
+    "threshold_page", "evaluation_report",
+)]  # fmt: skip
 COLOURS = 256
 
 
@@ -37,7 +39,7 @@ def main() -> None:
                 "-q",
                 "--screens",
                 str(taken),
-                *(f"tests/{name}" for name in TESTS),
+                *TESTS,
             ]
             subprocess.run(command, cwd=ROOT, check=True)
         for old in SCREENS.glob("*.png"):

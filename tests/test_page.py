@@ -292,7 +292,11 @@ def test_keys_open_and_close_what_is_there(chromium: Browser, with_handbook: str
     with opened(chromium, with_handbook) as page:
         page.locator("#lc-panel").click()
         page.keyboard.press("?")
-        expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+        shortcuts = page.get_by_role("dialog", name="Shortcuts")
+        expect(shortcuts).to_be_visible()
+        box = shortcuts.bounding_box()
+        assert box
+        assert abs(2 * box["y"] + box["height"] - 860) < 4, "in the middle of the screen"
         page.screenshot(path=screens / "shortcuts.png")
         page.keyboard.press("Escape")
         for key, side in (("[", "left"), ("]", "right")):

@@ -28,7 +28,7 @@ PAGES, DOCUMENTS, TURNS = 2000, 499, 200
 QUESTION = "Which berth has the ferry to Skarvoy?"
 RICH_QUESTION = "How long is a crossing?"
 RICH_ANSWER = """\
-A crossing takes $t = \\frac{s}{v}$ hours, at a speed of at most 12 knots:
+A crossing takes $t = \\frac{s}{v}$ hours, at a speed of at most 12 knots, says the timetable of the harbour [1]:
 
 $$v = \\sqrt{\\frac{g \\lambda}{2 \\pi}} \\cdot \\tanh{\\left(\\frac{2 \\pi d}{\\lambda}\\right)}$$
 
@@ -123,6 +123,13 @@ def test_an_answer_with_code_a_table_and_formulas_is_whole(
         expect(answer.locator("math mfrac")).to_have_count(3)
         # A wide table is scrolled within itself; no word of it is broken.
         assert answer.locator("td", has_text="Ytterholm").evaluate("cell => cell.clientHeight < 60")
+        answer.locator(".lc-cite").hover()
+        tip = answer.locator(".lc-tip")
+        expect(tip).to_be_visible()
+        inside = "tip => tip.getBoundingClientRect().right <= document.getElementById('lc-chat').clientWidth + {}"
+        left = page.locator("#lc-chat").bounding_box()
+        assert left
+        assert tip.evaluate(inside.format(left["x"]))
         page.screenshot(path=screens / f"rich-answer-{width}.png")
         whole(page, width)
 

@@ -194,8 +194,18 @@ const parts = {
         trigger("input", { run_id, good: pressed ? "" : does === "good" ? "yes" : "no" });
       }
     });
-    // The newest turn in sight, unless somebody reads further up.
     const column = byId("lc-chat");
+    // What a citation says of its source stays within the column, also of one at the end of a line.
+    const within = (event) => {
+      const tip = event.target.closest(".lc-cite")?.querySelector(".lc-tip");
+      if (!tip) return;
+      tip.style.left = "0";
+      const beyond = tip.getBoundingClientRect().right - column.getBoundingClientRect().right + 16;
+      if (beyond > 0) tip.style.left = `${-beyond}px`;
+    };
+    column.addEventListener("pointerover", within);
+    column.addEventListener("focusin", within);
+    // The newest turn in sight, unless somebody reads further up.
     let follows = true;
     column.addEventListener("scroll", () => {
       follows = column.scrollTop + column.clientHeight > column.scrollHeight - 60;
