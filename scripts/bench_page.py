@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 
 from localcrag import samples  # noqa: E402
 from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
-from tests.app_process import process_at, running_app, start_chromium  # noqa: E402
+from tests.app_process import process_at, resident, running_app, start_chromium  # noqa: E402
 from tests.page_driver import answered, ask, dropped, go, question_box  # noqa: E402
 
 OPENED = 7
@@ -66,12 +66,6 @@ def heap(page: Page) -> float:
     return float(metrics["JSHeapUsedSize"]) / 2**20
 
 
-def resident(process: int) -> float:
-    """Return a process's memory, in MiB."""
-    status = Path(f"/proc/{process}/status").read_text("utf-8")
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=100, metavar="N")
@@ -93,7 +87,7 @@ def main() -> None:
             if at % 25 == 0:
                 lost += lost_letters(page, questions[at % len(questions)])
             if at in {10, *(number * part // 4 for part in range(1, 5))}:
-                memory[at] = heap(page), resident(process_at(address))
+                memory[at] = heap(page), resident(process_at(address)) / 2**20
         browser.close()
     print("| what | figure |\n| --- | --: |")
     print(f"| page can be used, server warm, median of {OPENED} | {statistics.median(seconds):.2f} s |")

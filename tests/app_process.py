@@ -71,6 +71,11 @@ def process_at(address: str) -> int:
     return found
 
 
+def resident(process: int) -> int:
+    """Return the bytes of memory that a process uses."""
+    return int(Path(f"/proc/{process}/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) * 1024
+
+
 def children() -> set[int]:
     """Return the processes that this one has started and that run still."""
     return {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 from localcrag.assemble import Assembly, uploads_from
-from localcrag.backends.database import SCHEMA_1, SCHEMA_2, SCHEMA_VERSION, Database
+from localcrag.backends.database import SCHEMA_VERSION, Database
 from localcrag.backends.document_store import DocumentStore, documents_of
 from localcrag.backends.readers import open_document
 from localcrag.datatypes import IngestStatus, WebResult
@@ -20,6 +19,7 @@ from localcrag.search import to_passages
 from localcrag.settings import load
 from tests import documents
 from tests.fakes import FakeEmbedder
+from tests.old_databases import old_database
 
 TODAY = date(2026, 11, 21)
 
@@ -174,13 +174,13 @@ def test_documents_are_stored_with_their_date(assembly: Assembly, tmp_path: Path
 
 def test_a_database_from_before_there_were_dates_is_brought_up(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
-    with sqlite3.connect(path) as old:
-        old.executescript(SCHEMA_1 + SCHEMA_2)
-        old.execute("INSERT INTO collections VALUES (1, 'default', 'fake-embedder', 64, '2026-01-01')")
-        old.execute("INSERT INTO documents VALUES (1, 1, 'a.txt', 'x', 'text/plain', NULL, 'Text.', '2026-01-01')")
-        old.execute("INSERT INTO chunks VALUES (1, 1, NULL, 0, 5, 'Text.')")
-        old.execute("PRAGMA user_version = 2")
-    old.close()
+    old_database(
+        path,
+        2,
+        "INSERT INTO collections VALUES (1, 'default', 'fake-embedder', 64, '2026-01-01')",
+        "INSERT INTO documents VALUES (1, 1, 'a.txt', 'x', 'text/plain', NULL, 'Text.', '2026-01-01')",
+        "INSERT INTO chunks VALUES (1, 1, NULL, 0, 5, 'Text.')",
+    )
     database = Database(path)
     assert [(one.name, one.dated) for one in documents_of(database, "default")] == [("a.txt", None)]
     store = DocumentStore(database, "default", embedder="fake-embedder", dimension=64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +12,13 @@ import pytest
 from localcrag import privacy, texts
 from localcrag.assemble import Assembly
 from localcrag.backends import egress_ledger, egress_log
-from localcrag.backends.database import SCHEMA_VERSION, SCHEMAS, Database
+from localcrag.backends.database import SCHEMA_VERSION, Database
 from localcrag.backends.egress_ledger import EgressLedger, EgressSummary
 from localcrag.backends.egress_log import Attempt, Kind, Purpose
 from localcrag.backends.searxng import SearXNG
 from localcrag.errors import NoResults
 from localcrag.settings import load
+from tests.old_databases import old_database
 from tests.search_servers import answer_reply, closed_port, scripted_search
 
 QUERY = "größte Insel"
@@ -172,11 +172,7 @@ def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress
 
 def test_a_database_of_the_version_before_gets_the_table(egress_folder: Path) -> None:
     path = egress_folder / "localcrag.sqlite3"
-    with sqlite3.connect(path) as old:
-        for schema in SCHEMAS[:8]:
-            old.executescript(schema)
-        old.execute("PRAGMA user_version = 8")
-    old.close()
+    old_database(path, 8)
     database = Database(path)
     assert SCHEMA_VERSION >= 9
     noted("a:1")

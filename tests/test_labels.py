@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from localcrag import case, labels, labels_export
 from localcrag.assemble import Assembly
-from localcrag.backends.database import SCHEMA_VERSION, SCHEMAS, Database
+from localcrag.backends.database import SCHEMA_VERSION, Database
 from localcrag.backends.export_files import write_lines, write_set
 from localcrag.backends.label_store import LabelStore, PinStore
 from localcrag.datatypes import Action, Run, Turn
@@ -23,6 +21,7 @@ from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.labels import Label, LabelKind
 from localcrag.settings import load
 from tests.fakes import FakeLanguageModel, FakeWeb
+from tests.old_databases import old_database
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
 ANSWER, PASSAGE, SENTENCE = LabelKind.ANSWER, LabelKind.PASSAGE, LabelKind.SENTENCE
@@ -119,10 +118,7 @@ def test_labels_are_found_and_removed_by_document_also_those_of_answers(
 
 def test_a_database_of_the_version_before_gets_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
-    with closing(sqlite3.connect(path)) as old:
-        for schema in SCHEMAS[:4]:
-            old.executescript(schema)
-        old.execute("PRAGMA user_version = 4")
+    old_database(path, 4)
     assert LabelStore(Database(path)).find() == []
     assert SCHEMA_VERSION >= 5
 

@@ -9,7 +9,7 @@ import select
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from localcrag.ui.request_body import MOST_SAID
-from tests.app_process import running_app
+from tests.app_process import process_at, resident, running_app
 from tests.page_driver import wait_until
 from tests.raw_http import ask, exchange, opened, read, said, stream
 from tests.test_gradio_advisories import config
@@ -35,11 +35,7 @@ KEPT = 2_000_000
 class Loaded(NamedTuple):
     address: str
     data: Path
-    process: Path
-
-    def resident(self) -> int:
-        """Return the bytes of memory that the app uses."""
-        return int((self.process / "status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
+    process: int
 
     def events(self) -> list[dict[str, Any]]:
         """Return the events of the page, as Gradio knows them."""
@@ -57,7 +53,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
     data = tmp_path_factory.mktemp("load")
     with running_app(data) as address:
-        yield Loaded(address, data, _process(address))
+        yield Loaded(address, data, process_at(address))
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -65,17 +61,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
 def _bounded(loaded: Loaded) -> Iterator[None]:
     yield
     assert ask(loaded.address).status == 200
-    assert loaded.resident() < MOST_USED
-
-
-def _process(address: str) -> Path:
-    port = str(urlsplit(address).port)
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # One that has ended meanwhile.
-            arguments = file.read_text(errors="replace").split("\0")
-            if port in arguments and any(one.endswith("app.py") for one in arguments):
-                return file.parent
-    raise AssertionError(f"No process serves {address}.")
+    assert resident(loaded.process) < MOST_USED
 
 
 def posted(address: str, target: str, body: bytes, kind: str) -> bytes:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from localcrag.backends.calibration_store import CalibrationStore, ScorerIdentity
-from localcrag.backends.database import SCHEMA_1, SCHEMA_VERSION, SCHEMAS, Database
+from localcrag.backends.database import SCHEMA_VERSION, Database
 from localcrag.backends.document_store import DocumentStore, original_of, replace_vectors, text_of
 from localcrag.backends.hnsw import HnswIndex
 from localcrag.backends.run_store import RunStore
 from localcrag.datatypes import Chunk, Run, Thresholds
 from localcrag.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
 from tests.fakes import FakeEmbedder
+from tests.old_databases import old_database
 
 EMBEDDER = FakeEmbedder()
 
@@ -183,11 +183,7 @@ def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
 
 def test_a_database_of_an_older_version_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
-    with sqlite3.connect(path) as old:
-        old.executescript(SCHEMA_1)
-        old.execute("INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')")
-        old.execute("PRAGMA user_version = 1")
-    old.close()
+    old_database(path, 1, "INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')")
     database = Database(path)
     assert database.rows("SELECT question FROM runs")[0]["question"] == "Why?"
     assert database.rows("SELECT * FROM collection_settings") == []
@@ -238,11 +234,7 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
 
 def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
-    with sqlite3.connect(path) as old:
-        for schema in SCHEMAS[:5]:
-            old.executescript(schema)
-        old.execute("PRAGMA user_version = 5")
-    old.close()
+    old_database(path, 5)
     identity = ScorerIdentity("relevance-v1", "0" * 64, "all-minilm-l6-v2")
     assert CalibrationStore(Database(path)).history(identity, "default") == []
 

@@ -114,20 +114,15 @@ class ReaderProcesses:
         return content, attached
 
     def _pages(self, process: _Process, name: str) -> Generator[Page, None, None]:
-        whole = False
         try:
-            while True:
-                content, attached = self._next(process, name)
-                if whole := "end" in content:
-                    self._done(process)
-                    return
+            content, attached = self._next(process, name)
+            while "end" not in content:
                 yield Page(content["number"], attached.decode("utf-8", "surrogatepass"))
-        except DocumentError:
-            whole = True
+                content, attached = self._next(process, name)
+        except GeneratorExit:
+            process.end()  # What it has read ahead is nobody's any more.
             raise
-        finally:
-            if not whole:  # What it has read ahead is nobody's any more.
-                process.end()
+        self._done(process)
 
 
 class _Over(Exception):

@@ -49,7 +49,7 @@ class Endpoint:
     @property
     def place(self) -> tuple[str, int]:
         """Host, in the form that goes to the network (internationalised names in their ASCII form), and port."""
-        return self.url.raw_host.decode("ascii"), self.url.port or (443 if self.url.scheme == "https" else 80)
+        return self.url.raw_host.decode("ascii"), self.url.port or egress_guard.PORTS[self.url.scheme]
 
     def search_url(self, query: str, parameters: Mapping[str, str] | None = None) -> httpx.URL:
         path = self.url.raw_path.rstrip(b"/") + b"/search"
