@@ -85,16 +85,24 @@ def dropped(page: Page, *files: Path) -> None:
 
 def ask(page: Page, question: str) -> None:
     """Ask a question and wait until the answer and the panel are whole."""
-    turns = page.locator("#lc-log .lc-turn").count()
+    turns = page.locator("#lc-log .lc-turn")
+    newest = turns.last.get_attribute("data-turn") if turns.count() else ""
     question_box(page).fill(question)
     page.locator("#lc-send").click()
-    answered(page, turns + 1)
+    # Not by their number: of a long chat only the newest are shown.
+    expect(turns.last).not_to_have_attribute("data-turn", newest or "", timeout=PATIENCE)
+    idle(page)
     expect(page.locator("#lc-panel .lc-question")).to_have_text(question, timeout=PATIENCE)
 
 
 def answered(page: Page, turns: int) -> None:
     """Wait until a chat has so many finished turns and its panel is whole."""
     expect(page.locator("#lc-log .lc-turn")).to_have_count(turns, timeout=PATIENCE)
+    idle(page)
+
+
+def idle(page: Page) -> None:
+    """Wait until nothing is being answered in the chat that is shown."""
     expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
     expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
 

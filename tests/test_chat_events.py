@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import gradio as gr
 import pytest
+from gradio.state_holder import SessionState
 
 from localcrag.assemble import Assembly
+from localcrag.chats import TurnState
 from localcrag.settings import load
+from localcrag.ui.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
 
 QUESTION = "Is anything here?"
@@ -69,3 +74,47 @@ def test_a_chat_without_an_answer_under_way_is_left_as_it_is(app: App, assembly:
     app.chats.open(the(chat=assembly.chats.begin("default").id), request("one"))
     (only,) = app.chats.follow(request("one"))
     assert all(value == gr.skip() for value in only)
+
+
+def test_what_a_tab_holds_does_not_grow_with_what_it_is_told(app: App) -> None:
+    outputs = app.chats.at.column.outputs(app.chats.at.panel)
+    event = next(one for one in app.page.fns.values() if one.name == "follow" and list(one.outputs) == outputs)
+    tab = SessionState(app.page)
+    held = set(tab.config_values)
+
+    async def told(log: str | None) -> None:
+        await app.page.postprocess_data(event, list(View(chat_id=1, log=log).values()), tab)
+
+    async def answers() -> None:
+        for number in range(20):
+            await told(None)
+            await told(f"answer {number}")
+
+    asyncio.run(answers())
+    assert set(tab.config_values) == held
+    assert set(tab.blocks_config.blocks) == set(app.page.default_config.blocks)
+    assert tab.config_values[app.chats.at.column.log._id]["props"]["value"] == "answer 19"
+
+
+def test_a_long_chat_shows_its_newest_turns_and_the_earlier_ones_to_the_tab_that_asks(
+    app: App, assembly: Assembly
+) -> None:
+    chat = assembly.chats.begin("default").id
+    for number in range(TURNS_SHOWN + 3):
+        asked = assembly.chats.ask(chat, f"question {number}")
+        assembly.chats.put(chat, replace(asked, answer="an answer", state=TurnState.ANSWERED))
+
+    def shown(log: str) -> list[int]:
+        return [int(number) for number in re.findall(r"<p>question (\d+)</p>", log)]
+
+    everything, newest = list(range(TURNS_SHOWN + 3)), list(range(3, TURNS_SHOWN + 3))
+    log = app.chats.open(the(chat=chat), request("one"))[LOG]
+    assert shown(log) == newest
+    assert "Show 3 earlier questions" in log
+    log = app.chats.earlier(str(chat), request("one"))
+    assert shown(log) == everything
+    assert "earlier" not in log
+    assert shown(app.chats.open(the(chat=chat), request("one"))[LOG]) == everything
+    assert shown(app.chats.open(the(chat=chat), request("two"))[LOG]) == newest
+    app.chats.new_chat(request("one"))
+    assert shown(app.chats.open(the(chat=chat), request("one"))[LOG]) == newest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 import select
 import sqlite3
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.ui.request_body import MOST_SAID
+from localcrag.ui.request_body import MOST_SAID, UPLOADS_A_MINUTE
 from tests.app_process import process_at, resident, running_app
 from tests.page_driver import wait_until
 from tests.raw_http import ask, exchange, opened, read, said, stream
@@ -108,19 +109,14 @@ def test_1000_calls_at_once_are_answered_or_refused_and_none_is_lost(loaded: Loa
 
 def test_50_tabs_are_all_served(loaded: Loaded) -> None:
     at_first = [one for one in loaded.events() if "load" in {name for _, name in one["targets"]}]
-    with ExitStack() as tabs:
-        for number in range(TABS):
-            assert ask(loaded.address).status == 200
-            heartbeat = tabs.enter_context(closing(opened(loaded.address)))
-            host = urlsplit(loaded.address).netloc
-            heartbeat.sendall(f"GET /gradio_api/heartbeat/tab{number} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            assert read(heartbeat).status == 200
-            for event in at_first:
-                data = ["default"] * len(event["inputs"])
-                call = {"data": data, "fn_index": event["id"], "session_hash": f"tab{number}"}
-                assert said(loaded.address, call).status == 200
-        for number in range(TABS):
-            assert list(outcomes(loaded, f"tab{number}").values()) == [True] * len(at_first)
+    for number in range(TABS):
+        assert ask(loaded.address).status == 200
+        for event in at_first:
+            data = ["default"] * len(event["inputs"])
+            call = {"data": data, "fn_index": event["id"], "session_hash": f"tab{number}"}
+            assert said(loaded.address, call).status == 200
+    for number in range(TABS):
+        assert list(outcomes(loaded, f"tab{number}").values()) == [True] * len(at_first)
 
 
 def test_500_uploads_at_once_all_go_in(loaded: Loaded) -> None:
@@ -196,3 +192,13 @@ def test_slow_clients_are_given_up_and_hold_nobody_up(loaded: Loaded) -> None:
         answers = [read(connection) for connection in slow]
         assert {answer.status for answer in answers} == {408}
         assert "too slowly" in answers[0].text
+
+
+def test_more_uploads_within_a_minute_than_a_person_makes_are_refused_with_when_to_come_again(loaded: Loaded) -> None:
+    body = b'--b\r\nContent-Disposition: form-data; name="files"; filename="note.txt"\r\n\r\nA note.\r\n--b--\r\n'
+    upload = posted(loaded.address, "/gradio_api/upload", body, "multipart/form-data; boundary=b")
+    answers = at_once(loaded.address, [upload] * (UPLOADS_A_MINUTE + TABS))
+    assert {status for status, _ in answers} <= {200, 429}  # those of the tests before count as well
+    refused = [json.loads(body)["detail"] for status, body in answers if status == 429]
+    assert len(refused) >= TABS
+    assert re.fullmatch(r"More than 600 uploads .* Drop the files again in \d\d? s\.", refused[0])

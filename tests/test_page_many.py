@@ -19,12 +19,13 @@ from localcrag.datatypes import Run
 from localcrag.events import RunFinished
 from localcrag.ingest import Upload
 from localcrag.settings import load
+from localcrag.ui.chat import TURNS_SHOWN
 from tests.app_process import free_port, process_at, running_app
 from tests.documents import make_pdf
-from tests.page_driver import answered, ask, go, open_side, opened, question_box, turn, whole
+from tests.page_driver import PATIENCE, answered, ask, drop, go, open_side, opened, question_box, turn, whole
 
 pytestmark = pytest.mark.browser
-PAGES, DOCUMENTS, TURNS = 2000, 499, 200
+PAGES, DOCUMENTS, TURNS, TABS = 2000, 499, 200, 50
 QUESTION = "Which berth has the ferry to Skarvoy?"
 RICH_QUESTION = "How long is a crossing?"
 RICH_ANSWER = """\
@@ -103,11 +104,25 @@ def test_500_documents_are_listed_searched_and_one_of_2000_pages_is_shown(
 def test_a_chat_of_200_turns_is_opened_and_goes_on(chromium: Browser, address: str, screens: Path) -> None:
     with opened(chromium, address) as page:
         page.locator("#lc-chats .lc-chat-title").first.click()
-        expect(page.locator("#lc-log .lc-turn")).to_have_count(TURNS)
+        turns, earlier = page.locator("#lc-log .lc-turn"), page.locator("[data-earlier]")
+        expect(turns).to_have_count(TURNS_SHOWN)
         expect(turn(page)).to_be_in_viewport()
         ask(page, "What is note 12 about?")
+        expect(turns).to_have_count(TURNS_SHOWN)
         expect(turn(page)).to_be_in_viewport()
         page.screenshot(path=screens / "many-turns.png")
+        first = turn(page, 0).get_attribute("data-turn")
+        earlier.scroll_into_view_if_needed()
+        page.screenshot(path=screens / "many-turns-earlier.png")
+        expect(earlier).to_have_text(f"Show {TURNS + 1 - TURNS_SHOWN} earlier questions")
+        earlier.click()
+        expect(turns).to_have_count(TURNS + 1)
+        # What was read stays where it is, and the keyboard goes on from there.
+        shown = page.locator(f"#lc-log .lc-turn[data-turn='{first}']")
+        expect(shown).to_be_in_viewport()
+        expect(shown).to_be_focused()
+        ask(page, "What is note 13 about?")
+        expect(turns).to_have_count(TURNS + 2)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -132,6 +147,35 @@ def test_an_answer_with_code_a_table_and_formulas_is_whole(
         assert tip.evaluate(inside.format(left["x"]))
         page.screenshot(path=screens / f"rich-answer-{width}.png")
         whole(page, width)
+
+
+def test_50_tabs_of_one_browser_are_all_served(chromium: Browser, address: str) -> None:
+    # A browser has six connections to an address, all its tabs together: no tab may keep one while nothing goes on.
+    with chromium.new_context() as context:
+        tabs = [context.new_page() for _ in range(TABS)]
+        for tab in tabs:
+            go(tab, address)
+        for tab in (tabs[0], tabs[-1]):
+            ask(tab, QUESTION)
+
+
+def test_more_tabs_than_a_browser_has_connections_see_files_go_in(chromium: Browser, data: Path) -> None:
+    large = data.parent / "harbour.pdf"
+    make_pdf(large, [f"Buoy {number} is at pier {number % 40 + 1}." for number in range(PAGES)])
+    with running_app(data.parent / "empty") as url, chromium.new_context() as context:
+        tabs = [context.new_page() for _ in range(8)]
+        go(tabs[0], url)
+        drop(tabs[0], large)
+        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible(timeout=PATIENCE)
+        for tab in tabs[1:]:
+            go(tab, url)
+        expect(tabs[-1].locator("#lc-uploads progress")).to_be_visible()
+        expect(tabs[-1].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
+        # The first tab was told no more, until somebody looks at it.
+        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible()
+        tabs[0].evaluate("window.dispatchEvent(new Event('focus'))")
+        expect(tabs[0].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
+        expect(tabs[0].locator("#lc-uploads progress")).to_have_count(0)
 
 
 def test_two_tabs_see_the_same_chat_and_each_goes_its_own_way(chromium: Browser, address: str) -> None:

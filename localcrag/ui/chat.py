@@ -5,7 +5,7 @@ Answers are made in conversations.py, whether anybody looks or not: a page that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -52,6 +52,8 @@ from localcrag.ui.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.consent import shown as shown_card
 from localcrag.ui.handlers import as_text
 
+TURNS_SHOWN = 50
+"""Finished turns that a chat shows until somebody asks for the earlier ones: each answer sends them all again."""
 LOADING, WORKING = later("loading the models"), later("working")
 
 
@@ -153,25 +155,28 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
 
 
-def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> View:
-    """Return what is shown of a chat when it is opened: all that is written down, and what is being answered."""
+def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:
+    """Return what is shown of a chat when it is opened: what is written down, and what is being answered."""
     turns = _finished(assembly, chat_id, answering)
     return View(
         chat_id=chat_id,
-        log=_log(assembly, turns, empty=answering is None),
+        log=_log(assembly, turns, whole=whole, empty=answering is None),
         live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
         panel=_panel_of(assembly, turns),
         busy=answering is not None,
     )
 
 
-def log(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> str:
-    """Return a chat's finished turns."""
-    return _log(assembly, _finished(assembly, chat_id, answering), empty=answering is None)
+def log(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> str:
+    """Return a chat's finished turns: the newest ones, or the `whole` chat."""
+    return _log(assembly, _finished(assembly, chat_id, answering), whole=whole, empty=answering is None)
 
 
-def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
-    """Yield what is shown while a question is answered, from where it is, and in the end the whole chat."""
+def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) -> Iterator[View]:
+    """Yield what is shown while a question is answered, from where it is, and in the end the chat's finished turns.
+
+    `whole` says whether all of them are shown by then.
+    """
     run: Run | None = None
     busy, waiting, chat_id = _(LOADING), None, answering.chat_id
     try:
@@ -193,7 +198,7 @@ def follow(assembly: Assembly, answering: Answering) -> Iterator[View]:
         gr.Warning(as_text(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
     shown = learning.panel(assembly, run) if run else render.panel(None)
-    yield View(chat_id=chat_id, log=_log(assembly, turns), live="", panel=shown)
+    yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
 def doing(event: Event) -> str | None:
@@ -228,13 +233,15 @@ def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | No
     return [turn for turn in turns if answering is None or turn.number < answering.turn.number]
 
 
-def _log(assembly: Assembly, turns: list[ChatTurn], *, empty: bool = True) -> str:
+def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
     """Return turns; without any, and where the chat is `empty`, what can be done first."""
     if empty and not turns:
         return render.empty_chat(assembly)
+    earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
+    turns = turns[earlier:]
     runs = runs_of(assembly, turns)
     said = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER) if label.run_id in runs}
-    return turns_html(turns, runs, said)
+    return turns_html(turns, runs, said, earlier)
 
 
 def _panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:

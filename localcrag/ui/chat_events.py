@@ -23,6 +23,7 @@ from localcrag.ui import chat, learning, render
 from localcrag.ui.chat import ChatColumn
 from localcrag.ui.consent import hidden
 from localcrag.ui.handlers import GOOD, MANY, PRIVATE, told
+from localcrag.ui.tabs import Tabs
 
 Values = tuple[Any, ...]
 Said = dict[Any, Any]
@@ -41,12 +42,13 @@ class ChatPlaces:
     collection: gr.Dropdown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Shown:
-    """A chat that a tab shows, and what was being answered in it when it came to be shown."""
+    """A chat that a tab shows, and what was being answered in it when it came to be shown; whether all of its turns."""
 
     chat_id: int | None
     answering: Answering | None
+    whole: bool = False
 
 
 class ChatEvents:
@@ -59,7 +61,7 @@ class ChatEvents:
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
         self._assembly, self.at = assembly, at
         self._conversations = Conversations(assembly.chats, self._answer)
-        self._shown: dict[str, _Shown] = {}
+        self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
         """End every answer, and wait until what there is of them is written down."""
@@ -83,6 +85,7 @@ class ChatEvents:
         for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
+        column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE)
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
         column.stop.click(self.stop, [column.where], None, **PRIVATE)
         column.new.click(self.new_chat, None, outputs, **PRIVATE)
@@ -99,7 +102,6 @@ class ChatEvents:
         page.load(self.left, None, [at.left], **PRIVATE)
         # Others may have been downloaded since, or another one chosen.
         page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
-        page.unload(self.forget)
 
     def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
@@ -150,10 +152,13 @@ class ChatEvents:
 
         That may have ended since: the finished turn is shown then.
         """
-        shown = self._shown.get(_session(request))
+        session = _session(request)
+        shown = self._shown.get(session)
         yield self._unchanged()
-        for view in chat.follow(self._assembly, shown.answering) if shown and shown.answering else ():
-            if self._shown.get(_session(request)) is not shown:
+        if not shown or not shown.answering:
+            return
+        for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
+            if self._shown.get(session) is not shown:
                 return  # Another chat is looked at now; this one goes on by itself.
             yield view.values()
 
@@ -188,15 +193,23 @@ class ChatEvents:
             answering.consent.say(None)
         return hidden()
 
-    def like(self, where: str, event: gr.EventData) -> tuple[str, str]:
+    def earlier(self, where: str, request: gr.Request) -> str:
+        """Show all turns of a chat from now on."""
+        if shown := self._shown.get(_session(request)):
+            shown.whole = True
+        return self.log(where, request)
+
+    def like(self, where: str, event: gr.EventData, request: gr.Request) -> tuple[str, str]:
         """Label an answer, and show what it came from."""
         run_id = str(event.run_id)
         told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
-        return self.log(where), told(lambda: learning.panel_of(self._assembly, run_id))
+        return self.log(where, request), told(lambda: learning.panel_of(self._assembly, run_id))
 
-    def log(self, where: str) -> str:
+    def log(self, where: str, request: gr.Request) -> str:
         """Return the finished turns of a chat, with what was said of them by now."""
-        return told(lambda: chat.log(self._assembly, _number(where), self._answering(where)))
+        shown = self._shown.get(_session(request))
+        whole = bool(shown and shown.whole)
+        return told(lambda: chat.log(self._assembly, _number(where), self._answering(where), whole=whole))
 
     def listed(self) -> str:
         """Return the list of chats."""
@@ -233,10 +246,6 @@ class ChatEvents:
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
         return render.download(kept.title, form.value, TYPES[form], text)
 
-    def forget(self, request: gr.Request) -> None:
-        """Forget a tab that was closed."""
-        self._shown.pop(_session(request), None)
-
     def _answer(
         self, of: Chat, question: str, history: Sequence[Turn], consent: Consent
     ) -> Generator[Event, None, None]:
@@ -261,9 +270,12 @@ class ChatEvents:
         return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
+        session = _session(request)
         answering = self._conversations.answering(chat_id) if chat_id else None
-        self._shown[_session(request)] = _Shown(chat_id, answering)
-        return told(lambda: chat.opened(self._assembly, chat_id, answering)).values()
+        before = self._shown.get(session)
+        whole = bool(before and before.whole and before.chat_id == chat_id)
+        self._shown.put(session, _Shown(chat_id, answering, whole))
+        return told(lambda: chat.opened(self._assembly, chat_id, answering, whole=whole)).values()
 
 
 def _session(request: gr.Request) -> str:

@@ -44,8 +44,14 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
     )
 
 
-def turns_html(turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool]) -> Markup:
-    """Return finished turns; `runs` and what was `said` of their answers by the run's id."""
-    return Markup("").join(
+def turns_html(
+    turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
+) -> Markup:
+    """Return finished turns, and how many `earlier` ones there are.
+
+    `runs`, and what was `said` of their answers, by the run's id.
+    """
+    before = TEMPLATES.get_template("earlier.html").render(number=earlier) if earlier else ""
+    return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
         turn_html(turn, runs.get(turn.run_id or ""), said=said.get(turn.run_id or "")) for turn in turns
     )

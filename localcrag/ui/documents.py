@@ -24,6 +24,8 @@ BETWEEN, ROWS = 0.5, 1_000
 
 Beyond that they look less often: what Gradio is given faster than it can send, it keeps.
 """
+MOST_FOLLOWING = 3
+"""Tabs that are told how far files are: a browser has six connections to an address, all its tabs together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class DocumentEvents:
 
     def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
         self._assembly, self._uploads = assembly, uploads
-        self._followers: set[object] = set()
+        self._followers: list[object] = []
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
@@ -93,7 +95,7 @@ class DocumentEvents:
         at.uploads.input(self.change_uploads, [at.collection], shown, **MANY).then(
             self.follow, [at.collection], shown, **MANY
         )
-        page.load(self.follow, [at.collection], shown, **MANY)
+        gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
         page.load(self.choices, None, [at.collection], **PRIVATE)
         at.collection.change(self.listed, [at.collection], [at.listing], **PRIVATE)
         at.listing.delete(self.delete, [at.collection], shown, **PRIVATE)
@@ -117,18 +119,23 @@ class DocumentEvents:
         return gr.skip() if where else render.empty_chat(self._assembly)
 
     def follow(self, collection: str) -> Iterator[tuple[Any, ...]]:
-        """Show how far the files are, and the documents whenever one has gone in, until all are at their end."""
+        """Show how far the files are, and the documents whenever one has gone in, until all are at their end.
+
+        A tab that is not among the last few to look is told no more until it has the focus again.
+        """
         done, me = -1, object()
-        self._followers.add(me)
+        self._followers.append(me)
         try:
             for items in self._uploads.follow():
+                if me not in self._followers[-MOST_FOLLOWING:]:
+                    return
                 finished = sum(not one.open for one in items)
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
                 done = finished
                 if finished < len(items):
                     time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
         finally:
-            self._followers.discard(me)
+            self._followers.remove(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Cancel, try again or dismiss one file or all."""

@@ -24,9 +24,8 @@ OPEN = tuple(
         ("GET", "/favicon.ico"),
         ("GET", "/theme.css"),
         ("GET", "/gradio_api/startup-events"),
-        # A tab says that it is there, hands in what was clicked, and hears what comes of it.
+        # A tab hands in what was clicked, and hears what comes of it.
         ("GET", "/gradio_api/app_id"),
-        ("GET", r"/gradio_api/heartbeat/[A-Za-z0-9]{1,64}"),
         ("POST", "/gradio_api/queue/join"),
         ("GET", "/gradio_api/queue/data"),
         ("POST", "/gradio_api/cancel"),

@@ -17,6 +17,7 @@ from localcrag.errors import LocalcragError, SettingsError
 from localcrag.settings import Settings
 from localcrag.ui import guarded
 from localcrag.ui.page import HERE, build
+from localcrag.ui.tabs import MOST_TABS
 
 HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
@@ -56,6 +57,8 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
             primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
         ),
         css_paths=[HERE / "style.css"],
+        # What their components show: Gradio's own 10,000 would be kept for good, closed or not.
+        state_session_capacity=MOST_TABS,
         enable_monitoring=False,
         run_history=False,
         mcp_server=False,

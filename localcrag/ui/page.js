@@ -127,6 +127,8 @@ const parts = {
 
   // Finished turns: what can be done with each.
   log() {
+    const column = byId("lc-chat");
+    let before = null;
     const text = (turn) => {
       const copy = turn.querySelector(".lc-text").cloneNode(true);
       copy.querySelectorAll(".lc-tip").forEach((tip) => tip.remove());
@@ -172,6 +174,12 @@ const parts = {
         samples.disabled = true;
         trigger("upload", {});
       }
+      const earlier = event.target.closest("[data-earlier]");
+      if (earlier) {
+        earlier.disabled = true;
+        before = { turn: element.querySelector(".lc-turn").dataset.turn, below: column.scrollHeight - column.scrollTop };
+        trigger("expand", {});
+      }
       const button = event.target.closest("[data-do]");
       const turn = button && button.closest(".lc-turn");
       if (!turn) return;
@@ -194,7 +202,16 @@ const parts = {
         trigger("input", { run_id, good: pressed ? "" : does === "good" ? "yes" : "no" });
       }
     });
-    const column = byId("lc-chat");
+    // Earlier turns come in above: what was read stays where it is, and has the focus.
+    watch("value", () => {
+      if (!before || element.querySelector("[data-earlier]")) return;
+      const turn = element.querySelector(`[data-turn="${before.turn}"]`);
+      column.scrollTop = column.scrollHeight - before.below;
+      before = null;
+      if (!turn) return;
+      turn.tabIndex = -1;
+      turn.focus({ preventScroll: true });
+    });
     // What a citation says of its source stays within the column, also of one at the end of a line.
     const within = (event) => {
       const tip = event.target.closest(".lc-cite")?.querySelector(".lc-tip");
@@ -390,6 +407,10 @@ const parts = {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
       if (button) trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
+    });
+    // Only the last few tabs are told how far files are: this one again, when somebody looks at it.
+    window.addEventListener("focus", () => {
+      if (element.querySelector("[data-do]")) trigger("focus", {});
     });
   },
 

@@ -17,6 +17,7 @@ from localcrag.ui.consent import asked
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.language import PageLanguage
+from localcrag.ui.steady_blocks import SteadyBlocks
 from localcrag.uploads import Uploads
 
 HERE = Path(__file__).parent
@@ -41,7 +42,7 @@ def build(assembly: Assembly) -> App:
     texts.choose(texts.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
-    with gr.Blocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
+    with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         top = gr.HTML(render.top(), elem_id="lc-top", js_on_load=script)
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):

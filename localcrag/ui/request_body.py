@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,8 @@ PATIENCE, PACE = 10.0, 50_000.0
 """Seconds that every request has, and the bytes a second that it has to bring after that. Ample for loopback."""
 CLICKS_AT_ONCE, UPLOADS_AT_ONCE, MOST_WAITING = 32, 16, 2_000
 """Large clicks and uploads that are read and answered at once, and requests of all kinds that are under way."""
+UPLOADS_A_MINUTE, MINUTE = 600, 60.0
+"""Uploads, each of up to 1,000 files, that are taken within any 60 seconds: the page sends one for what is dropped."""
 MOST_DRAINED = 1_000_000_000
 """Bytes that are read and thrown away, so that who sends too much reads the answer instead of a broken connection."""
 LONGEST_TYPE = 200
@@ -50,6 +54,7 @@ class RequestBodies:
     _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CLICKS_AT_ONCE))
     _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
     _waiting: int = 0
+    _uploaded: deque[float] = field(default_factory=deque)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or say in a sentence why not."""
@@ -58,6 +63,9 @@ class RequestBodies:
             return
         if self._waiting >= MOST_WAITING:
             await refuse(BUSY, scope, receive, send)
+            return
+        if scope["path"] == UPLOAD and (left := self._until_next_upload()):
+            await refuse(_too_often(left), scope, receive, send)
             return
         self._waiting += 1
         try:
@@ -71,6 +79,16 @@ class RequestBodies:
                     await self._click(scope, receive, send, MOST_SAID)
         finally:
             self._waiting -= 1
+
+    def _until_next_upload(self) -> float:
+        """Return the seconds until an upload is taken again; 0 where this one is, which counts from now on."""
+        now = self.now()
+        while self._uploaded and self._uploaded[0] <= now - MINUTE:
+            self._uploaded.popleft()
+        if len(self._uploaded) >= UPLOADS_A_MINUTE:
+            return self._uploaded[0] + MINUTE - now
+        self._uploaded.append(now)
+        return 0.0
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = _Body(receive, self.now, most)
@@ -188,6 +206,15 @@ def _declared(scope: Scope) -> int:
     """Return how many bytes a request says it has; -1 where it does not say."""
     said = dict(scope["headers"]).get(b"content-length", b"")
     return int(said) if said.isdigit() else -1
+
+
+def _too_often(left: float) -> Refusal:
+    seconds = math.ceil(left)
+    return Refusal(
+        429,
+        f"More than {UPLOADS_A_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
+        retry_after=seconds,
+    )
 
 
 def _too_much(most: int) -> Refusal:

@@ -1,0 +1,36 @@
+"""What is known of each tab, for as many as there may be.
+
+Gradio would say when a tab is closed, over a connection that each tab keeps open. A browser has six of them to an
+address, all its tabs together: the seventh tab would wait for ever.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+MOST_TABS = 100
+"""Tabs that are remembered: those that were used last."""
+Known = TypeVar("Known")
+
+
+class Tabs(Generic[Known]):
+    """What is known of tabs, by their session hash."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tab: str) -> Known | None:
+        """Return what is known of a tab; None: nothing, or no more."""
+        with self._lock:
+            return self._known.get(tab)
+
+    def put(self, tab: str, known: Known) -> None:
+        """Know this of a tab from now on, and forget what was used longest ago."""
+        with self._lock:
+            self._known[tab] = known
+            self._known.move_to_end(tab)
+            while len(self._known) > MOST_TABS:
+                self._known.popitem(last=False)
