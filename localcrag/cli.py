@@ -186,7 +186,18 @@ def _add_ask(command: argparse.ArgumentParser) -> None:
 def add_ui_options(parser: argparse.ArgumentParser) -> None:
     """Add what `localcrag ui` and `app.py` take."""
     parser.add_argument("--port", type=_port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
+    parser.add_argument("--host", type=_host, metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
+
+
+def _host(text: str) -> str:
+    if text not in ("127.0.0.1", "localhost"):
+        raise argparse.ArgumentTypeError(
+            f"localcrag does not listen on {text}: it has no users and passwords, and would show your documents to "
+            "whoever can reach that address. From another computer of yours, go through SSH (ssh -L "
+            "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there; see SECURITY.md"
+        )
+    return text
 
 
 def _port(text: str) -> int:

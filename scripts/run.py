@@ -13,6 +13,7 @@ def main() -> int:
     """Start app.py in the environment of set-up; its arguments are checked first, before minutes of set-up."""
     parser = argparse.ArgumentParser(description="Set localcrag up, if need be, and open it in the browser.")
     parser.add_argument("--port", type=int, metavar="N", help="port on 127.0.0.1")
+    parser.add_argument("--host", metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
     parser.add_argument("--data-dir", metavar="DIR", help="where documents, index and settings are kept")
     parser.add_argument("more", nargs="*", metavar="-- MORE", help="further arguments of app.py")
@@ -21,6 +22,7 @@ def main() -> int:
 
     command = [str(PYTHON), str(ROOT / "app.py"), *given.more]
     command += ["--port", str(given.port)] if given.port is not None else []
+    command += ["--host", given.host] if given.host else []
     command += ["--no-browser"] if given.no_browser else []
     command += ["--data-dir", given.data_dir] if given.data_dir else []
     sys.stdout.flush()

@@ -13,6 +13,7 @@ import pytest
 
 from localcrag.ui.neighbours import ROOT, is_neighbour, is_told
 from localcrag.ui.response_headers import HEADERS
+from tests import app_process
 from tests.app_process import free_port, running_app
 from tests.raw_http import ask, said
 
@@ -151,6 +152,15 @@ def test_the_server_listens_to_this_computer_alone_whatever_the_environment_says
         assert page.status == 200
         assert "evil.example" not in page.text
         assert ask(address, "/gradio_api/mcp/sse").status == 404
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "10.0.0.1", "example.org", ""])
+def test_it_does_not_start_on_an_address_of_others_and_says_why(tmp_path: Path, host: str) -> None:
+    command = [sys.executable, str(app_process.ROOT / "app.py"), "--no-browser", "--host", host]
+    ended = subprocess.run([*command, "--data-dir", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert f"localcrag does not listen on {host}: it has no users and passwords" in ended.stderr
+    assert "ssh -L" in ended.stderr
 
 
 ASKS = r"""
