@@ -22,7 +22,7 @@ from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 from localcrag import samples  # noqa: E402
 from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
 from tests.app_process import process_at, resident, running_app, start_chromium  # noqa: E402
-from tests.page_driver import answered, ask, dropped, go, question_box  # noqa: E402
+from tests.page_driver import ask, dropped, go, newer, newest, question_box  # noqa: E402
 
 OPENED = 7
 TYPED = "What is typed while an answer is written stays as it was typed, every letter of it. "
@@ -46,12 +46,12 @@ def added(page: Page, question: str) -> float:
 
 def lost_letters(page: Page, question: str) -> int:
     """Return how many letters are not there that were typed, one every 16 ms, while an answer was written."""
-    turns = page.locator("#lc-log .lc-turn").count()
+    before = newest(page)
     question_box(page).fill(question)
     page.locator("#lc-send").click()
     page.locator("#lc-stop").wait_for()
     question_box(page).press_sequentially(TYPED, delay=1000 / 60)
-    answered(page, turns + 1)
+    newer(page, before)
     lost = len(TYPED) - len(question_box(page).input_value())
     question_box(page).fill("")
     return lost

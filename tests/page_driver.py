@@ -85,14 +85,23 @@ def dropped(page: Page, *files: Path) -> None:
 
 def ask(page: Page, question: str) -> None:
     """Ask a question and wait until the answer and the panel are whole."""
-    turns = page.locator("#lc-log .lc-turn")
-    newest = turns.last.get_attribute("data-turn") if turns.count() else ""
+    before = newest(page)
     question_box(page).fill(question)
     page.locator("#lc-send").click()
-    # Not by their number: of a long chat only the newest are shown.
-    expect(turns.last).not_to_have_attribute("data-turn", newest or "", timeout=PATIENCE)
-    idle(page)
+    newer(page, before)
     expect(page.locator("#lc-panel .lc-question")).to_have_text(question, timeout=PATIENCE)
+
+
+def newest(page: Page) -> str:
+    """Return the number of the newest finished turn of the chat; none where there is none."""
+    turns = page.locator("#lc-log .lc-turn")
+    return (turns.last.get_attribute("data-turn") or "") if turns.count() else ""
+
+
+def newer(page: Page, before: str) -> None:
+    """Wait until there is a newer finished turn, and the panel is whole; a long chat shows as many as before."""
+    expect(turn(page)).not_to_have_attribute("data-turn", before, timeout=PATIENCE)
+    idle(page)
 
 
 def answered(page: Page, turns: int) -> None:

@@ -17,6 +17,7 @@ from localcrag.chats import TurnState
 from localcrag.settings import load
 from localcrag.ui.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
+from localcrag.ui.tabs import MOST_TABS, Tabs
 
 QUESTION = "Is anything here?"
 LOG, LIVE = 1, 2
@@ -118,3 +119,12 @@ def test_a_long_chat_shows_its_newest_turns_and_the_earlier_ones_to_the_tab_that
     assert shown(app.chats.open(the(chat=chat), request("two"))[LOG]) == newest
     app.chats.new_chat(request("one"))
     assert shown(app.chats.open(the(chat=chat), request("one"))[LOG]) == newest
+
+
+def test_the_tabs_that_were_used_last_are_remembered() -> None:
+    tabs: Tabs[int] = Tabs()
+    for number in range(MOST_TABS):
+        tabs.put(str(number), number)
+    tabs.put("0", 0)
+    tabs.put("new", -1)
+    assert (tabs.get("0"), tabs.get("1"), tabs.get("2"), tabs.get("new")) == (0, None, 2, -1)
