@@ -53,9 +53,15 @@ def exchange(address: str, sent: bytes, *, endless: bool = False) -> Answer:
         return read(connection, endless=endless, method=sent.partition(b" ")[0].decode("latin-1"))
 
 
-def opened(address: str) -> socket.socket:
+def opened(address: str, *, room: int | None = None) -> socket.socket:
+    """Return a connection; `room` are the bytes that wait at this end until they are read."""
     parts = urlsplit(address)
-    return socket.create_connection((str(parts.hostname), int(parts.port or 80)), timeout=60)
+    connection = socket.socket()
+    if room:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    connection.settimeout(60)
+    connection.connect((str(parts.hostname), int(parts.port or 80)))
+    return connection
 
 
 def read(connection: socket.socket, *, endless: bool = False, method: str = "GET") -> Answer:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import gradio
 import pytest
 
 from localcrag.ui.request_body import MOST_SAID, UPLOADS_A_MINUTE
@@ -192,6 +193,30 @@ def test_slow_clients_are_given_up_and_hold_nobody_up(loaded: Loaded) -> None:
         answers = [read(connection) for connection in slow]
         assert {answer.status for answer in answers} == {408}
         assert "too slowly" in answers[0].text
+
+
+def test_clients_that_read_a_byte_at_a_time_hold_nobody_up_and_get_everything(loaded: Loaded) -> None:
+    assets = Path(gradio.__file__).parent / "templates/frontend/assets"
+    largest = max(assets.iterdir(), key=lambda one: one.stat().st_size)
+    host = urlsplit(loaded.address).netloc
+    # If what they have not read yet were kept in memory, it would be more than is allowed (_bounded).
+    readers = MOST_USED // largest.stat().st_size
+    with ExitStack() as stack:
+        slow = [stack.enter_context(closing(opened(loaded.address, room=4096))) for _ in range(readers)]
+        for connection in slow:
+            connection.sendall(f"GET /assets/{largest.name} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        came = [b""] * readers
+        for turn in range(20):
+            came = [some + connection.recv(1) for some, connection in zip(came, slow, strict=True)]
+            call = f"beside{turn}"
+            assert said(loaded.address, loaded.call(CHEAP, call)).status == 200
+            assert list(outcomes(loaded, call).values()) == [True]
+        assert all(some.startswith(b"HTTP/1.1 200 OK\r\n") for some in came)
+        rest = came[0]
+        while not rest.endswith(largest.read_bytes()[-100:]):
+            rest += slow[0].recv(1_000_000)
+        assert rest.partition(b"\r\n\r\n")[2] == largest.read_bytes()
+        assert resident(loaded.process) < MOST_USED
 
 
 def test_more_uploads_within_a_minute_than_a_person_makes_are_refused_with_when_to_come_again(loaded: Loaded) -> None:
