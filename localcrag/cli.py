@@ -241,7 +241,9 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
     # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
-    os.environ["GRADIO_TEMP_DIR"] = str(settings.uploads_dir)
+    # matplotlib, which Gradio imports, makes a folder beside the person's settings of other programs.
+    for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
+        os.environ[name] = str(settings.uploads_dir)
     from localcrag.ui.launch import launch  # noqa: PLC0415
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)

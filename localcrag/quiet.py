@@ -17,6 +17,9 @@ SWITCHES = {
     "TRANSFORMERS_OFFLINE": "1",
     # The hub's own transfers are made outside Python, where the guard does not see them (egress_guard.py).
     "HF_HUB_DISABLE_XET": "1",
+    # Gradio asks matplotlib, at each event, what it draws on: without this, that looks for a screen, has a program
+    # find all fonts, and leaves a list of them in the person's folder.
+    "MPLBACKEND": "agg",
     # Progress bars of libraries would land in the middle of ours.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",

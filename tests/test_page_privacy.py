@@ -75,3 +75,14 @@ def test_the_line_is_quiet_and_fits_a_narrow_screen(
         assert box["x"] + box["width"] <= 400
         assert line.evaluate("line => line.scrollWidth <= line.clientWidth")
         page.screenshot(path=screens / f"left-{scheme}.png")
+
+
+def test_the_first_start_of_a_user_leaves_nothing_beside_the_data_folder_and_has_nothing_refused(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    folders = {name: str(tmp_path / name.lower()) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
+    with running_app(tmp_path / "data", HOME=str(tmp_path), **folders) as url, opened(chromium, url) as page:
+        ask(page, "How high is Mount Everest above the sea?")
+        reload(page)
+        expect(page.locator("#lc-gone")).to_have_text(NOTHING)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
