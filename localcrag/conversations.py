@@ -118,6 +118,8 @@ class Conversations:
                 self._models.acquire()
 
         job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), stopping), name=f"answer {chat_id}")
+        # What has ended is written down; all that was found on its way would stay in memory, for every chat.
+        self._last = {chat: one for chat, one in self._last.items() if one.job.running}
         self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
         return self._last[chat_id]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from gradio.state_holder import SessionState
 
 from localcrag.assemble import Assembly
 from localcrag.chats import TurnState
+from localcrag.jobs import Job
 from localcrag.settings import load
 from localcrag.ui.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
@@ -60,6 +63,18 @@ def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, asse
     *_, whole = app.chats.follow(request("two"))
     assert whole[LOG] == last[LOG]
     assert whole[LIVE] == ""
+
+
+def test_a_tab_that_was_told_an_answer_keeps_nothing_of_what_led_to_it(app: App, assembly: Assembly) -> None:
+    kept: list[weakref.ref[object]] = []
+    for number in range(2):
+        chat = assembly.chats.begin("default").id
+        tab = request(f"tab {number}")
+        app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=0, question=QUESTION), tab)
+        kept += [weakref.ref(one) for one in gc.get_objects() if type(one) is Job and one.running]
+        list(app.chats.follow(tab))
+    gc.collect()
+    assert [one() for one in kept[:1]] == [None]
 
 
 def test_a_tab_that_shows_another_chat_by_now_is_told_no_more_of_the_first(app: App, assembly: Assembly) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
@@ -242,3 +244,16 @@ def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: 
     assert said == ["another query"]
     # And the models are free again.
     assert conversations.ask(waiting.chat_id, "next").job.wait(SECONDS)
+
+
+def test_what_led_to_an_answer_is_given_up_when_another_chat_asks(
+    conversations: Conversations, chats: ChatStore, answerer: Answerer
+) -> None:
+    answerer.goes_on.set()
+    first = conversations.ask(chats.begin("default").id, "One?")
+    ended(first)
+    job = weakref.ref(first.job)
+    del first
+    ended(conversations.ask(chats.begin("default").id, "Two?"))
+    gc.collect()
+    assert job() is None

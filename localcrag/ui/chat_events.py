@@ -161,6 +161,7 @@ class ChatEvents:
             if self._shown.get(session) is not shown:
                 return  # Another chat is looked at now; this one goes on by itself.
             yield view.values()
+        shown.answering = None  # All that was found on its way would stay in memory, for every tab.
 
     def new_chat(self, request: gr.Request) -> Values:
         """Show no chat: the next question begins one."""

@@ -127,13 +127,13 @@ class DocumentEvents:
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
-                if me not in self._followers[-MOST_FOLLOWING:]:
-                    return
                 finished = sum(not one.open for one in items)
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
                 done = finished
                 if finished < len(items):
                     time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
+                if me not in self._followers[-MOST_FOLLOWING:]:
+                    return
         finally:
             self._followers.remove(me)
 
