@@ -80,7 +80,9 @@ def at_once(address: str, requests: Sequence[bytes]) -> list[tuple[int, bytes]]:
         await writer.drain()
         answer = await reader.read(KEPT)
         while piece := await reader.read(KEPT):
-            answer = answer[:KEPT] + piece[-KEPT:] if len(answer) + len(piece) > 2 * KEPT else answer + piece
+            answer += piece
+            if len(answer) > 4 * KEPT:
+                answer = answer[:KEPT] + answer[-KEPT:]
         writer.close()
         head, _, body = answer.partition(b"\r\n\r\n")
         return int(head.split()[1]), body
@@ -143,7 +145,7 @@ def test_500_uploads_at_once_all_go_in(loaded: Loaded) -> None:
     host = urlsplit(loaded.address).netloc
     heads = [f"GET /gradio_api/queue/data?session_hash={tab} HTTP/1.1\r\nHost: {host}\r\n" for tab in tabs]
     ends = at_once(loaded.address, [f"{head}Connection: close\r\n\r\n".encode() for head in heads])
-    assert all(status == 200 and b"process_completed" in body for status, body in ends)
+    assert [body for status, body in ends if status != 200 or b"process_completed" not in body] == []
 
     def names() -> set[str]:
         with closing(sqlite3.connect(f"file:{loaded.data}/localcrag.sqlite3?mode=ro", uri=True)) as database:

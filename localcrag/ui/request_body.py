@@ -64,9 +64,6 @@ class RequestBodies:
         if self._waiting >= MOST_WAITING:
             await refuse(BUSY, scope, receive, send)
             return
-        if scope["path"] == UPLOAD and (left := self._until_next_upload()):
-            await refuse(_too_often(left), scope, receive, send)
-            return
         self._waiting += 1
         try:
             if scope["path"] == UPLOAD:
@@ -124,8 +121,9 @@ class RequestBodies:
         if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
             await refuse(STRANGE, scope, receive, send)
             return
-        if _declared(scope) > room:
-            body.refusal = _too_much(room)
+        left = self._until_next_upload()
+        if left or _declared(scope) > room:
+            body.refusal = _too_often(left) if left else _too_much(room)
             await body.drain()
             await refuse(body.refusal, scope, receive, send)
             return
