@@ -1,7 +1,7 @@
 """What is known of each tab, for as many as there may be.
 
 Gradio would say when a tab is closed, over a connection that each tab keeps open. A browser has six of them to an
-address, all its tabs together: the seventh tab would wait for ever.
+address, all its tabs together: the sixth tab found none left for what it asks, and waited for ever.
 """
 
 from __future__ import annotations
