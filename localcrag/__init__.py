@@ -11,6 +11,6 @@
 `localcrag.pipeline.answer` is that flow, one typed event per step; everything else consumes its events.
 """
 
-from localcrag.backends import egress_guard as _egress_guard  # noqa: F401 - nothing leaves, from here on
+from localcrag.privacy import egress_guard as _egress_guard  # noqa: F401 - nothing leaves, from here on
 
 __version__ = "0.1.0"

@@ -12,21 +12,30 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
-from localcrag import abstain, ask_web, condense, generate, planted, reconcile, record, stages
-from localcrag.budget import Budget
-from localcrag.context import EVERY_STEP, Context, Parts, Steps
-from localcrag.datatypes import Action, Conflict, Grade, GradedPassage, Origin, Run, ScorerKind, Turn, WebUse
-from localcrag.decide import usable
-from localcrag.errors import QuestionError
-from localcrag.evaluate import is_scored
-from localcrag.events import Answered, Event, RunFinished, RunStarted, Warned
-from localcrag.forced import Choice
-from localcrag.protocols import Consent
-from localcrag.refine import Refinement
+from localcrag import stages
+from localcrag.records.enums import Action, Grade, Origin, ScorerKind
+from localcrag.records.errors import QuestionError
+from localcrag.records.events import Answered, Event, RunFinished, RunStarted, Warned
+from localcrag.records.passages import GradedPassage
+from localcrag.records.protocols import Consent
+from localcrag.records.run import Conflict, Run, Turn
+from localcrag.records.web import WebUse
+from localcrag.runs import record
 from localcrag.settings import Settings
-from localcrag.texts import gettext as _
-from localcrag.words import valid
-from localcrag.write import write_answer
+from localcrag.steps.answer import abstain, generate
+from localcrag.steps.answer.stage import write_answer
+from localcrag.steps.budget import Budget
+from localcrag.steps.condense import condense
+from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
+from localcrag.steps.evaluate.decide import usable
+from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.steps.reconcile import reconcile
+from localcrag.steps.refine.manual_selection import Choice
+from localcrag.steps.refine.refine import Refinement
+from localcrag.steps.screen import prompt_injection
+from localcrag.steps.web import ask_web
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import valid
 
 LONGEST_QUESTION = 4000
 """Characters; beyond it a text is not a question, and the scorer would not see its end."""
@@ -103,7 +112,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     yield from _what_is_not_calibrated(context)
     rules, settings = context.parts.rules, context.settings
 
-    question, history = run.question, planted.screened_turns(run.history, rules)
+    question, history = run.question, prompt_injection.screened_turns(run.history, rules)
     standalone = yield from stages.understand(question, history, context)
     found = yield from stages.look_through(standalone, context)
     ahead = (yield from ask_web.begin(standalone, context.web, settings)) if context.web else None
@@ -114,7 +123,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     if action is not Action.CORRECT:
         from_web, web = yield from stages.search_web(standalone, local, ahead, context)
         used += from_web
-    for message in planted.warnings(dict.fromkeys((*local, *used)), rules):
+    for message in prompt_injection.warnings(dict.fromkeys((*local, *used)), rules):
         yield Warned(message)
 
     used = usable(used, policy=settings.policy, thresholds=run.thresholds)
@@ -130,7 +139,9 @@ def _from_evidence(
     """Answer from the evidence, made of the passages `used`; `believed`: a person says that it answers."""
     refinement, conflicts = yield from stages.compare_sides(refinement, context)
     if not refinement.evidence:
-        nearest = planted.screened([one for one in run.passages if one.origin is Origin.LOCAL], context.parts.rules)
+        nearest = prompt_injection.screened(
+            [one for one in run.passages if one.origin is Origin.LOCAL], context.parts.rules
+        )
         yield Answered(abstain.nothing_found(nearest, run.web, context.settings), abstained=True)
         return
     # Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md).

@@ -18,8 +18,8 @@ import platformdirs
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from localcrag import never_terms, presets, texts
-from localcrag.datatypes import (
+from localcrag.records import presets
+from localcrag.records.enums import (
     ConflictJudge,
     ConflictRule,
     NumberFormat,
@@ -30,11 +30,12 @@ from localcrag.datatypes import (
     ScorerKind,
     Strictness,
     StripMode,
-    Thresholds,
     TimeRange,
     WebMode,
 )
-from localcrag.errors import SettingsError
+from localcrag.records.errors import SettingsError
+from localcrag.records.passages import Thresholds
+from localcrag.text import never_terms, translation
 
 FILE_NAME = "settings.json"
 DEFAULT_COLLECTION = "default"
@@ -56,8 +57,8 @@ def _findable(term: str) -> str:
 
 
 def _spoken(language: str) -> str:
-    if language not in texts.LANGUAGES:
-        raise ValueError(f"is not a language that there is a catalogue of ({', '.join(texts.LANGUAGES)})")
+    if language not in translation.LANGUAGES:
+        raise ValueError(f"is not a language that there is a catalogue of ({', '.join(translation.LANGUAGES)})")
     return language
 
 
@@ -81,7 +82,7 @@ class Settings(BaseSettings):
     relevance_format: NumberFormat = Field(NumberFormat.AUTO, description="auto: the fastest that keeps the ranking")
     llm: str = "smollm2-135m-answerer"
     language: Annotated[str, AfterValidator(_spoken)] = Field(
-        texts.ENGLISH, description="of the page and of what answers say of themselves"
+        translation.ENGLISH, description="of the page and of what answers say of themselves"
     )
     threads: int = Field(0, ge=0, le=1024, description="0: one per core")
     debug: bool = Field(

@@ -8,39 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator, Sequence
 
-from localcrag import (
-    ask_web,
-    condense,
-    forced,
-    grade_by_llm,
-    planted,
-    presets,
-    reconcile,
-    refine_by_llm,
-    retry,
-    search,
-)
-from localcrag.budget import FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS
-from localcrag.clock import Clock
-from localcrag.context import Context
-from localcrag.datatypes import (
-    Action,
-    Conflict,
-    GradedPassage,
-    Message,
-    NotAsked,
-    Passage,
-    RefinerKind,
-    Run,
-    ScorerKind,
-    Skill,
-    Turn,
-    WebUse,
-)
-from localcrag.decide import decide
-from localcrag.errors import GenerationError, ModelError, StoreError
-from localcrag.evaluate import evaluate, is_scored, unscored
-from localcrag.events import (
+from localcrag.records import presets
+from localcrag.records.enums import Action, NotAsked, RefinerKind, ScorerKind, Skill
+from localcrag.records.errors import GenerationError, ModelError, StoreError
+from localcrag.records.events import (
     Condensed,
     Decided,
     Evaluated,
@@ -54,11 +25,26 @@ from localcrag.events import (
     StepStarted,
     Warned,
 )
-from localcrag.forced import Choice
-from localcrag.refine import Refinement, Rules, refine, whole
-from localcrag.retrieve import retrieve
-from localcrag.texts import gettext as _
-from localcrag.texts import later, ngettext
+from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.run import Conflict, Message, Run, Turn
+from localcrag.records.web import WebUse
+from localcrag.steps.budget import FEWER_PASSAGES, NO_SECOND_LOOK, NO_STRIPS
+from localcrag.steps.clock import Clock
+from localcrag.steps.condense import condense
+from localcrag.steps.context import Context
+from localcrag.steps.evaluate import grade_by_llm
+from localcrag.steps.evaluate.decide import decide
+from localcrag.steps.evaluate.evaluate import evaluate, is_scored, unscored
+from localcrag.steps.reconcile import reconcile
+from localcrag.steps.refine import manual_selection, refine_by_llm
+from localcrag.steps.refine.manual_selection import Choice
+from localcrag.steps.refine.refine import Refinement, Rules, refine, whole
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.steps.retry import retry
+from localcrag.steps.screen import prompt_injection
+from localcrag.steps.web import ask_web, search
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later, ngettext
 
 BATCH = 2
 """Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
@@ -170,8 +156,8 @@ def pick_strips(
     yield StepStarted("refine", _("keeping the sentences that matter"))
     clock = context.clock("refine")
     rules = context.parts.rules
-    refinement = yield from _refine(question, planted.screened(passages, rules), context, clock)
-    strips = planted.with_left_out(refinement.strips, passages, rules)
+    refinement = yield from _refine(question, prompt_injection.screened(passages, rules), context, clock)
+    strips = prompt_injection.with_left_out(refinement.strips, passages, rules)
     yield Refined(strips, refinement.evidence, refinement.sources, clock.cost())
     return refinement
 
@@ -188,9 +174,11 @@ def force_strips(before: Run, choice: Choice, context: Context) -> Generator[Eve
     new = [passage for passage in before.passages if choice.passages.get(passage.id) and passage.id not in known]
     strips = before.strips
     if new:
-        looked_at = yield from _refine(before.standalone_question, planted.screened(new, rules), context, clock)
-        strips += planted.with_left_out(looked_at.strips, new, rules)
-    refinement = forced.apply(strips, before.passages, choice)
+        looked_at = yield from _refine(
+            before.standalone_question, prompt_injection.screened(new, rules), context, clock
+        )
+        strips += prompt_injection.with_left_out(looked_at.strips, new, rules)
+    refinement = manual_selection.apply(strips, before.passages, choice)
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     return refinement
 
@@ -278,7 +266,7 @@ def _grade(
     A sentence that reads like an instruction to the model is not graded with its passage.
     """
     parts = context.parts
-    screened = planted.screened(passages, parts.rules)
+    screened = prompt_injection.screened(passages, parts.rules)
     if context.settings.scorer is ScorerKind.CROSS_ENCODER:
         graded = evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     else:
@@ -291,7 +279,7 @@ def _grade(
             known=parts.judgements,
             clock=clock,
         )
-    return planted.as_they_came(graded, passages)
+    return prompt_injection.as_they_came(graded, passages)
 
 
 def _decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:

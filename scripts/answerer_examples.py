@@ -28,16 +28,21 @@ from passage_collection import put_passages  # noqa: E402
 from relevance_pairs import Row  # noqa: E402
 from relevance_questions import dress  # noqa: E402
 
-from localcrag import condense, generate, retry, search, stages  # noqa: E402
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.budget import Budget  # noqa: E402
-from localcrag.cite import with_citations  # noqa: E402
-from localcrag.context import Context  # noqa: E402
-from localcrag.datatypes import Evidence, GradedPassage, Message, Turn  # noqa: E402
-from localcrag.events import Event  # noqa: E402
-from localcrag.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips  # noqa: E402
-from localcrag.sentences import split_sentences  # noqa: E402
-from localcrag.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
+from localcrag import stages  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
+from localcrag.records.events import Event  # noqa: E402
+from localcrag.records.passages import Evidence, GradedPassage  # noqa: E402
+from localcrag.records.run import Message, Turn  # noqa: E402
+from localcrag.steps.answer import generate  # noqa: E402
+from localcrag.steps.answer.cite import with_citations  # noqa: E402
+from localcrag.steps.budget import Budget  # noqa: E402
+from localcrag.steps.condense import condense  # noqa: E402
+from localcrag.steps.context import Context  # noqa: E402
+from localcrag.steps.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips  # noqa: E402
+from localcrag.steps.retry import retry  # noqa: E402
+from localcrag.steps.web import search  # noqa: E402
+from localcrag.text.sentences import split_sentences  # noqa: E402
+from localcrag.text.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
 
 LONG = 20
 """Words from which on a sentence is cut down."""

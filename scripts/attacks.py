@@ -19,17 +19,18 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from localcrag import generate
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.context import Parts
-from localcrag.datatypes import Message, Run, ScorerKind, Turn, WebMode
-from localcrag.events import RunFinished
-from localcrag.neutralise import neutralise
+from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.pipeline import answer
-from localcrag.planted import readable, without
-from localcrag.planted_rules import Rule
-from localcrag.retrieve import retrieve
+from localcrag.records.enums import ScorerKind, WebMode
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Message, Run, Turn
 from localcrag.settings import Settings
+from localcrag.steps.answer import generate
+from localcrag.steps.context import Parts
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.steps.screen.prompt_injection import readable, without
+from localcrag.steps.screen.prompt_injection_rules import Rule
+from localcrag.text.sanitize import neutralise
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "attacks.jsonl"
 

@@ -27,19 +27,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
 import llama_cpp  # noqa: E402
 
-from localcrag import generate  # noqa: E402
-from localcrag.assemble import Assembly, uploads_from  # noqa: E402
-from localcrag.backends.llama_cpp import LlamaCpp  # noqa: E402
-from localcrag.backends.lookup_decoding import LookupLlama  # noqa: E402
-from localcrag.events import AnswerPiece, RunFinished  # noqa: E402
-from localcrag.retrieve import retrieve  # noqa: E402
+from localcrag.app.assemble import Assembly, uploads_from  # noqa: E402
+from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: E402
+from localcrag.backends.models.lookup_decoding import LookupLlama  # noqa: E402
+from localcrag.records.events import AnswerPiece, RunFinished  # noqa: E402
 from localcrag.settings import load  # noqa: E402
+from localcrag.steps.answer import generate  # noqa: E402
+from localcrag.steps.retrieve.retrieve import retrieve  # noqa: E402
 from localcrag.ui.page import build  # noqa: E402
 
 TOWNS = "Aldermoor Brackwater Cindlesea Dunhollow Elmsworth Farrowby Glenhaven Harrowgate Inverlock Jarrowmere".split()

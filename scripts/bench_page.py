@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
 
 from localcrag import samples  # noqa: E402
-from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
+from localcrag.privacy.egress_guard import let_start_programs  # noqa: E402
 from tests.app_process import process_at, resident, running_app, start_chromium  # noqa: E402
 from tests.page_driver import ask, dropped, go, newer, newest, question_box  # noqa: E402
 

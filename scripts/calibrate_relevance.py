@@ -29,7 +29,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
@@ -39,13 +39,10 @@ from relevance_models import EMBEDDER, WORK, Model, load_embedder  # noqa: E402
 from relevance_report import put_section, table  # noqa: E402
 from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take  # noqa: E402
 
-from localcrag.backends.calibration_file import CALIBRATION_FILE  # noqa: E402
-from localcrag.calibration import FittedCalibration  # noqa: E402
-from localcrag.datatypes import Thresholds  # noqa: E402
-from localcrag.errors import LocalcragError  # noqa: E402
-from localcrag.evaluation.platt import Form, Rows, fit  # noqa: E402
-from localcrag.evaluation.probability_metrics import calibration_error  # noqa: E402
-from localcrag.evaluation.threshold_sweeps import (  # noqa: E402
+from localcrag.backends.store.calibration_file import CALIBRATION_FILE  # noqa: E402
+from localcrag.evaluation.calibration.platt import Form, Rows, fit  # noqa: E402
+from localcrag.evaluation.calibration.probability_metrics import calibration_error  # noqa: E402
+from localcrag.evaluation.calibration.threshold_sweeps import (  # noqa: E402
     DEFAULTS,
     Step,
     choose,
@@ -53,6 +50,9 @@ from localcrag.evaluation.threshold_sweeps import (  # noqa: E402
     sweep_strip,
     sweep_upper,
 )
+from localcrag.records.errors import LocalcragError  # noqa: E402
+from localcrag.records.passages import Thresholds  # noqa: E402
+from localcrag.steps.evaluate.calibration import FittedCalibration  # noqa: E402
 
 PASSAGES = {
     "temperature": Form((0,), bias=False),

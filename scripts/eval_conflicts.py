@@ -20,13 +20,13 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.clock import Clock  # noqa: E402
-from localcrag.conflict_by_llm import contradicts  # noqa: E402
-from localcrag.contradiction import difference  # noqa: E402
-from localcrag.quiet import silence  # noqa: E402
-from localcrag.reconcile import NEAR  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 from localcrag.settings import load  # noqa: E402
+from localcrag.steps.clock import Clock  # noqa: E402
+from localcrag.steps.reconcile.conflict_by_llm import contradicts  # noqa: E402
+from localcrag.steps.reconcile.contradiction import difference  # noqa: E402
+from localcrag.steps.reconcile.reconcile import NEAR  # noqa: E402
 
 PAIRS = ROOT / "tests" / "conflict_pairs.jsonl"
 

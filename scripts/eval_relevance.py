@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
@@ -48,8 +48,8 @@ from relevance_sample import (  # noqa: E402
     take,
 )
 
-from localcrag.errors import LocalcragError  # noqa: E402
-from localcrag.evaluation.platt import predict  # noqa: E402
+from localcrag.evaluation.calibration.platt import predict  # noqa: E402
+from localcrag.records.errors import LocalcragError  # noqa: E402
 
 
 def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tuple[Question, Question]]) -> Measured:

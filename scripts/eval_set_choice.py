@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from eval_set_search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
 from eval_set_texts import Candidate, Document, Texts, is_heading, slug
 
-from localcrag.datatypes import WebResult
-from localcrag.evaluation.evaluation_set import HeldBy, Question
+from localcrag.records.web import WebResult
+from localcrag.runs.evaluation_set import HeldBy, Question
 
 KINDS = ("followup", "squad", "natural")
 """In the order in which they choose their paragraphs: there are fewest follow-ups."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from eval_set_texts import Candidate
 
 from localcrag.evaluation.answers import normalised as as_squad
-from localcrag.sentences import split_sentences
-from localcrag.words import FUNCTION_WORDS, NUMBER_WORDS, content_words
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import FUNCTION_WORDS, NUMBER_WORDS, content_words
 
 SHORTEST_SNIPPET, LONGEST_SNIPPET = 200, 500
 """Characters; what engines behind SearXNG show of a page."""

@@ -18,8 +18,8 @@ from pathlib import Path
 from eval_set_followups import follow_up
 from relevance_data import DataError, read_lines
 
-from localcrag.datatypes import Turn
-from localcrag.words import FUNCTION_WORDS, content_words, one_line, shorten
+from localcrag.records.run import Turn
+from localcrag.text.words import FUNCTION_WORDS, content_words, one_line, shorten
 
 PARAGRAPHS_OF_A_PART = 8
 """Of an article, in one document; some 6,000 characters, three pages."""

@@ -14,14 +14,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.datatypes import Message  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
+from localcrag.records.run import Message  # noqa: E402
 from localcrag.settings import load  # noqa: E402
-from localcrag.words import one_line  # noqa: E402
+from localcrag.text.words import one_line  # noqa: E402
 
 MAX_TOKENS = 80
 INSTRUCTIONS = """\

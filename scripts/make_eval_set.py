@@ -28,8 +28,8 @@ from eval_set_files import FORMS, CannotWrite, write_document  # noqa: E402
 from eval_set_texts import Candidate, read_texts  # noqa: E402
 from relevance_data import DataError  # noqa: E402
 
-from localcrag.errors import EvaluationSetError  # noqa: E402
-from localcrag.evaluation.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read  # noqa: E402
+from localcrag.records.errors import EvaluationSetError  # noqa: E402
+from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read  # noqa: E402
 
 SHOWN_FOLLOW_UPS = 15
 

@@ -2,7 +2,7 @@
 
     python scripts/make_languages.py
 
-Then `localcrag/languages/*/LC_MESSAGES/localcrag.po` is filled in, by hand or with a program made for it, and the
+Then `localcrag/text/languages/*/LC_MESSAGES/localcrag.po` is filled in, by hand or with a program made for it, and the
 script run again. It ends with 1 as long as a text has no translation. Needs Babel (the test environment has it).
 """
 
@@ -21,13 +21,13 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from localcrag.backends.egress_log import Kind
-from localcrag.backends.model_manifest import Manifest
-from localcrag.datatypes import Grade, IngestStatus, Preset, StripMode, StripReason
-from localcrag.labels import VERDICTS, LabelKind
+from localcrag.backends.downloads.model_manifest import Manifest
+from localcrag.privacy.egress_log import Kind
+from localcrag.records.enums import Grade, IngestStatus, Preset, StripMode, StripReason
+from localcrag.runs.labels import VERDICTS, LabelKind
+from localcrag.runs.threshold_explorer import LeftOut
 from localcrag.settings import REPOSITORY_MODELS
-from localcrag.texts import ENGLISH, FOLDER, LANGUAGES
-from localcrag.threshold_explorer import LeftOut
+from localcrag.text.translation import ENGLISH, FOLDER, LANGUAGES
 
 PACKAGE = Path(__file__).resolve().parent.parent / "localcrag"
 METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]

@@ -21,7 +21,7 @@ from eval_set_files import CannotWrite, write_document  # noqa: E402
 from eval_set_texts import Document  # noqa: E402
 
 from localcrag import samples  # noqa: E402
-from localcrag.evaluation.evaluation_set import DOCUMENTS  # noqa: E402
+from localcrag.runs.evaluation_set import DOCUMENTS  # noqa: E402
 
 TEXTS = ROOT / "scripts" / "samples"
 _TEXT = re.compile(

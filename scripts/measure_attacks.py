@@ -21,18 +21,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from localcrag.quiet import silence
+from localcrag.privacy.telemetry_off import silence
 
 silence()
 
 from attacks import Attack, Outcome, Range, Way, load, search_server  # noqa: E402
 from relevance_data import read_lines  # noqa: E402
 
-from localcrag import planted  # noqa: E402
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.planted_rules import RULES  # noqa: E402
-from localcrag.sentences import split_sentences  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
 from localcrag.settings import load as load_settings  # noqa: E402
+from localcrag.steps.screen import prompt_injection  # noqa: E402
+from localcrag.steps.screen.prompt_injection_rules import RULES  # noqa: E402
+from localcrag.text.sentences import split_sentences  # noqa: E402
 
 MOST_TEXTS = 2_000
 """Read of each file of honest texts; the first characters of each, as many as a long passage has."""
@@ -83,7 +83,7 @@ def false_alarms(paths: Sequence[Path]) -> None:
     for path in paths:
         texts = dict.fromkeys(row.get("passage") or row.get("text") or "" for row in read_lines(path))
         chosen = [text[:MOST_CHARACTERS] for text in texts][:MOST_TEXTS]
-        found = [(name, span.text) for text in chosen for span, name in planted.found(text)]
+        found = [(name, span.text) for text in chosen for span, name in prompt_injection.found(text)]
         sentences = sum(len(split_sentences(text)) for text in chosen)
         print(f"{path.name}: {len(found)} found in {sentences:,} sentences of {len(chosen):,} texts")
         for name, text in found:

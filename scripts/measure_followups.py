@@ -28,21 +28,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
 from eval_set_followups import follow_up  # noqa: E402
 from passage_collection import put_passages  # noqa: E402
 
-from localcrag import condense  # noqa: E402
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.clock import Clock  # noqa: E402
-from localcrag.datatypes import Turn  # noqa: E402
-from localcrag.protocols import LanguageModel  # noqa: E402
-from localcrag.retrieve import retrieve  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
+from localcrag.records.protocols import LanguageModel  # noqa: E402
+from localcrag.records.run import Turn  # noqa: E402
 from localcrag.settings import load  # noqa: E402
-from localcrag.words import content_words, one_line  # noqa: E402
+from localcrag.steps.clock import Clock  # noqa: E402
+from localcrag.steps.condense import condense  # noqa: E402
+from localcrag.steps.retrieve.retrieve import retrieve  # noqa: E402
+from localcrag.text.words import content_words, one_line  # noqa: E402
 from tests.dialogues import DIALOGUES  # noqa: E402
 
 DEPTHS = (1, 5, 10)

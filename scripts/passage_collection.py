@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from localcrag.assemble import Assembly
-from localcrag.datatypes import Chunk
+from localcrag.app.assemble import Assembly
+from localcrag.records.documents import Chunk
 
 EMBEDDED_AT_ONCE = 64
 

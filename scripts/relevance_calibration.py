@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from localcrag.calibration import Logistic
-from localcrag.evaluation.platt import Form, Rows, fit, predict, standard_error
-from localcrag.evaluation.probability_metrics import Floats, log_losses
+from localcrag.evaluation.calibration.platt import Form, Rows, fit, predict, standard_error
+from localcrag.evaluation.calibration.probability_metrics import Floats, log_losses
+from localcrag.steps.evaluate.calibration import Logistic
 
 FOLDS = 5
 ISOTONIC = ", isotonic"

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from localcrag.datatypes import Span
-from localcrag.protocols import Vectors
-from localcrag.sentences import split_sentences
+from localcrag.records.protocols import Vectors
+from localcrag.text.sentences import split_sentences
+from localcrag.text.span import Span
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 RANKED = 15

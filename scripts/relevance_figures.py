@@ -11,9 +11,17 @@ from relevance_data import RANKED
 from relevance_metrics import Figure, bootstrap, grouped, reciprocal_rank
 from relevance_sample import Ranking
 
-from localcrag.datatypes import Action, Thresholds
-from localcrag.evaluation.platt import Rows
-from localcrag.evaluation.probability_metrics import Bin, Floats, Places, auc, calibration_error, reliability
+from localcrag.evaluation.calibration.platt import Rows
+from localcrag.evaluation.calibration.probability_metrics import (
+    Bin,
+    Floats,
+    Places,
+    auc,
+    calibration_error,
+    reliability,
+)
+from localcrag.records.enums import Action
+from localcrag.records.passages import Thresholds
 
 POOLED = "all"
 

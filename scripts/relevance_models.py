@@ -12,13 +12,13 @@ import numpy as np
 import platformdirs
 from relevance_scores import KeptScores, fingerprint
 
-from localcrag.backends.bi_encoder import BiEncoder
-from localcrag.backends.calibration_file import read_calibration
-from localcrag.backends.cross_encoder import CrossEncoder
-from localcrag.backends.relevance_format import load_fastest
-from localcrag.calibration import FittedCalibration
-from localcrag.datatypes import NumberFormat
-from localcrag.protocols import Embedder
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.backends.models.relevance_format import load_fastest
+from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.records.enums import NumberFormat
+from localcrag.records.protocols import Embedder
+from localcrag.steps.evaluate.calibration import FittedCalibration
 
 ROOT = Path(__file__).resolve().parent.parent
 EMBEDDER = ROOT / "models" / "all-minilm-l6-v2"

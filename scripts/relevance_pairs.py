@@ -26,9 +26,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 from relevance_data import LONGEST_CHANCE, holds, read_lines  # noqa: E402
 from relevance_questions import dress, unanswerable  # noqa: E402
 
-from localcrag.datatypes import Span  # noqa: E402
-from localcrag.sentences import split_sentences  # noqa: E402
-from localcrag.words import content_words  # noqa: E402
+from localcrag.text.sentences import split_sentences  # noqa: E402
+from localcrag.text.span import Span  # noqa: E402
+from localcrag.text.words import content_words  # noqa: E402
 
 FEWEST_WORDS, USUAL_WORDS, MOST_WORDS = 12, 50, 150
 """Of a passage: from short web results to the app's chunks of 180 tokens."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from localcrag.words import FUNCTION_WORDS
+from localcrag.text.words import FUNCTION_WORDS
 
 _PAIRS = (
     "first last, most least, more less, largest smallest, highest lowest, biggest smallest, oldest newest, "

@@ -12,7 +12,8 @@ from relevance_figures import POOLED, Calibrated, Decided, Ranked
 from relevance_metrics import Figure
 from relevance_sample import RETRIEVED
 
-from localcrag.datatypes import Action, Thresholds
+from localcrag.records.enums import Action
+from localcrag.records.passages import Thresholds
 
 DEFINITIONS = f"""\
 Of each set {{questions}} questions, drawn with seed {{seed}}, against the bi-encoder's {RANKED} nearest passages of the

@@ -21,12 +21,12 @@ from relevance_data import (
 )
 from relevance_scores import KeptScores, Pair, kept_vectors
 
-from localcrag.datatypes import Span
-from localcrag.evaluation.platt import Rows
-from localcrag.evaluation.probability_metrics import Floats, Marks
-from localcrag.protocols import Embedder
+from localcrag.evaluation.calibration.platt import Rows
+from localcrag.evaluation.calibration.probability_metrics import Floats, Marks
+from localcrag.records.protocols import Embedder
 from localcrag.settings import Settings
-from localcrag.words import overlap
+from localcrag.text.span import Span
+from localcrag.text.words import overlap
 
 RETRIEVED: int = Settings.model_fields["k"].default
 """Passages that the app scores for a question, by default."""

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.datatypes import Span
-from localcrag.protocols import Embedder, Scorer, Vectors
+from localcrag.records.protocols import Embedder, Scorer, Vectors
+from localcrag.text.span import Span
 
 Pair = tuple[str, str]
 """A question and a text."""

@@ -31,7 +31,7 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
@@ -44,8 +44,8 @@ from train_relevance import with_large_pages  # noqa: E402
 from training_loop import train  # noqa: E402
 from transformers import AutoModelForCausalLM, DynamicCache  # noqa: E402
 
-from localcrag.assemble import Assembly  # noqa: E402
-from localcrag.backends.llama_cpp import LlamaCpp  # noqa: E402
+from localcrag.app.assemble import Assembly  # noqa: E402
+from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 
 MODEL = ROOT / "models" / "smollm2-135m-instruct" / "SmolLM2-135M-Instruct.Q4_1.gguf"

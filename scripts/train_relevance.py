@@ -42,7 +42,7 @@ from sklearn.metrics import roc_auc_score
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.quiet import silence  # noqa: E402
+from localcrag.privacy.telemetry_off import silence  # noqa: E402
 
 silence()
 
@@ -50,9 +50,9 @@ import relevance_pairs as pairs  # noqa: E402
 from training_loop import Progress, train  # noqa: E402
 from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
 
-from localcrag.backends.bi_encoder import BiEncoder  # noqa: E402
-from localcrag.backends.egress_guard import let_start_programs  # noqa: E402
-from localcrag.backends.place_head import PLACE_FILE  # noqa: E402
+from localcrag.backends.models.bi_encoder import BiEncoder  # noqa: E402
+from localcrag.backends.models.place_head import PLACE_FILE  # noqa: E402
+from localcrag.privacy.egress_guard import let_start_programs  # noqa: E402
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
 MOST_TOKENS = 256

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.egress_guard import let_start_programs
-from localcrag.quiet import silence
+from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.telemetry_off import silence
 
 silence()
 let_start_programs("tests start browsers, servers and the app itself")
@@ -21,7 +21,7 @@ for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from localcrag.assemble import Assembly, uploads_from  # noqa: E402
+from localcrag.app.assemble import Assembly, uploads_from  # noqa: E402
 from localcrag.settings import load  # noqa: E402
 from tests.documents import handbook_pdf  # noqa: E402
 

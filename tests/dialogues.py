@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localcrag.datatypes import Turn
-from localcrag.words import content_words
+from localcrag.records.run import Turn
+from localcrag.text.words import content_words
 
 
 @dataclass(frozen=True)

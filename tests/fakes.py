@@ -10,11 +10,14 @@ from contextlib import suppress
 
 import numpy as np
 
-from localcrag.calibration import FittedCalibration, Logistic
-from localcrag.datatypes import Message, Run, Span, Thresholds, WebAnswer
-from localcrag.errors import GenerationError, SearchError
-from localcrag.protocols import JsonSchema, Vectors
-from localcrag.words import content_words
+from localcrag.records.errors import GenerationError, SearchError
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import JsonSchema, Vectors
+from localcrag.records.run import Message, Run
+from localcrag.records.web import WebAnswer
+from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
+from localcrag.text.span import Span
+from localcrag.text.words import content_words
 
 CALIBRATION = FittedCalibration(
     passage=Logistic(logit=1.0, bias=0.0), strip=Logistic(logit=1.0, bias=0.0), thresholds=Thresholds(0.7, 0.3, 0.5)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends import egress_log
+from localcrag.privacy import egress_log
 
 
 @pytest.fixture

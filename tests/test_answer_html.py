@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.datatypes import Action, Backing
-from localcrag.evaluation.evaluation_set import HeldBy
-from localcrag.ui.answer_html import answer_html
-from localcrag.ui.formulas import mathml
+from localcrag.records.enums import Action, Backing
+from localcrag.runs.evaluation_set import HeldBy
+from localcrag.ui.chat.answer_html import answer_html
+from localcrag.ui.chat.formulas import mathml
 from tests.made_evaluations import HOSTILE, passage, question, run, sentence
 
 RUN = run(

@@ -24,8 +24,9 @@ from answerer_examples import (
 )
 from relevance_pairs import Row, locate
 
-from localcrag import condense, generate
-from localcrag.datatypes import Evidence
+from localcrag.records.passages import Evidence
+from localcrag.steps.answer import generate
+from localcrag.steps.condense import condense
 
 LONG = (
     "The library was closed for two years, but in 1912 the hall was rebuilt by the architect Ida Moen, who had studied "

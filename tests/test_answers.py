@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.cite import citations
-from localcrag.datatypes import Action, Origin, Run, StripMode, StripReason, Turn
-from localcrag.events import AnswerPiece, GradePiece, PointPiece, RunFinished
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.enums import Action, Origin, StripMode, StripReason
+from localcrag.records.events import AnswerPiece, GradePiece, PointPiece, RunFinished
+from localcrag.records.run import Run, Turn
 from localcrag.settings import load
+from localcrag.steps.answer.cite import citations
 
 
 def ask(assembly: Assembly, question: str, *history: Turn, **settings: object) -> Run:

@@ -11,19 +11,21 @@ from typing import Any
 
 import pytest
 
-from localcrag import record
-from localcrag.ask_web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
-from localcrag.backends.database import Database
-from localcrag.backends.rate_limit import SlidingMinute
-from localcrag.backends.searxng import SearXNG
-from localcrag.backends.web_cache import StoredAnswers
-from localcrag.context import Parts
-from localcrag.datatypes import NotAsked, Run, WebUse
-from localcrag.errors import ConsentMissing, ForbiddenTerm
-from localcrag.events import Event, QueryProposed, RunFinished, SearchBegun, StepStarted
+from localcrag.app.waiting_consent import WaitingConsent
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.backends.searxng.rate_limit import SlidingMinute
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.pipeline import answer
+from localcrag.records.enums import NotAsked
+from localcrag.records.errors import ConsentMissing, ForbiddenTerm
+from localcrag.records.events import Event, QueryProposed, RunFinished, SearchBegun, StepStarted
+from localcrag.records.run import Run
+from localcrag.records.web import WebUse
+from localcrag.runs import record
 from localcrag.settings import load
-from localcrag.waiting_consent import WaitingConsent
+from localcrag.steps.context import Parts
+from localcrag.steps.web.ask_web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
 from tests.fakes import FakeLanguageModel
 from tests.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
@@ -186,7 +188,7 @@ def test_the_time_that_the_person_thinks_is_not_the_steps(
     opened: Callable[..., WebDesk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("localcrag.clock.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("localcrag.steps.clock.time.perf_counter", lambda: now[0])
 
     def thinks(query: str) -> str:
         now[0] += 250

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly
+from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))

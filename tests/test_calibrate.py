@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from localcrag.calibration import FittedCalibration, Logistic
-from localcrag.datatypes import Thresholds
-from localcrag.errors import EvaluationError
-from localcrag.evaluation.calibrate import Fitted, fit_calibration
-from localcrag.evaluation.criteria import Criterion, CriterionKind, choose_upper, cost, f1, web_rate
-from localcrag.evaluation.labelled_scores import LabelledScore, LabelledStrip
+from localcrag.evaluation.calibration.calibrate import Fitted, fit_calibration
+from localcrag.evaluation.calibration.criteria import Criterion, CriterionKind, choose_upper, cost, f1, web_rate
+from localcrag.records.errors import EvaluationError
+from localcrag.records.passages import Thresholds
+from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip
+from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 
 TRUE = FittedCalibration(Logistic(1.0, -2.0, 1.0, 0.5), Logistic(1.0, 0.5), Thresholds(upper=0.5, lower=0.1, strip=0.3))
 OFF = dataclasses.replace(TRUE, passage=Logistic(0.3, 2.0))

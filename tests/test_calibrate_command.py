@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.backends.calibration_store import HowFitted
-from localcrag.backends.model_checksums import weights_digest
-from localcrag.backends.model_manifest import ModelRole
-from localcrag.cli import main
-from localcrag.datatypes import Run, ScorerKind
-from localcrag.evaluation.evaluation_set import read
-from localcrag.events import RunFinished
-from localcrag.health import examine
-from localcrag.labels import LabelKind
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.health import examine
+from localcrag.backends.downloads.model_checksums import weights_digest
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.backends.store.calibration_store import HowFitted
+from localcrag.cli.main import main
+from localcrag.records.enums import ScorerKind
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import read
+from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 from tests.scored_runs import scored_run
 from tests.town_set import write_town_set

@@ -14,11 +14,11 @@ import gradio as gr
 import pytest
 from gradio.state_holder import SessionState
 
-from localcrag.assemble import Assembly
-from localcrag.chats import TurnState
-from localcrag.jobs import Job
+from localcrag.app.assemble import Assembly
+from localcrag.app.jobs import Job
+from localcrag.runs.chats import TurnState
 from localcrag.settings import load
-from localcrag.ui.chat import TURNS_SHOWN, View
+from localcrag.ui.chat.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
 from localcrag.ui.tabs import MOST_TABS, Tabs
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from localcrag.chat_export import ExportForm, export
-from localcrag.chats import Chat, ChatTurn, TurnState
-from localcrag.datatypes import Action
-from localcrag.evaluation.evaluation_set import HeldBy
+from localcrag.records.enums import Action
+from localcrag.runs.chat_export import ExportForm, export
+from localcrag.runs.chats import Chat, ChatTurn, TurnState
+from localcrag.runs.evaluation_set import HeldBy
 from tests.made_evaluations import HOSTILE, passage, question, run
 
 CHAT = Chat(id=1, title=f"Tanks {HOSTILE}", collection="work", created_at="2026-01-02T03:04", changed_at="x", turns=2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.chats import ChatTurn, TurnState
 from localcrag.evaluation.configurations import FULL
-from localcrag.ui.chat_html import meaning, turn_html, turns_html
+from localcrag.runs.chats import ChatTurn, TurnState
+from localcrag.ui.chat.chat_html import meaning, turn_html, turns_html
 from tests.made_evaluations import HOSTILE, varied
 
 RUNS = varied().runs[FULL]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.chat_store import ChatStore
-from localcrag.backends.database import Database
-from localcrag.chats import UNTITLED, ChatTurn, TurnState, history
-from localcrag.datatypes import Preset, Turn
-from localcrag.errors import UnknownChat
+from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.database import Database
+from localcrag.records.enums import Preset
+from localcrag.records.errors import UnknownChat
+from localcrag.records.run import Turn
+from localcrag.runs.chats import UNTITLED, ChatTurn, TurnState, history
 
 
 @pytest.fixture

@@ -289,7 +289,7 @@ def test_doctor_says_that_searxng_is_not_running_and_hides_its_password(data: Pa
 
 def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys, localcrag.cli as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
+        "import sys, localcrag.cli.main as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
         "print([m for m in ('torch', 'gradio', 'pydantic', 'numpy', 'transformers', 'llama_cpp') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

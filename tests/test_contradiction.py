@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from localcrag import conflict_by_llm
-from localcrag.clock import Clock
-from localcrag.contradiction import Difference, difference
-from localcrag.errors import GenerationError
-from localcrag.facts import Bound, Kind, agree, facts_of, names_of
+from localcrag.records.errors import GenerationError
+from localcrag.steps.clock import Clock
+from localcrag.steps.reconcile import conflict_by_llm
+from localcrag.steps.reconcile.contradiction import Difference, difference
+from localcrag.steps.reconcile.facts import Bound, Kind, agree, facts_of, names_of
 from tests.fakes import FakeLanguageModel
 
 PAIRS: list[dict[str, Any]] = [

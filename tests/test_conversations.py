@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.chat_store import ChatStore
-from localcrag.backends.database import Database
-from localcrag.chats import Chat, TurnState
-from localcrag.conversations import Answering, Conversations
-from localcrag.datatypes import Run, StepCost, Thresholds, Turn
-from localcrag.errors import ChatBusy, GenerationError, UnknownChat
-from localcrag.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
-from localcrag.protocols import Consent
+from localcrag.app.conversations import Answering, Conversations
+from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.database import Database
+from localcrag.records.errors import ChatBusy, GenerationError, UnknownChat
+from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import Consent
+from localcrag.records.run import Run, StepCost, Turn
+from localcrag.runs.chats import Chat, TurnState
 
 SECONDS = 30.0
 

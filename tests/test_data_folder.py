@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.backends.database import SCHEMA_VERSION
-from localcrag.datatypes import Run
-from localcrag.errors import StoreError
-from localcrag.events import RunFinished
-from localcrag.labels import LabelKind
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.backends.store.database import SCHEMA_VERSION
+from localcrag.records.errors import StoreError
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
+from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 
 WORD = "quillwort"

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.backends.database import SCHEMA_VERSION, Database
-from localcrag.backends.document_store import DocumentStore, documents_of
+from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.backends.readers import open_document
-from localcrag.datatypes import IngestStatus, WebResult
-from localcrag.dates import date_of, iso_date
-from localcrag.ingest import Upload
-from localcrag.search import to_passages
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.document_store import DocumentStore, documents_of
+from localcrag.records.enums import IngestStatus
+from localcrag.records.web import WebResult
 from localcrag.settings import load
+from localcrag.steps.ingest.ingest import Upload
+from localcrag.steps.web.search import to_passages
+from localcrag.text.dates import date_of, iso_date
 from tests import documents
 from tests.fakes import FakeEmbedder
 from tests.old_databases import old_database

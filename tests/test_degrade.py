@@ -8,16 +8,18 @@ from typing import NoReturn
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.budget import Budget
-from localcrag.datatypes import Action, Message, NotAsked, Run, Span
-from localcrag.errors import ModelError, ModelMissing, StoreError
-from localcrag.events import AnswerPiece, Event, RunFinished
-from localcrag.generate import whole_sentences
-from localcrag.missing_models import MissingLanguageModel, MissingScorer
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer
-from localcrag.protocols import JsonSchema, Vectors
+from localcrag.records.enums import Action, NotAsked
+from localcrag.records.errors import ModelError, ModelMissing, StoreError
+from localcrag.records.events import AnswerPiece, Event, RunFinished
+from localcrag.records.protocols import JsonSchema, Vectors
+from localcrag.records.run import Message, Run
 from localcrag.settings import load
+from localcrag.steps.answer.generate import whole_sentences
+from localcrag.steps.budget import Budget
+from localcrag.text.span import Span
 from tests.fakes import FakeLanguageModel, FakeScorer, FakeStream, FakeWeb
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 

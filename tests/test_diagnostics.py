@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
-from localcrag import record, replay, report
-from localcrag.aggregates import RunLine, aggregate
-from localcrag.backends.database import Database
-from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Action, Attempt, Grade, Run, StepCost, Thresholds, Turn, WebMode, WebUse
-from localcrag.decide import compared
-from localcrag.diagnostics import totals, totals_in_words
-from localcrag.generate import plain_prompt
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.enums import Action, Grade, WebMode
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Attempt, Run, StepCost, Turn
+from localcrag.records.web import WebUse
+from localcrag.runs import record, replay, report
+from localcrag.runs.aggregates import RunLine, aggregate
+from localcrag.runs.diagnostics import totals, totals_in_words
 from localcrag.settings import OF_A_RUN, changed, load
+from localcrag.steps.answer.generate import plain_prompt
+from localcrag.steps.evaluate.decide import compared
 from tests.fakes import FakeLanguageModel, FakeWeb
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 

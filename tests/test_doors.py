@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.ui.neighbours import ROOT, is_neighbour, is_told
-from localcrag.ui.response_headers import HEADERS
+from localcrag.ui.server.os_users import ROOT, is_neighbour, is_told
+from localcrag.ui.server.response_headers import HEADERS
 from tests import app_process
 from tests.app_process import free_port, running_app
 from tests.raw_http import ask, said

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from localcrag.backends.download_progress import DownloadPhase, DownloadProgress, Report
-from localcrag.downloads import Downloads, DownloadState
-from localcrag.errors import DownloadFailed
+from localcrag.app.downloads import Downloads, DownloadState
+from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress, Report
+from localcrag.records.errors import DownloadFailed
 
 SECONDS = 30.0
 

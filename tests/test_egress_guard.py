@@ -18,10 +18,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcrag.backends import egress_guard, egress_log
-from localcrag.backends.egress_log import Attempt, Kind, Purpose
-from localcrag.backends.searxng_endpoint import is_private
-from localcrag.errors import EgressRefused, LocalcragError
+from localcrag.backends.searxng.endpoint import is_private
+from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.records.errors import EgressRefused, LocalcragError
 
 ROOT = Path(__file__).resolve().parent.parent
 # Addresses of RFC 5737 and RFC 3849: nobody's, so that nothing would happen if one was let through.
@@ -217,7 +217,7 @@ def python(code: str, **environment: str) -> str:
 IN_A_CHILD = f"""
 import contextlib, os, subprocess, sys
 import localcrag  # and nothing else
-from localcrag.errors import EgressRefused
+from localcrag.records.errors import EgressRefused
 def refused(ask):
     try:
         ask()
@@ -321,7 +321,7 @@ try:
     socket.create_connection(("{FOREIGN}", 80))
 except OSError:
     pass
-from localcrag.backends import egress_log
+from localcrag.privacy import egress_log
 egress_log.keep_in(pathlib.Path("{tmp_path / "later"}"))
 """
     environment = {name: value for name, value in os.environ.items() if name != egress_log.VARIABLE}
@@ -335,8 +335,8 @@ def test_the_browser_may_show_the_page_of_this_computer(folder: Path, tmp_path: 
     browser.write_text(f'#!/bin/sh\necho "$1" > {shown}\n')
     browser.chmod(0o700)
     code = """
-from localcrag.backends.egress_guard import open_browser
-from localcrag.errors import EgressRefused
+from localcrag.privacy.egress_guard import open_browser
+from localcrag.records.errors import EgressRefused
 import webbrowser
 open_browser("http://127.0.0.1:7860")
 for show in (open_browser, webbrowser.open):

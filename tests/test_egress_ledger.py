@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import privacy, texts
-from localcrag.assemble import Assembly
-from localcrag.backends import egress_ledger, egress_log
-from localcrag.backends.database import SCHEMA_VERSION, Database
-from localcrag.backends.egress_ledger import EgressLedger, EgressSummary
-from localcrag.backends.egress_log import Attempt, Kind, Purpose
-from localcrag.backends.searxng import SearXNG
-from localcrag.errors import NoResults
+from localcrag.app import egress_report
+from localcrag.app.assemble import Assembly
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.backends.store import egress_ledger
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.egress_ledger import EgressLedger, EgressSummary
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.records.errors import NoResults
 from localcrag.settings import load
+from localcrag.text import translation
 from tests.old_databases import old_database
 from tests.search_servers import answer_reply, closed_port, scripted_search
 
@@ -148,12 +150,12 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
 )
 def test_the_line_says_what_left(summary: EgressSummary, english: str, german: str) -> None:
     try:
-        texts.choose("en")
-        assert privacy.line(summary) == english
-        texts.choose("de")
-        assert privacy.line(summary) == german
+        translation.choose("en")
+        assert egress_report.line(summary) == english
+        translation.choose("de")
+        assert egress_report.line(summary) == german
     finally:
-        texts.choose("en")
+        translation.choose("en")
 
 
 def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress_folder: Path) -> None:

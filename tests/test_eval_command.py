@@ -14,13 +14,16 @@ from typing import Any
 import pytest
 
 from localcrag import samples
-from localcrag.calibration import UNCALIBRATED
-from localcrag.datatypes import Origin, Passage
-from localcrag.evaluation import evaluation_set, plan, set_scores, store
+from localcrag.evaluation import plan, store
+from localcrag.evaluation.calibration import set_scores
 from localcrag.evaluation.configurations import Configuration
-from localcrag.evaluation.evaluation_set import HeldBy
 from localcrag.evaluation.results import GROUPS, estimates
+from localcrag.records.enums import Origin
+from localcrag.records.passages import Passage
+from localcrag.runs import evaluation_set
+from localcrag.runs.evaluation_set import HeldBy
 from localcrag.settings import load
+from localcrag.steps.evaluate.calibration import UNCALIBRATED
 from tests.test_cli import as_json, localcrag
 
 QUESTIONS: list[dict[str, Any]] = [

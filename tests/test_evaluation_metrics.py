@@ -8,25 +8,19 @@ from statistics import fmean
 
 import pytest
 
-from localcrag.context import Steps
-from localcrag.datatypes import Action, Backing, Policy, Run, StepCost, WebMode, WebUse
-from localcrag.errors import EvaluationError
 from localcrag.evaluation.answers import holds, normalised
-from localcrag.evaluation.configurations import (
-    PLAIN,
-    Configuration,
-    ablations,
-    check,
-    plain_rag,
-    policies,
-    sweep,
-)
+from localcrag.evaluation.configurations import PLAIN, Configuration, ablations, check, plain_rag, policies, sweep
 from localcrag.evaluation.diagnosis import MEANING
-from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.metrics import BY_NAME
 from localcrag.evaluation.results import GROUPS, differences, estimates, step_costs
 from localcrag.evaluation.statistics import difference, estimate
+from localcrag.records.enums import Action, Backing, Policy, WebMode
+from localcrag.records.errors import EvaluationError
+from localcrag.records.run import Run, StepCost
+from localcrag.records.web import WebUse
+from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.settings import load
+from localcrag.steps.context import Steps
 from tests.app_process import ROOT
 from tests.made_evaluations import BESIDE, HOLDS, evaluation, passage, question, run, sentence, varied
 

@@ -16,15 +16,17 @@ import pytest
 from lxml import html
 from playwright.sync_api import Browser, expect
 
-from localcrag.datatypes import Action, Run, Thresholds
-from localcrag.errors import EvaluationError
 from localcrag.evaluation import curves
 from localcrag.evaluation.analysis import figures
 from localcrag.evaluation.configurations import FULL, PLAIN, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
-from localcrag.evaluation.evaluation_set import HeldBy
-from localcrag.evaluation.report import comparison_summary, summary, write, write_comparison
+from localcrag.evaluation.report.report import comparison_summary, summary, write, write_comparison
 from localcrag.evaluation.results import Evaluation
+from localcrag.records.enums import Action
+from localcrag.records.errors import EvaluationError
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy
 from tests.app_process import ROOT, watch
 from tests.made_evaluations import ASKED, HOLDS, HOSTILE, LIMITS, evaluation, passage, question, run, varied
 

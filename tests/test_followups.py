@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import condense
-from localcrag.datatypes import Turn
-from localcrag.words import content_words
+from localcrag.records.run import Turn
+from localcrag.steps.condense import condense
+from localcrag.text.words import content_words
 from tests.dialogues import DIALOGUES, Asked
 
 TURNS = [

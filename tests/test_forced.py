@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.datatypes import Action, Run, StripReason
-from localcrag.events import RunFinished
-from localcrag.forced import Choice, apply
 from localcrag.pipeline import answer_forced
+from localcrag.records.enums import Action, StripReason
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
+from localcrag.steps.refine.manual_selection import Choice, apply
 from tests.fakes import FakeLanguageModel
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 

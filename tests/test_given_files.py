@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from localcrag.ui.given_files import all_uploaded
+from localcrag.ui.server.given_files import all_uploaded
 
 
 @pytest.fixture

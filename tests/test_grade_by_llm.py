@@ -7,11 +7,22 @@ import math
 
 import pytest
 
-from localcrag.datatypes import Grade, Origin, Passage, Thresholds
-from localcrag.errors import GenerationError
-from localcrag.evaluate import grade, graded
-from localcrag.grade_by_llm import LOWER, SCHEMA, UPPER, Judgement, judged, on_scale, prompt, read, relevance
-from localcrag.neutralise import neutralise
+from localcrag.records.enums import Grade, Origin
+from localcrag.records.errors import GenerationError
+from localcrag.records.passages import Passage, Thresholds
+from localcrag.steps.evaluate.evaluate import grade, graded
+from localcrag.steps.evaluate.grade_by_llm import (
+    LOWER,
+    SCHEMA,
+    UPPER,
+    Judgement,
+    judged,
+    on_scale,
+    prompt,
+    read,
+    relevance,
+)
+from localcrag.text.sanitize import neutralise
 from tests.contracts.hostile_texts import HOSTILE
 
 THRESHOLDS = Thresholds(upper=UPPER, lower=LOWER, strip=0.5)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.datatypes import IngestStatus
-from localcrag.errors import EmbedderMismatch, UnreadableDocument
-from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.settings import load
+from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
 from tests.documents import make_docx, make_image_pdf, make_pdf
 
 
@@ -172,11 +172,11 @@ def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assemb
 
 KILLED = """
 import sys
-from localcrag.quiet import silence
+from localcrag.privacy.telemetry_off import silence
 silence()
 from pathlib import Path
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.ingest import IngestResult
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.steps.ingest.ingest import IngestResult
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=sys.argv[1]))
 for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):

@@ -8,16 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag import web_document
-from localcrag.aggregates import RunLine
-from localcrag.assemble import Assembly
+from localcrag.app.assemble import Assembly
 from localcrag.backends.readers import open_document
-from localcrag.datatypes import Action, Grade, GradedPassage, Origin, Run, WebAnswer, WebResult, WebUse
-from localcrag.errors import GapError
-from localcrag.ingest import IngestResult
-from localcrag.knowledge_gaps import SAME, grouped, open_questions
-from localcrag.planted import found, screened
+from localcrag.records.enums import Action, Grade, Origin
+from localcrag.records.errors import GapError
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Run
+from localcrag.records.web import WebAnswer, WebResult, WebUse
+from localcrag.runs.aggregates import RunLine
+from localcrag.runs.knowledge_gaps import SAME, grouped, open_questions
 from localcrag.settings import load
+from localcrag.steps.ingest import web_document
+from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.steps.screen.prompt_injection import found, screened
 from tests.fakes import FakeLanguageModel, FakeWeb
 from tests.test_diagnostics import some_run
 from tests.test_pipeline import DOCUMENT, UNANSWERABLE, WEB, Desk, with_web

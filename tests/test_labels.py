@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import case, labels, labels_export
-from localcrag.assemble import Assembly
-from localcrag.backends.database import SCHEMA_VERSION, Database
-from localcrag.backends.export_files import write_lines, write_set
-from localcrag.backends.label_store import LabelStore, PinStore
-from localcrag.datatypes import Action, Run, Turn
-from localcrag.errors import LabelError, ReportError, UnknownRun
-from localcrag.evaluation import evaluation_set
-from localcrag.evaluation.evaluation_set import HeldBy
-from localcrag.labels import Label, LabelKind
+from localcrag.app.assemble import Assembly
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.export_files import write_lines, write_set
+from localcrag.backends.store.label_store import LabelStore, PinStore
+from localcrag.records.enums import Action
+from localcrag.records.errors import LabelError, ReportError, UnknownRun
+from localcrag.records.run import Run, Turn
+from localcrag.runs import evaluation_set, labelled_question, labels, labels_export
+from localcrag.runs.evaluation_set import HeldBy
+from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from tests.fakes import FakeLanguageModel, FakeWeb
 from tests.old_databases import old_database
@@ -127,7 +127,7 @@ def test_a_database_of_the_version_before_gets_the_tables(tmp_path: Path) -> Non
 
 
 def test_an_answer_proposes_its_backed_sentence_and_the_strip_behind_it_shortest_first(answered: Run) -> None:
-    proposed = case.proposed(answered)
+    proposed = labelled_question.proposed(answered)
     assert (proposed.question, proposed.held_by, proposed.documents) == (ANSWERABLE, HeldBy.DOCUMENTS, ("rules.txt",))
     assert proposed.answers == (LIMIT, STRIP)
 
@@ -137,23 +137,23 @@ def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
     desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
     run = desk.ask(ANSWERABLE)[1]
     assert run.answer.startswith("What the language model wrote is not backed")
-    assert case.proposed(run).answers[0] == STRIP
-    assert case.proposed(run).documents == ("rules.txt",)
+    assert labelled_question.proposed(run).answers[0] == STRIP
+    assert labelled_question.proposed(run).documents == ("rules.txt",)
 
 
 def test_a_sentence_that_misses_the_point_is_not_proposed_but_what_is_quoted_below_it(answered: Run) -> None:
     beside = f"{answered.answer}\n\nWhat the sources say that comes nearest to the question:\n\n“{STRIP}” [1]"
-    assert case.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
+    assert labelled_question.proposed(dataclasses.replace(answered, answer=beside)).answers == (STRIP,)
 
 
 def test_an_abstention_proposes_that_nobody_holds_an_answer(abstained: Run) -> None:
-    proposed = case.proposed(abstained)
+    proposed = labelled_question.proposed(abstained)
     assert (proposed.held_by, proposed.answers, proposed.documents) == (HeldBy.NOWHERE, (), ())
     assert abstained.action is Action.INCORRECT
 
 
 def test_an_answer_of_the_web_proposes_the_recorded_results_with_it(by_web: Run) -> None:
-    proposed = case.proposed(by_web)
+    proposed = labelled_question.proposed(by_web)
     assert (proposed.held_by, proposed.web, proposed.documents) == (HeldBy.WEB, WEB.results, ())
     assert proposed.answers[0] == "The moon orbits the earth."
 
@@ -161,7 +161,10 @@ def test_an_answer_of_the_web_proposes_the_recorded_results_with_it(by_web: Run)
 def test_a_follow_up_keeps_its_turns(answered: Run) -> None:
     turn = Turn("Which limits are there?", "One for hotels.")
     follow_up = dataclasses.replace(answered, question="And in London?", history=(turn,))
-    assert (case.proposed(follow_up).question, case.proposed(follow_up).history) == ("And in London?", (turn,))
+    assert (labelled_question.proposed(follow_up).question, labelled_question.proposed(follow_up).history) == (
+        "And in London?",
+        (turn,),
+    )
 
 
 # Pins.
@@ -171,14 +174,17 @@ def test_a_pin_keeps_a_persons_answers_and_comes_back_as_a_question(
     answered: Run, abstained: Run, tmp_path: Path
 ) -> None:
     pins = PinStore(Database(tmp_path / "pins.sqlite3"))
-    pins.put("default", case.with_answers(case.proposed(answered), [" 195  euros", "195 EUR", "195 euros"]))
-    pins.put("other", case.with_answers(case.proposed(abstained), []))
+    pins.put(
+        "default",
+        labelled_question.with_answers(labelled_question.proposed(answered), [" 195  euros", "195 EUR", "195 euros"]),
+    )
+    pins.put("other", labelled_question.with_answers(labelled_question.proposed(abstained), []))
     first, second = pins.find()
     assert first.question.answers == ("195 euros", "195 EUR")
     assert (first.run_id, first.question.documents) == (answered.run_id, ("rules.txt",))
     assert (second.collection, second.question.held_by) == ("other", HeldBy.NOWHERE)
     assert pins.find(collection="other") == [second]
-    pins.put("default", case.with_answers(case.proposed(answered), []))
+    pins.put("default", labelled_question.with_answers(labelled_question.proposed(answered), []))
     assert pins.find(run_id=answered.run_id)[0].question.held_by is HeldBy.NOWHERE
     pins.remove(answered.run_id)
     with pytest.raises(LabelError, match="Nothing is pinned"):
@@ -186,7 +192,7 @@ def test_a_pin_keeps_a_persons_answers_and_comes_back_as_a_question(
 
 
 def test_an_abstention_that_should_have_been_answered_is_pinned_with_the_answer(abstained: Run) -> None:
-    pinned = case.with_answers(case.proposed(abstained), ["27 days"])
+    pinned = labelled_question.with_answers(labelled_question.proposed(abstained), ["27 days"])
     assert (pinned.held_by, pinned.answers) == (HeldBy.DOCUMENTS, ("27 days",))
 
 
@@ -265,9 +271,9 @@ def test_a_sentence_that_was_only_partly_backed_is_accepted_when_a_person_says_t
 
 def test_what_is_pinned_of_a_run_counts_more_than_its_labels(answered: Run) -> None:
     bad = labels.make(answered, ANSWER, "", good=False)
-    pinned = {answered.run_id: case.with_answers(case.proposed(answered), ["195 euros"])}
+    pinned = {answered.run_id: labelled_question.with_answers(labelled_question.proposed(answered), ["195 euros"])}
     assert json.loads(labels_export.as_set([bad], TEXTS, pinned).lines[0])["answers"] == ["195 euros"]
-    unanswerable = {answered.run_id: case.with_answers(case.proposed(answered), [])}
+    unanswerable = {answered.run_id: labelled_question.with_answers(labelled_question.proposed(answered), [])}
     line = json.loads(labels_export.as_set(good(answered), TEXTS, unanswerable).lines[0])
     assert (line["answers"], "documents" in line) == ([], False)
 

@@ -13,19 +13,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 from make_languages import compiled, read, source_of, texts_of_the_code, untranslated
 
-from localcrag import texts
-from localcrag.abstain import nothing_found
-from localcrag.datatypes import WebUse
+from localcrag.records.web import WebUse
 from localcrag.settings import load
+from localcrag.steps.answer.abstain import nothing_found
+from localcrag.text import translation
 
-OTHERS = [language for language in texts.LANGUAGES if language != texts.ENGLISH]
+OTHERS = [language for language in translation.LANGUAGES if language != translation.ENGLISH]
 VALUE = re.compile(r"%\(\w+\)[.\d]*[a-z]|%%|\{\w+\}")
 
 
 @pytest.fixture
 def spoken() -> Iterator[None]:
     yield
-    texts.choose(texts.ENGLISH)
+    translation.choose(translation.ENGLISH)
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +59,13 @@ def test_what_the_app_reads_is_what_is_written(language: str) -> None:
 
 def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:
     settings = load()
-    texts.choose("de")
+    translation.choose("de")
     assert nothing_found([], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
-    texts.choose(texts.ENGLISH)
+    translation.choose(translation.ENGLISH)
     assert nothing_found([], WebUse(), settings).startswith("There is nothing in the collection “default”")
 
 
 def test_a_number_chooses_the_form(spoken: None) -> None:
-    texts.choose("de")
-    one, two = (texts.ngettext("%(num)s page", "%(num)s pages", number) for number in (1, 2))
+    translation.choose("de")
+    one, two = (translation.ngettext("%(num)s page", "%(num)s pages", number) for number in (1, 2))
     assert (one, two) == ("1 Seite", "2 Seiten")

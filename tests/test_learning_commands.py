@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import DATABASE_NAME
-from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore
-from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Chunk, Run
-from localcrag.evaluation import evaluation_set
+from localcrag.app.assemble import DATABASE_NAME
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.documents import Chunk
+from localcrag.records.run import Run
+from localcrag.runs import evaluation_set
 from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeWeb
 from tests.test_cli import as_json, localcrag
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web

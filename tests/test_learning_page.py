@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from localcrag.assemble import DATABASE_NAME
-from localcrag.backends.database import Database
-from localcrag.backends.label_store import LabelStore, PinStore
+from localcrag.app.assemble import DATABASE_NAME
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.label_store import LabelStore, PinStore
 from tests.app_process import running_app
 from tests.page_driver import PATIENCE, ask, close_settings, dropped, open_settings, open_side, opened, turn, wait_until
 

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import grade_by_llm, record, terminal
-from localcrag.calibration import FittedCalibration, Logistic
-from localcrag.datatypes import Action, Grade, Origin, Run, ScorerKind, Thresholds
-from localcrag.events import GradePiece, RunStarted, StepStarted
+from localcrag.cli import terminal
 from localcrag.pipeline import answer
+from localcrag.records.enums import Action, Grade, Origin, ScorerKind
+from localcrag.records.events import GradePiece, RunStarted, StepStarted
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Run
+from localcrag.runs import record
 from localcrag.settings import load
+from localcrag.steps.evaluate import grade_by_llm
+from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 from localcrag.ui import render
 from tests.fakes import FakeLanguageModel, FakeScorer, FakeWeb
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web

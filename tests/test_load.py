@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import gradio
 import pytest
 
-from localcrag.ui.request_body import MOST_SAID, UPLOADS_A_MINUTE
+from localcrag.ui.server.request_body import MOST_SAID, UPLOADS_A_MINUTE
 from tests.app_process import process_at, resident, running_app
 from tests.page_driver import wait_until
 from tests.raw_http import ask, exchange, opened, read, said, stream

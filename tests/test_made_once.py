@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from localcrag.made_once import MadeOnce
+from localcrag.app.lazy_cache import LazyCache
 
 SECONDS = 30.0
 
@@ -36,7 +36,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def test_two_threads_get_the_same_thing(threads: ThreadPoolExecutor) -> None:
-    made, maker = MadeOnce(), Maker()
+    made, maker = LazyCache(), Maker()
     both = [threads.submit(made.get, "scorer", maker) for _ in range(2)]
     assert maker.begun.acquire(timeout=SECONDS)
     maker.goes_on.release()
@@ -44,7 +44,7 @@ def test_two_threads_get_the_same_thing(threads: ThreadPoolExecutor) -> None:
 
 
 def test_nobody_waits_for_a_thing_of_another_kind(threads: ThreadPoolExecutor) -> None:
-    made, maker = MadeOnce(), Maker()
+    made, maker = LazyCache(), Maker()
     slow = threads.submit(made.get, "scorer", maker)
     assert maker.begun.acquire(timeout=SECONDS)
     assert made.get("web", lambda: "client") == "client"
@@ -54,7 +54,7 @@ def test_nobody_waits_for_a_thing_of_another_kind(threads: ThreadPoolExecutor) -
 
 
 def test_what_is_dropped_while_it_is_made_is_made_again(threads: ThreadPoolExecutor) -> None:
-    made, maker = MadeOnce(), Maker()
+    made, maker = LazyCache(), Maker()
     slow = threads.submit(made.get, "llm small", maker)
     assert maker.begun.acquire(timeout=SECONDS)
     assert made.drop("llm") == []
@@ -64,7 +64,7 @@ def test_what_is_dropped_while_it_is_made_is_made_again(threads: ThreadPoolExecu
 
 
 def test_one_alone_takes_the_place_of_others_of_its_kind() -> None:
-    made = MadeOnce()
+    made = LazyCache()
     made.get("llm small", lambda: 1, alone=True)
     made.get("store notes", lambda: 2)
     made.get("llm large", lambda: 3, alone=True)
@@ -73,7 +73,7 @@ def test_one_alone_takes_the_place_of_others_of_its_kind() -> None:
 
 
 def test_what_cannot_be_made_is_tried_again() -> None:
-    made = MadeOnce()
+    made = LazyCache()
     with pytest.raises(ValueError, match="broken"):
         made.get("scorer", lambda: int("broken"))
     assert made.get("scorer", lambda: 1) == 1

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers import open_document
-from localcrag.datatypes import Turn
-from localcrag.evaluation.evaluation_set import EvaluationSet, HeldBy, Question, read
+from localcrag.records.run import Turn
+from localcrag.runs.evaluation_set import EvaluationSet, HeldBy, Question, read
 from tests.eval_set_data import ISLANDS, write_data_folder
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"

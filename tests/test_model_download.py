@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from localcrag.backends.download_progress import DownloadPhase, DownloadProgress
-from localcrag.backends.model_download import get
-from localcrag.backends.model_files import FileState, Library, ModelState
-from localcrag.backends.model_manifest import ModelRole
-from localcrag.errors import DownloadFailed, ModelDamaged, ModelMissing
+from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress
+from localcrag.backends.downloads.model_download import get
+from localcrag.backends.downloads.model_files import FileState, Library, ModelState
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
 from tests.hub_server import Hub, HubFile, serve_hub
 from tests.model_folders import (
     CONFIG,
@@ -248,8 +248,8 @@ def test_a_download_whose_process_was_killed_is_taken_up_where_it_was(library: L
     hub.hold_after = 1_000_000
     command = (
         "import sys, pathlib\n"
-        "from localcrag.backends.model_download import get\n"
-        "from localcrag.backends.model_files import Library\n"
+        "from localcrag.backends.downloads.model_download import get\n"
+        "from localcrag.backends.downloads.model_files import Library\n"
         "get(Library(pathlib.Path(sys.argv[1])), 'chat')\n"
     )
     process = subprocess.Popen([sys.executable, "-c", command, str(library.models_dir)])
@@ -361,12 +361,12 @@ def test_the_access_token_goes_to_the_hub_and_not_to_its_storage(
 def test_a_download_works_where_the_libraries_are_told_to_be_offline(library: Library) -> None:
     command = (
         "import sys, pathlib\n"
-        "from localcrag.quiet import silence\n"
+        "from localcrag.privacy.telemetry_off import silence\n"
         "silence()\n"
         "import huggingface_hub\n"
         "assert huggingface_hub.is_offline_mode()\n"
-        "from localcrag.backends.model_download import get\n"
-        "from localcrag.backends.model_files import Library\n"
+        "from localcrag.backends.downloads.model_download import get\n"
+        "from localcrag.backends.downloads.model_files import Library\n"
         "get(Library(pathlib.Path(sys.argv[1])), 'chat')\n"
     )
     subprocess.run([sys.executable, "-c", command, str(library.models_dir)], check=True, timeout=DEADLINE)

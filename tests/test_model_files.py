@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.model_files import FileState, Library, ModelState
-from localcrag.backends.model_manifest import HubSource, Manifest, ModelRole
-from localcrag.errors import ModelDamaged, ModelError, ModelMissing
+from localcrag.backends.downloads.model_files import FileState, Library, ModelState
+from localcrag.backends.downloads.model_manifest import HubSource, Manifest, ModelRole
+from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing
 from localcrag.settings import REPOSITORY_MODELS
 from tests.model_folders import (
     CONFIG,

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from localcrag import models_command, settings
-from localcrag.backends.download_progress import DownloadPhase, DownloadProgress, ProgressMeter
-from localcrag.download_display import display
-from localcrag.errors import LocalcragError, ModelMissing, SettingsError
+from localcrag import settings
+from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress, ProgressMeter
+from localcrag.cli import models_command
+from localcrag.cli.download_display import display
+from localcrag.records.errors import LocalcragError, ModelMissing, SettingsError
 from tests.hub_server import HubFile, serve_hub
 from tests.model_folders import CONFIG, GGUF, REPOSITORY, entry, file_line, hub_source, models_folder
 

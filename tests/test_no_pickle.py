@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from localcrag.assemble import Assembly
-from localcrag.backends.bi_encoder import BiEncoder
-from localcrag.backends.cross_encoder import CrossEncoder
-from localcrag.backends.model_manifest import ModelRole
-from localcrag.errors import ModelDamaged
+from localcrag.app.assemble import Assembly
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.records.errors import ModelDamaged
 from tests.tiny_models import tiny_bert
 
 SESSION = """
@@ -23,10 +23,10 @@ import json, sys
 from pathlib import Path
 found = []
 sys.addaudithook(lambda event, about: found.append(about) if event == "pickle.find_class" else None)
-from localcrag.quiet import silence
+from localcrag.privacy.telemetry_off import silence
 silence()
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.events import RunFinished
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.events import RunFinished
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
 for _ in assembly.ingest(uploads_from([Path(sys.argv[2])])):

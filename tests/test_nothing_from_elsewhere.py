@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Response, expect
 
-from localcrag.ui.index_page import cleaned
-from localcrag.ui.response_headers import HEADERS
+from localcrag.ui.server.index_page import cleaned
+from localcrag.ui.server.response_headers import HEADERS
 from tests.app_process import running_app
 from tests.page_driver import PATIENCE, ask, close_settings, dropped, go, open_settings
 

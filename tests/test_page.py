@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from localcrag.assemble import DATABASE_NAME
+from localcrag.app.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
 from tests.app_process import running_app
 from tests.documents import make_html, make_pdf

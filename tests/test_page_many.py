@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from localcrag.assemble import Assembly
-from localcrag.chats import TurnState
-from localcrag.datatypes import Run
-from localcrag.events import RunFinished
-from localcrag.ingest import Upload
+from localcrag.app.assemble import Assembly
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
+from localcrag.runs.chats import TurnState
 from localcrag.settings import load
-from localcrag.ui.chat import TURNS_SHOWN
+from localcrag.steps.ingest.ingest import Upload
+from localcrag.ui.chat.chat import TURNS_SHOWN
 from tests.app_process import free_port, process_at, running_app
 from tests.documents import make_pdf
 from tests.page_driver import PATIENCE, answered, ask, drop, go, open_side, opened, question_box, turn, whole

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from localcrag.backends import egress_log
+from localcrag.privacy import egress_log
 from tests.app_process import ROOT, running_app
 from tests.page_driver import ask, close_settings, open_settings, open_side, opened, reload
 

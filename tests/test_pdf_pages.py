@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from localcrag.backends.pdf_pages import picture
-from localcrag.datatypes import Box
-from localcrag.errors import UnreadableDocument
+from localcrag.backends.readers.pdf_pages import picture
+from localcrag.records.documents import Box
+from localcrag.records.errors import UnreadableDocument
 from tests.documents import A4, lab
 
 LINES = ("The lighthouse stands on a rock. Its first keep-", "er was Kari Lund. She had a dog.")

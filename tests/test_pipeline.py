@@ -7,18 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import record
-from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore
-from localcrag.backends.hnsw import HnswIndex
-from localcrag.calibration import UNCALIBRATED
-from localcrag.context import Parts
-from localcrag.datatypes import Action, Chunk, Origin, Run, Skill, Turn, WebAnswer, WebResult
-from localcrag.errors import JsonDisabled, QuestionError
-from localcrag.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.pipeline import answer
-from localcrag.protocols import VectorIndex
+from localcrag.records.documents import Chunk
+from localcrag.records.enums import Action, Origin, Skill
+from localcrag.records.errors import JsonDisabled, QuestionError
+from localcrag.records.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
+from localcrag.records.protocols import VectorIndex
+from localcrag.records.run import Run, Turn
+from localcrag.records.web import WebAnswer, WebResult
+from localcrag.runs import record
 from localcrag.settings import Settings, load
+from localcrag.steps.context import Parts
+from localcrag.steps.evaluate.calibration import UNCALIBRATED
 from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
 
 DOCUMENT = (

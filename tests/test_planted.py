@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import planted
-from localcrag.datatypes import Grade, GradedPassage, Origin, StripReason, Turn
-from localcrag.neutralise import neutralise, quotable
-from localcrag.refine import Rules, refine
+from localcrag.records.enums import Grade, Origin, StripReason
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Turn
+from localcrag.steps.refine.refine import Rules, refine
+from localcrag.steps.screen import prompt_injection
+from localcrag.text.sanitize import neutralise, quotable
 from tests.fakes import FakeEmbedder, FakeScorer
 from tests.honest_sentences import HONEST
 
@@ -47,18 +49,18 @@ def test_the_corpus_is_large_and_its_ids_are_unique() -> None:
 @pytest.mark.parametrize("attack", SEEN, ids=lambda attack: attack.id)
 def test_an_attack_is_left_out_and_the_honest_text_around_it_stays(attack: Attack) -> None:
     text = attack.planted if attack.place is Place.CONVERSATION else attack.attacked
-    left = planted.without(text)
+    left = prompt_injection.without(text)
     assert len(left) == len(text)
     # An image that is no instruction is taken out when the text is shown to the model (neutralise.py).
     assert attack.id in PLAIN_STATEMENTS or not attack.got_through(neutralise(left))
     assert attack.place is Place.CONVERSATION or attack.answered(left)
-    assert planted.found(attack.host) == ()
+    assert prompt_injection.found(attack.host) == ()
 
 
 @pytest.mark.parametrize("sentence", HONEST)
 def test_an_honest_sentence_stays(sentence: str) -> None:
-    assert planted.without(sentence) == sentence
-    assert planted.without(f"It is early. {sentence} It is late.") == f"It is early. {sentence} It is late."
+    assert prompt_injection.without(sentence) == sentence
+    assert prompt_injection.without(f"It is early. {sentence} It is late.") == f"It is early. {sentence} It is late."
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_an_honest_sentence_stays(sentence: str) -> None:
     ],
 )
 def test_what_is_left(text: str, left: str) -> None:
-    assert " ".join(planted.without(text).split()) == left
+    assert " ".join(prompt_injection.without(text).split()) == left
 
 
 @pytest.mark.parametrize(
@@ -100,32 +102,32 @@ def test_what_is_left(text: str, left: str) -> None:
     ids=["zero-width", "spaced", "lookalike", "full width", "tags", "Cyrillic", "base64"],
 )  # fmt: skip
 def test_a_text_is_read_as_it_is_meant(written: str, read: str) -> None:
-    assert planted.readable(written) == read
+    assert prompt_injection.readable(written) == read
 
 
 def test_hidden_text_is_no_cause_for_alarm_unless_it_is_an_instruction() -> None:
-    assert planted.warnings([passage("Prices. <!-- table of contents -->")]) == []
-    assert len(planted.warnings([passage(f"Prices. <!-- {PLANTED} -->")])) == 1
+    assert prompt_injection.warnings([passage("Prices. <!-- table of contents -->")]) == []
+    assert len(prompt_injection.warnings([passage(f"Prices. <!-- {PLANTED} -->")])) == 1
 
 
 def test_without_rules_nothing_is_left_out() -> None:
     text = HOST.format(f"{PLANTED} <!-- hidden --> [INST]")
-    assert planted.without(text, ()) == text
-    assert planted.warnings([passage(text)], ()) == []
+    assert prompt_injection.without(text, ()) == text
+    assert prompt_injection.warnings([passage(text)], ()) == []
 
 
 def test_the_run_says_what_was_left_out_of_which_source_once() -> None:
     pieces = [passage(HOST.format(PLANTED), page=3), passage(HOST.format(PLANTED), page=3, id="p2")]
-    (warning,) = planted.warnings(pieces)
+    (warning,) = prompt_injection.warnings(pieces)
     assert warning.startswith("A sentence of rules.txt, page 3 reads like an instruction to the model and was left out")
     assert PLANTED in warning
     web = passage(HOST.format(PLANTED), document=None, title="A page", url="http://example.org")
-    assert planted.warnings([web])[0].startswith("A sentence of A page reads like")
+    assert prompt_injection.warnings([web])[0].startswith("A sentence of A page reads like")
 
 
 def test_left_out_sentences_are_strips_that_were_dropped_and_offsets_stay_true() -> None:
     attacked = passage(HOST.format(PLANTED))
-    screened = planted.screened([attacked])
+    screened = prompt_injection.screened([attacked])
     refinement = refine(
         "What is the hotel limit?",
         screened,
@@ -133,18 +135,18 @@ def test_left_out_sentences_are_strips_that_were_dropped_and_offsets_stay_true()
         rules=KEEP_ALL,
         count_tokens=FakeEmbedder().count_tokens,
     )
-    strips = planted.with_left_out(refinement.strips, [attacked])
+    strips = prompt_injection.with_left_out(refinement.strips, [attacked])
     assert [strip.text for strip in strips] == ["The hotel limit is 140 euros.", PLANTED,
                                                 "Bills are handed in within twenty days."]  # fmt: skip
     assert [strip.kept for strip in strips] == [True, False, True]
     assert strips[1].reason is StripReason.INSTRUCTION
     assert all(attacked.text[strip.start : strip.end] == strip.text for strip in strips)
     assert not any("ZEBRA" in piece.text for piece in refinement.evidence)
-    assert planted.as_they_came(screened, [attacked]) == (attacked,)
+    assert prompt_injection.as_they_came(screened, [attacked]) == (attacked,)
 
 
 def test_an_earlier_answer_does_not_pass_an_attack_on() -> None:
-    (turn,) = planted.screened_turns([Turn(PLANTED, HOST.format(PLANTED))])
+    (turn,) = prompt_injection.screened_turns([Turn(PLANTED, HOST.format(PLANTED))])
     assert turn.question == PLANTED
     assert "ZEBRA" not in turn.answer
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import cli
-from localcrag.backends.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
-from localcrag.backends.database import Database
-from localcrag.datatypes import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, Thresholds, WebMode
-from localcrag.presets import PRESETS, REFERENCE, fit
+from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
+from localcrag.backends.store.database import Database
+from localcrag.cli import main
+from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, WebMode
+from localcrag.records.passages import Thresholds
+from localcrag.records.presets import PRESETS, REFERENCE, fit
 from localcrag.settings import load, save
 
 OWN = Thresholds(upper=0.36, lower=0.05, strip=0.27)
@@ -127,10 +128,10 @@ def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> No
 
 
 def test_the_command_lines_names_are_the_enumerations() -> None:
-    assert list(WebMode) == list(cli.WEB_MODES)
-    assert list(Policy) == list(cli.POLICIES)
-    assert list(Preset) == list(cli.PRESETS)
-    assert list(StripMode) == list(cli.STRIP_MODES)
-    assert list(RefinerKind) == list(cli.REFINERS)
-    assert list(Strictness) == list(cli.STRICTNESS)
-    assert list(ConflictRule) == list(cli.CONFLICT_RULES)
+    assert list(WebMode) == list(main.WEB_MODES)
+    assert list(Policy) == list(main.POLICIES)
+    assert list(Preset) == list(main.PRESETS)
+    assert list(StripMode) == list(main.STRIP_MODES)
+    assert list(RefinerKind) == list(main.REFINERS)
+    assert list(Strictness) == list(main.STRICTNESS)
+    assert list(ConflictRule) == list(main.CONFLICT_RULES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from localcrag.quiet import SWITCHES
+from localcrag.privacy.telemetry_off import SWITCHES
 from tests.app_process import running_app, start_chromium, watch
 from tests.page_driver import PATIENCE, ask, drop
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import MADE_OF_DOCUMENTS
-from localcrag.backends.database import Database
-from localcrag.backends.private_folder import OUR_FOLDERS
+from localcrag.app.assemble import MADE_OF_DOCUMENTS
+from localcrag.backends.store.database import Database
+from localcrag.privacy.private_folder import OUR_FOLDERS
 
 DOCUMENT = (Path(__file__).resolve().parent.parent / "docs" / "privacy.md").read_text("utf-8")
 NAMED = re.compile(r"`([^`]+)`")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.private_folder import keep_private, open_to_others
+from localcrag.privacy.private_folder import keep_private, open_to_others
 
 ROOT = Path(__file__).resolve().parent.parent
 

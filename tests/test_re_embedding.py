@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from localcrag.errors import UnknownCollection
-from localcrag.re_embedding import ReEmbeddings
+from localcrag.app.re_embedding import ReEmbeddings
+from localcrag.records.errors import UnknownCollection
 
 SECONDS = 30.0
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from localcrag import samples
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.backends.pdf_pages import picture
-from localcrag.backends.reader_process import ReaderProcesses
+from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.backends.readers import open_document
 from localcrag.backends.readers.__main__ import MOST_MEMORY
-from localcrag.datatypes import IngestStatus
-from localcrag.errors import DocumentError, UnreadableDocument, UnsupportedDocument
-from localcrag.ingest import IngestProgress, IngestResult
+from localcrag.backends.readers.pdf_pages import picture
+from localcrag.backends.readers.reader_process import ReaderProcesses
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument
 from localcrag.settings import load
+from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
 from tests.app_process import children
 from tests.documents import make_pdf
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers import SUPPORTED, open_document
-from localcrag.errors import (
+from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
     EncryptedDocument,

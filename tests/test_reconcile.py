@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from localcrag import reconcile
-from localcrag.clock import Clock
-from localcrag.contradiction import Difference
-from localcrag.datatypes import Claim, Conflict, ConflictJudge, ConflictRule, Evidence, Origin, Source, Strip
-from localcrag.events import Event, StepStarted, Warned
-from localcrag.sentences import split_sentences
+from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
+from localcrag.records.events import Event, StepStarted, Warned
+from localcrag.records.passages import Evidence, Source, Strip
+from localcrag.records.run import Claim, Conflict
+from localcrag.steps.clock import Clock
+from localcrag.steps.reconcile import reconcile
+from localcrag.steps.reconcile.contradiction import Difference
+from localcrag.text.sentences import split_sentences
 from tests.fakes import FakeEmbedder, FakeLanguageModel
 
 LONDON, DEARER = "The hotel limit in London is 195 euros.", "The hotel limit in London is 210 euros."

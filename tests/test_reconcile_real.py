@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.datatypes import Action, Origin, Run
-from localcrag.events import RunFinished
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.enums import Action, Origin
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
 from localcrag.settings import load
 from tests.documents import make_dated_pdf
 from tests.search_servers import Reply, answer_reply, real_searx, scripted_search

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localcrag.datatypes import GradedPassage, Origin, Strip, StripMode, StripReason, Thresholds
-from localcrag.duplicates import say_the_same
-from localcrag.evaluate import grade
-from localcrag.presets import REFERENCE, lowest_strip
-from localcrag.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
+from localcrag.records.enums import Origin, StripMode, StripReason
+from localcrag.records.passages import GradedPassage, Strip, Thresholds
+from localcrag.records.presets import REFERENCE, lowest_strip
+from localcrag.steps.evaluate.evaluate import grade
+from localcrag.steps.refine.duplicates import say_the_same
+from localcrag.steps.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
 from tests.fakes import FakeEmbedder, FakeScorer
 
 KEPT, BEST, RETENTION, BELOW = StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.BELOW

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from localcrag.clock import Clock
-from localcrag.datatypes import Grade, GradedPassage, Origin, Strip, StripReason
-from localcrag.errors import GenerationError
-from localcrag.events import Event, PointPiece, StepStarted, Warned
-from localcrag.neutralise import neutralise
-from localcrag.refine import Refinement, Rules
-from localcrag.refine_by_llm import MAX_TOKENS, SCHEMA, carriers, extract, prompt, read
-from localcrag.sentences import split_sentences
+from localcrag.records.enums import Grade, Origin, StripReason
+from localcrag.records.errors import GenerationError
+from localcrag.records.events import Event, PointPiece, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Strip
+from localcrag.steps.clock import Clock
+from localcrag.steps.refine.refine import Refinement, Rules
+from localcrag.steps.refine.refine_by_llm import MAX_TOKENS, SCHEMA, carriers, extract, prompt, read
+from localcrag.text.sanitize import neutralise
+from localcrag.text.sentences import split_sentences
 from tests.contracts.hostile_texts import HOSTILE
 from tests.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
 

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import relevance_calibration as calibration
 
-from localcrag.evaluation import platt
-from localcrag.evaluation import threshold_sweeps as thresholds
+from localcrag.evaluation.calibration import platt
+from localcrag.evaluation.calibration import threshold_sweeps as thresholds
 
 LOGIT, BOTH = platt.Form((0,)), platt.Form((0, 1))
 TEMPERATURE = platt.Form((0,), bias=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localcrag.protocols import Vectors
+from localcrag.records.protocols import Vectors
 from tests.fakes import FakeEmbedder, FakeScorer
 from tests.labelled_sets import TOWNS, write_lines, write_sets
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 
 import relevance_metrics as metrics
 
-from localcrag.evaluation import probability_metrics
+from localcrag.evaluation.calibration import probability_metrics
 
 
 @pytest.mark.parametrize(

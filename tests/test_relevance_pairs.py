@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 import relevance_pairs as pairs
 import relevance_questions as questions
 
-from localcrag.sentences import split_sentences
+from localcrag.text.sentences import split_sentences
 
 PASSAGE = (
     "The lighthouse of Arvik was built in 1862 by Anna Holm. It stands on the north side of the harbour. Its lamp "

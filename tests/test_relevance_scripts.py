@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.calibration_file import read_calibration
+from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS
 from tests.labelled_sets import write_sets
 

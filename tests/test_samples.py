@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from localcrag import samples
+from localcrag.app.recorded_search import recorded_search
 from localcrag.backends.readers import SUPPORTED, open_document
 from localcrag.backends.readers.dated import dated
-from localcrag.backends.recorded_search import recorded_search
-from localcrag.backends.searxng import SearXNG
-from localcrag.evaluation.evaluation_set import HeldBy, Question, read
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.runs.evaluation_set import HeldBy, Question, read
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.context import Parts
-from localcrag.errors import ModelError
-from localcrag.protocols import Vectors
-from localcrag.score_cache import ScoreCache
-from localcrag.sentences import split_sentences
+from localcrag.records.errors import ModelError
+from localcrag.records.protocols import Vectors
+from localcrag.steps.context import Parts
+from localcrag.steps.evaluate.score_cache import ScoreCache
+from localcrag.text.sentences import split_sentences
 from tests.fakes import FakeScorer
 from tests.test_pipeline import DOCUMENT, Desk
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from localcrag.backends.precision import refusal
-from localcrag.backends.relevance_format import FILE_NAME, describe, deviation, load_fastest, remembered
-from localcrag.datatypes import NumberFormat
-from localcrag.errors import ModelError
+from localcrag.backends.models.precision import refusal
+from localcrag.backends.models.relevance_format import FILE_NAME, describe, deviation, load_fastest, remembered
+from localcrag.records.enums import NumberFormat
+from localcrag.records.errors import ModelError
 from localcrag.settings import REPOSITORY_MODELS, load
 from tests.tiny_models import tiny_bert, tiny_gpt2
 

@@ -12,27 +12,18 @@ import gradio as gr
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 
-from localcrag.assemble import Assembly
-from localcrag.chat_export import ExportForm, export
-from localcrag.chats import TurnState
-from localcrag.datatypes import (
-    Action,
-    Backing,
-    Claim,
-    Conflict,
-    ConflictJudge,
-    GradedPassage,
-    Origin,
-    Run,
-    Turn,
-    WebResult,
-    WebUse,
-)
-from localcrag.errors import NameRefused
-from localcrag.evaluation.evaluation_set import HeldBy
-from localcrag.ingest import Upload
-from localcrag.labels import LabelKind
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import Action, Backing, ConflictJudge, Origin
+from localcrag.records.errors import NameRefused
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Claim, Conflict, Run, Turn
+from localcrag.records.web import WebResult, WebUse
+from localcrag.runs.chat_export import ExportForm, export
+from localcrag.runs.chats import TurnState
+from localcrag.runs.evaluation_set import HeldBy
+from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
+from localcrag.steps.ingest.ingest import Upload
 from localcrag.ui.handlers import telling_all
 from tests.app_process import running_app, watch
 from tests.made_evaluations import passage, question, run, sentence

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from localcrag import errors
-from localcrag.backends.searxng import SearchHealth, SearXNG, clean_query
-from localcrag.datatypes import WebAnswer, WebResult
+from localcrag.backends.searxng.client import SearchHealth, SearXNG, clean_query
+from localcrag.records import errors
+from localcrag.records.web import WebAnswer, WebResult
 from tests.search_servers import Reply, answer_reply, closed_port, redirect_reply, scripted_search
 
 PAGE = {"url": "https://pages.example/greenland", "title": "Greenland", "content": "The largest island."}

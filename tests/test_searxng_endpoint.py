@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.searxng_endpoint import is_private, parse_endpoint, refuse_public
-from localcrag.errors import EndpointRefused, SearchNotRunning
+from localcrag.backends.searxng.endpoint import is_private, parse_endpoint, refuse_public
+from localcrag.records.errors import EndpointRefused, SearchNotRunning
 
 OWN = [
     ("http://127.0.0.1:8080", "loopback"),

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from localcrag import errors
-from localcrag.backends.searxng import SearXNG
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.records import errors
 from tests.search_servers import Reply, answer_reply, closed_port, redirect_reply, scripted_search
 
 HTML = Reply(body=b"<!DOCTYPE html><title>Router login</title>")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.searxng import SearXNG
-from localcrag.errors import AllEnginesFailed, BadSearchAnswer, NoResults
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.records.errors import AllEnginesFailed, BadSearchAnswer, NoResults
 from tests.search_servers import real_searx
 from tests.web_pages import PAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.sentences import split_sentences
+from localcrag.text.sentences import split_sentences
 from tests.contracts.hostile_texts import HOSTILE
 
 

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly
-from localcrag.backends.chat_store import ChatStore
-from localcrag.backends.collection_settings import preset_of, set_preset
-from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore, collection_names, documents_of, text_of
-from localcrag.backends.hnsw import HnswIndex
-from localcrag.backends.run_store import RunStore
-from localcrag.backends.shelving import delete_collection, move_documents, rename_collection, rename_document
-from localcrag.datatypes import Chunk, Preset, Run, Thresholds
-from localcrag.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+from localcrag.app.assemble import Assembly
+from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.collection_settings import preset_of, set_preset
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore, collection_names, documents_of, text_of
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.run_store import RunStore
+from localcrag.backends.store.shelving import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.records.documents import Chunk
+from localcrag.records.enums import Preset
+from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Run
 from localcrag.settings import load
 from tests.fakes import FakeEmbedder
 

@@ -6,14 +6,20 @@ import dataclasses
 
 import pytest
 
-from localcrag import condense, generate, retry, search
-from localcrag.chunk import join_pages, split_into_chunks
-from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
-from localcrag.decide import decide, usable, why_not_correct
-from localcrag.errors import GenerationError
-from localcrag.evaluate import grade
-from localcrag.retrieve import fuse
-from localcrag.words import content_words
+from localcrag.records.documents import Page
+from localcrag.records.enums import Action, Grade, Origin, Policy
+from localcrag.records.errors import GenerationError
+from localcrag.records.passages import Evidence, GradedPassage, Thresholds
+from localcrag.records.run import Message, Turn
+from localcrag.steps.answer import generate
+from localcrag.steps.condense import condense
+from localcrag.steps.evaluate.decide import decide, usable, why_not_correct
+from localcrag.steps.evaluate.evaluate import grade
+from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.steps.retrieve.retrieve import fuse
+from localcrag.steps.retry import retry
+from localcrag.steps.web import search
+from localcrag.text.words import content_words
 from tests.fakes import FakeEmbedder
 
 THRESHOLDS = Thresholds(upper=0.7, lower=0.3, strip=0.5)

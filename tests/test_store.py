@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.calibration_store import CalibrationStore, ScorerIdentity
-from localcrag.backends.database import SCHEMA_VERSION, Database
-from localcrag.backends.document_store import DocumentStore, original_of, replace_vectors, text_of
-from localcrag.backends.hnsw import HnswIndex
-from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Chunk, Run, Thresholds
-from localcrag.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
+from localcrag.backends.store.calibration_store import CalibrationStore, ScorerIdentity
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.document_store import DocumentStore, original_of, replace_vectors, text_of
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.documents import Chunk
+from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Run
 from tests.fakes import FakeEmbedder
 from tests.old_databases import old_database
 

@@ -7,9 +7,12 @@ import json
 
 import pytest
 
-from localcrag import record, terminal
-from localcrag.datatypes import Action, Run, Strip, StripReason, Thresholds
-from localcrag.refine import KEPT, recompose
+from localcrag.cli import terminal
+from localcrag.records.enums import Action, StripReason
+from localcrag.records.passages import Strip, Thresholds
+from localcrag.records.run import Run
+from localcrag.runs import record
+from localcrag.steps.refine.refine import KEPT, recompose
 from localcrag.ui import render
 from tests.test_refine import graded
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers import open_document
-from localcrag.errors import UnreadableDocument
+from localcrag.records.errors import UnreadableDocument
 from tests import documents
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from localcrag.assemble import Assembly
-from localcrag.backends.calibration_store import HowFitted
-from localcrag.calibration import UNCALIBRATED, Logistic
-from localcrag.datatypes import Action, Policy, Preset, ScorerKind
-from localcrag.errors import SettingsError
-from localcrag.evaluate import NOT_SCORED
+from localcrag.app.assemble import Assembly
+from localcrag.backends.store.calibration_store import HowFitted
+from localcrag.records.enums import Action, Policy, Preset, ScorerKind
+from localcrag.records.errors import SettingsError
+from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
 from localcrag.settings import load
-from localcrag.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
+from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
+from localcrag.steps.evaluate.evaluate import NOT_SCORED
 from tests.scored_runs import scored_run
 
 NOW = Rules(Policy.MAX, upper=0.33, lower=0.05, enough_relevant=0.6)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from localcrag.assemble import Assembly
-from localcrag.backends.calibration_file import read_calibration
+from localcrag.app.assemble import Assembly
+from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS, load
 from tests.app_process import running_app, watch
 from tests.page_driver import PATIENCE, open_settings, wait_until

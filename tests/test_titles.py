@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly, uploads_from
-from localcrag.datatypes import Origin, Passage, Span
-from localcrag.evaluate import evaluate, strip_logits
-from localcrag.ingest import IngestResult
-from localcrag.protocols import Vectors
-from localcrag.retrieve import retrieve
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.enums import Origin
+from localcrag.records.passages import Passage
+from localcrag.records.protocols import Vectors
 from localcrag.settings import load
-from localcrag.titles import LONGEST, in_context, is_heading, title_of
+from localcrag.steps.evaluate.evaluate import evaluate, strip_logits
+from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.text.span import Span
+from localcrag.text.titles import LONGEST, in_context, is_heading, title_of
 from tests.fakes import CALIBRATION, FakeScorer
 
 

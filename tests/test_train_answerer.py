@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 from answerer_adapter import permuted, write_adapter
 from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
 
-from localcrag.backends.llama_cpp import LlamaCpp, faster_copy
-from localcrag.datatypes import Message
-from localcrag.errors import ModelDamaged
+from localcrag.backends.models.llama_cpp import LlamaCpp, faster_copy
+from localcrag.records.errors import ModelDamaged
+from localcrag.records.run import Message
 from tests.test_train_relevance import data  # noqa: F401 - the fixture
 
 # peft 0.21 asks transformers for a property under its old name.

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from localcrag.backends.cross_encoder import CrossEncoder
-from localcrag.backends.place_head import PLACE_FILE
-from localcrag.sentences import split_sentences
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.text.sentences import split_sentences
 from tests.test_relevance_pairs import write
 
 ROOT = Path(__file__).resolve().parent.parent

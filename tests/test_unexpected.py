@@ -11,8 +11,8 @@ import pytest
 TEXT = "the diary of a beekeeper"
 FAILING = f"""
 import traceback
-from localcrag import failed
-from localcrag.unexpected import keep_to_oneself
+from localcrag.app import failed
+from localcrag.privacy.unexpected import keep_to_oneself
 if not {{debug}}:
     keep_to_oneself()
 def reads(text):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.datatypes import IngestStatus
-from localcrag.errors import StoreError
-from localcrag.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.uploads import Uploading, Uploads, UploadState
+from localcrag.app.uploads import Uploading, Uploads, UploadState
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import StoreError
+from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 
 
 def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import generate
-from localcrag.backends.model_files import Library
-from localcrag.datatypes import Action, Backing, Evidence, Origin, Skill, Source, Strictness
-from localcrag.events import AnswerPiece, StepStarted, Verified
+from localcrag.backends.downloads.model_files import Library
+from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
+from localcrag.records.events import AnswerPiece, StepStarted, Verified
+from localcrag.records.passages import Evidence, Source
 from localcrag.settings import REPOSITORY_MODELS
-from localcrag.verify import compose, is_answer, verify
+from localcrag.steps.answer import generate
+from localcrag.steps.answer.verify import compose, is_answer, verify
 from tests.fakes import FakeLanguageModel
 from tests.test_pipeline import ANSWERABLE, DOCUMENT, HALF, Desk
 

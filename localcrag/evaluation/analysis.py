@@ -8,11 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from localcrag.datatypes import Action
 from localcrag.evaluation import curves
 from localcrag.evaluation.configurations import FULL, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
-from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.figures import (
     ALL,
     KEYS,
@@ -27,10 +25,12 @@ from localcrag.evaluation.figures import (
     Verdict,
 )
 from localcrag.evaluation.metrics import BY_NAME, METRICS
+from localcrag.evaluation.report.wording import not_proved, says
 from localcrag.evaluation.results import GROUPS, Evaluation, measured, step_costs
 from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
-from localcrag.evaluation.wording import not_proved, says
 from localcrag.evaluation.worst import worst
+from localcrag.records.enums import Action
+from localcrag.runs.evaluation_set import HeldBy, Question
 
 FEWEST_ABLATED = 3
 """Configurations of an ablation from which on each is compared with the one before it."""

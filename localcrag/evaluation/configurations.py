@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from localcrag.context import EVERY_STEP, Steps
-from localcrag.datatypes import Policy, WebMode
-from localcrag.errors import EvaluationError, SettingsError
+from localcrag.records.enums import Policy, WebMode
+from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.settings import OF_A_RUN, Settings, changed
+from localcrag.steps.context import EVERY_STEP, Steps
 
 PLAIN, FULL = "plain RAG", "localcrag"
 MOST_STEPS = 50

@@ -10,13 +10,15 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from localcrag.datatypes import Action, GradedPassage, Policy, Run, StripReason, Thresholds
-from localcrag.decide import decide
-from localcrag.evaluate import grade, is_scored
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.metrics import action_not_opposite, action_right, local
 from localcrag.evaluation.statistics import Estimate, estimate
+from localcrag.records.enums import Action, Policy, StripReason
+from localcrag.records.passages import GradedPassage, Thresholds
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.steps.evaluate.decide import decide
+from localcrag.steps.evaluate.evaluate import grade, is_scored
 
 Pairs = Sequence[tuple[Question, Run]]
 BINS = 10

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localcrag.datatypes import Action, Backing, Grade, GradedPassage, Origin, Run
-from localcrag.decide import compared
-from localcrag.evaluate import is_scored
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.metrics import answer_match, local, token_f1, unmarked_invention
+from localcrag.records.enums import Action, Backing, Grade, Origin
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.steps.evaluate.decide import compared
+from localcrag.steps.evaluate.evaluate import is_scored
 
 NEARLY = 0.5
 """Token F1 from which an answer that holds no accepted string may be one in other words ("5 May" for "May 5, 1990")."""

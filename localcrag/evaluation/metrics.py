@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from localcrag import verify
-from localcrag.cite import citations, without_citations
-from localcrag.datatypes import Action, Backing, Evidence, GradedPassage, Origin, Run, Source, Strictness
-from localcrag.evaluate import is_scored
 from localcrag.evaluation.answers import holds, normalised
-from localcrag.evaluation.evaluation_set import HeldBy, Question
+from localcrag.records.enums import Action, Backing, Origin, Strictness
+from localcrag.records.passages import Evidence, GradedPassage, Source
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.steps.answer import verify
+from localcrag.steps.answer.cite import citations, without_citations
+from localcrag.steps.evaluate.evaluate import is_scored
 
 Measure = Callable[[Question, Run], float | None]
 SQUAD = "SQuAD's evaluation (Rajpurkar et al. 2016, section 6.1)"

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from localcrag import __version__
-from localcrag.calibration import FittedCalibration
-from localcrag.errors import EvaluationError
+from localcrag.app.evaluation_runner import code_digest, language_warning
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import Configuration
-from localcrag.evaluation.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.evaluation.results import About, Evaluation, SetUsed
-from localcrag.evaluation.runner import code_digest, language_warning
+from localcrag.records.errors import EvaluationError
+from localcrag.runs.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.settings import Settings
+from localcrag.steps.evaluate.calibration import FittedCalibration
 
 PINNED = "pinned"
 

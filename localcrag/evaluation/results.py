@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from localcrag.datatypes import Run
-from localcrag.errors import EvaluationError
-from localcrag.evaluation.evaluation_set import HeldBy, Question
 from localcrag.evaluation.metrics import METRICS, Metric
 from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
+from localcrag.records.errors import EvaluationError
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy, Question
 
 Group = Callable[[Question], bool]
 

@@ -12,11 +12,11 @@ from typing import IO
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag import record
-from localcrag.datatypes import Run
-from localcrag.errors import EvaluationError
-from localcrag.evaluation.evaluation_set import Question
 from localcrag.evaluation.results import About, Evaluation
+from localcrag.records.errors import EvaluationError
+from localcrag.records.run import Run
+from localcrag.runs import record
+from localcrag.runs.evaluation_set import Question
 
 ABOUT, RUNS, LOCK = "evaluation.json", "runs.jsonl", ".lock"
 

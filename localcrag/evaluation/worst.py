@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from localcrag.datatypes import Grade, Origin, Run
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.diagnosis import best_passage, diagnose, is_right, severity
-from localcrag.evaluation.evaluation_set import Question
 from localcrag.evaluation.figures import Shown, Worst
 from localcrag.evaluation.results import Evaluation
+from localcrag.records.enums import Grade, Origin
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import Question
 
 WORST = 20
 """As many as a person reads through."""

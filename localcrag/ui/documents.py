@@ -10,14 +10,15 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag import samples, texts
-from localcrag.assemble import Assembly
-from localcrag.errors import LocalcragError
+from localcrag import samples
+from localcrag.app.assemble import Assembly
+from localcrag.app.uploads import Uploading, Uploads
+from localcrag.records.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
-from localcrag.texts import gettext as _
+from localcrag.text import translation
+from localcrag.text.translation import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
-from localcrag.uploads import Uploading, Uploads
 
 BETWEEN, ROWS = 0.5, 1_000
 """Seconds between two looks at files that are taken in, as long as all tabs together are shown no more rows than these.
@@ -192,9 +193,9 @@ class DocumentEvents:
     def _shown(self, items: tuple[Uploading, ...]) -> str:
         """Return what is shown of the files, which every tab that follows is shown alike."""
         shown, written = self._last
-        if shown != (texts.language(), items):
+        if shown != (translation.language(), items):
             written = render.uploads(items)
-            self._last = (texts.language(), items), written
+            self._last = (translation.language(), items), written
         return written
 
     def _report(self) -> str:

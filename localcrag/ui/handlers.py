@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import gradio as gr
 from markupsafe import escape
 
-from localcrag.errors import LocalcragError
+from localcrag.records.errors import LocalcragError
 
 Made = TypeVar("Made")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}

@@ -9,13 +9,15 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag import case, web_document
-from localcrag.assemble import Assembly
-from localcrag.datatypes import Origin, Run
-from localcrag.errors import GapError, LabelError, LocalcragError
-from localcrag.ingest import IngestResult
-from localcrag.labels import LabelKind
-from localcrag.texts import gettext as _
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import Origin
+from localcrag.records.errors import GapError, LabelError, LocalcragError
+from localcrag.records.run import Run
+from localcrag.runs import labelled_question
+from localcrag.runs.labels import LabelKind
+from localcrag.steps.ingest import web_document
+from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.text.translation import gettext as _
 from localcrag.ui import render
 from localcrag.ui.documents import listed
 from localcrag.ui.handlers import GOOD, PRIVATE, telling
@@ -51,7 +53,7 @@ def panel_of(assembly: Assembly, run_id: object) -> str:
 def _learned(assembly: Assembly, run: Run) -> render.Learned:
     labels = {(label.kind.value, label.target): label.good for label in assembly.labels.find(run_id=run.run_id)}
     pin = next(iter(assembly.pins.find(run_id=run.run_id)), None)
-    proposed = pin.question if pin else case.proposed(run)
+    proposed = pin.question if pin else labelled_question.proposed(run)
     added, addable = _web_texts(assembly, run)
     return render.Learned(
         labels=labels,

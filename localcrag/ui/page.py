@@ -7,18 +7,19 @@ from pathlib import Path
 
 import gradio as gr
 
-from localcrag import texts
-from localcrag.assemble import Assembly
-from localcrag.texts import gettext as _
-from localcrag.ui import learning, render, settings_screen, source
-from localcrag.ui.chat import chat_column
-from localcrag.ui.chat_events import ChatEvents, ChatPlaces
-from localcrag.ui.consent import asked
+from localcrag.app.assemble import Assembly
+from localcrag.app.uploads import Uploads
+from localcrag.text import translation
+from localcrag.text.translation import gettext as _
+from localcrag.ui import learning, render, source
+from localcrag.ui.chat.chat import chat_column
+from localcrag.ui.chat.chat_events import ChatEvents, ChatPlaces
+from localcrag.ui.chat.consent import asked
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
-from localcrag.ui.language import PageLanguage
+from localcrag.ui.settings import settings_screen
+from localcrag.ui.settings.language import PageLanguage
 from localcrag.ui.steady_blocks import SteadyBlocks
-from localcrag.uploads import Uploads
 
 HERE = Path(__file__).parent
 
@@ -39,7 +40,7 @@ class App:
 
 def build(assembly: Assembly) -> App:
     """Return the page over an assembly, in the language of its settings."""
-    texts.choose(texts.ENGLISH)
+    translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:

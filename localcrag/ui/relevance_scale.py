@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localcrag.datatypes import GradedPassage
+from localcrag.records.passages import GradedPassage
 
 ROOM = 0.03
 """Share of the scale's width that a point takes."""

@@ -12,41 +12,32 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from localcrag import samples, texts
-from localcrag.abstain import NOT_ASKED
-from localcrag.aggregates import Aggregates
-from localcrag.assemble import Assembly
-from localcrag.backends.model_files import Model, ModelState
-from localcrag.backends.model_manifest import ModelRole
-from localcrag.case import Pin
-from localcrag.chat_export import ExportForm
-from localcrag.chats import Chat
-from localcrag.datatypes import (
-    Action,
-    Claim,
-    Document,
-    Evidence,
-    GradedPassage,
-    IngestStatus,
-    Origin,
-    Run,
-    Skill,
-    Strip,
-    StripReason,
-    Thresholds,
-)
-from localcrag.decide import compared, why_not_correct
-from localcrag.diagnostics import totals, totals_in_words
-from localcrag.errors import LocalcragError
-from localcrag.evaluate import grade
-from localcrag.forced import NEVER
-from localcrag.knowledge_gaps import KnowledgeGap
-from localcrag.labels import Label
+from localcrag import samples
+from localcrag.app.assemble import Assembly
+from localcrag.app.uploads import Uploading, UploadState
+from localcrag.backends.downloads.model_files import Model, ModelState
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.documents import Document
+from localcrag.records.enums import Action, IngestStatus, Origin, Skill, StripReason
+from localcrag.records.errors import LocalcragError
+from localcrag.records.passages import Evidence, GradedPassage, Strip, Thresholds
+from localcrag.records.run import Claim, Run
+from localcrag.runs.aggregates import Aggregates
+from localcrag.runs.chat_export import ExportForm
+from localcrag.runs.chats import Chat
+from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.runs.knowledge_gaps import KnowledgeGap
+from localcrag.runs.labelled_question import Pin
+from localcrag.runs.labels import Label
+from localcrag.runs.threshold_explorer import Exploration
 from localcrag.settings import DEFAULT_COLLECTION
-from localcrag.texts import gettext as _
-from localcrag.threshold_explorer import Exploration
+from localcrag.steps.answer.abstain import NOT_ASKED
+from localcrag.steps.evaluate.decide import compared, why_not_correct
+from localcrag.steps.evaluate.evaluate import grade
+from localcrag.steps.refine.manual_selection import NEVER
+from localcrag.text import translation
+from localcrag.text.translation import gettext as _
 from localcrag.ui import relevance_scale
-from localcrag.uploads import Uploading, UploadState
 
 TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -56,7 +47,7 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     extensions=["jinja2.ext.i18n"],
 )
-TEMPLATES.globals |= {"_": texts.gettext, "gettext": texts.gettext, "ngettext": texts.ngettext}
+TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 GAPS_SHOWN = 10
 CHANGES_SHOWN = 12
 HISTOGRAM_WIDTH = 320
@@ -281,7 +272,7 @@ def top() -> str:
     regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
                "lc-settings": _("Settings")}  # fmt: skip
     return TEMPLATES.get_template("top.html").render(
-        keys=list(zip(KEYS, does, strict=True)), regions=regions, language=texts.language()
+        keys=list(zip(KEYS, does, strict=True)), regions=regions, language=translation.language()
     )
 
 
@@ -293,7 +284,7 @@ def settings_head(*, anew: bool = False) -> str:
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Labels")}  # fmt: skip
     return TEMPLATES.get_template("settings_head.html").render(
-        tabs=tabs, languages=texts.LANGUAGES, language=texts.language(), anew=anew
+        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=anew
     )
 
 

@@ -9,11 +9,14 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
-from localcrag.assemble import Assembly
-from localcrag.datatypes import GradedPassage, Origin, PagePicture, Run
-from localcrag.errors import UnknownDocument, UnknownRun
-from localcrag.text_pages import text_page
-from localcrag.texts import gettext as _
+from localcrag.app.assemble import Assembly
+from localcrag.records.documents import PagePicture
+from localcrag.records.enums import Origin
+from localcrag.records.errors import UnknownDocument, UnknownRun
+from localcrag.records.passages import GradedPassage
+from localcrag.records.run import Run
+from localcrag.text.text_pages import text_page
+from localcrag.text.translation import gettext as _
 from localcrag.ui.handlers import PRIVATE, told
 from localcrag.ui.render import TEMPLATES
 

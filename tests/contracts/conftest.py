@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.bi_encoder import BiEncoder
-from localcrag.backends.cross_encoder import CrossEncoder
-from localcrag.backends.llama_cpp import LlamaCpp
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.settings import REPOSITORY_MODELS
 
 EMBEDDER = REPOSITORY_MODELS / "all-minilm-l6-v2"

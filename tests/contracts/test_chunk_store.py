@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore
-from localcrag.datatypes import Chunk
-from localcrag.protocols import ChunkStore
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.records.documents import Chunk
+from localcrag.records.protocols import ChunkStore
 from tests.contracts.hostile_texts import HOSTILE
 from tests.fakes import FakeEmbedder
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from localcrag.protocols import Embedder
+from localcrag.records.protocols import Embedder
 from tests.contracts.hostile_texts import HOSTILE
 from tests.contracts.threads import DEADLOCK, start
 from tests.fakes import FakeEmbedder

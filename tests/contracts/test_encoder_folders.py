@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.assemble import Assembly
-from localcrag.backends.bi_encoder import BiEncoder
-from localcrag.backends.cross_encoder import CrossEncoder
-from localcrag.backends.place_head import PLACE_FILE
-from localcrag.backends.precision import refusal
-from localcrag.backends.relevance_format import load_fastest
-from localcrag.datatypes import NumberFormat
-from localcrag.errors import ModelDamaged, ModelError
+from localcrag.app.assemble import Assembly
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.backends.models.precision import refusal
+from localcrag.backends.models.relevance_format import load_fastest
+from localcrag.records.enums import NumberFormat
+from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.settings import REPOSITORY_MODELS, load
 from tests.tiny_models import TOKENIZER, broken_bert, tiny_bert
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from localcrag.datatypes import Message
-from localcrag.errors import GenerationError
-from localcrag.protocols import LanguageModel
+from localcrag.records.errors import GenerationError
+from localcrag.records.protocols import LanguageModel
+from localcrag.records.run import Message
 from tests.contracts.hostile_texts import HOSTILE
 from tests.contracts.threads import DEADLOCK, start
 from tests.fakes import FakeLanguageModel

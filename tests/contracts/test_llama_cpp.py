@@ -11,10 +11,11 @@ from pathlib import Path
 import llama_cpp
 import pytest
 
-from localcrag import generate
-from localcrag.backends.llama_cpp import LlamaCpp
-from localcrag.datatypes import Evidence, Message
-from localcrag.errors import GenerationError, ModelDamaged
+from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.records.errors import GenerationError, ModelDamaged
+from localcrag.records.passages import Evidence
+from localcrag.records.run import Message
+from localcrag.steps.answer import generate
 from tests.contracts.gguf_files import hollow_copy
 from tests.contracts.threads import DEADLOCK, start
 

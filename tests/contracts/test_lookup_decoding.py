@@ -8,9 +8,9 @@ from pathlib import Path
 import llama_cpp
 import pytest
 
-from localcrag.backends.llama_cpp import LlamaCpp
-from localcrag.backends.lookup_decoding import LookupLlama, guess
-from localcrag.datatypes import Message
+from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.backends.models.lookup_decoding import LookupLlama, guess
+from localcrag.records.run import Message
 
 LIST = "Kari Lund, Ola Berg, Ida Moen, Nils Vik, Siri Dahl, Per Holm, Anne Lie, Jon Bakke"
 COPYING = (Message("user", f"Repeat this list of names, word for word, twice:\n{LIST}\n{LIST}\n{LIST}"),)

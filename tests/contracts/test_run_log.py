@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.database import Database
-from localcrag.backends.run_store import RunStore
-from localcrag.datatypes import Run, Thresholds
-from localcrag.protocols import RunLog
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import RunLog
+from localcrag.records.run import Run
 from tests.contracts.hostile_texts import HOSTILE
 from tests.fakes import FakeRunLog
 

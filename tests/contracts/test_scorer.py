@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.cross_encoder import READINGS, CrossEncoder
-from localcrag.backends.place_head import PLACE_FILE
-from localcrag.backends.precision import refusal
-from localcrag.datatypes import NumberFormat
-from localcrag.protocols import Scorer
-from localcrag.score_cache import ScoreCache
-from localcrag.sentences import split_sentences
-from localcrag.words import valid
+from localcrag.backends.models.cross_encoder import READINGS, CrossEncoder
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.backends.models.precision import refusal
+from localcrag.records.enums import NumberFormat
+from localcrag.records.protocols import Scorer
+from localcrag.steps.evaluate.score_cache import ScoreCache
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import valid
 from tests.contracts.hostile_texts import HOSTILE, MILLION
 from tests.contracts.threads import DEADLOCK, start
 from tests.fakes import FakeScorer

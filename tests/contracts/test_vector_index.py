@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.database import Database
-from localcrag.backends.document_store import DocumentStore
-from localcrag.backends.hnsw import HnswIndex
-from localcrag.datatypes import Chunk
-from localcrag.errors import StoreError
-from localcrag.protocols import Vectors
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.records.documents import Chunk
+from localcrag.records.errors import StoreError
+from localcrag.records.protocols import Vectors
 from tests.contracts.threads import DEADLOCK, start
 
 DIMENSION = 32

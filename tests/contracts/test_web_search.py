@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from localcrag.backends.searxng import SearXNG
-from localcrag.datatypes import WebAnswer, WebResult
-from localcrag.errors import JsonDisabled, NoResults, SearchError
-from localcrag.protocols import WebSearch
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.records.errors import JsonDisabled, NoResults, SearchError
+from localcrag.records.protocols import WebSearch
+from localcrag.records.web import WebAnswer, WebResult
 from tests.contracts.hostile_texts import HOSTILE
 from tests.fakes import FakeWeb
 from tests.search_servers import Reply, answer_reply, scripted_search

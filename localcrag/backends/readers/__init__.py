@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from localcrag.backends.readers import _kinds, docx, html, pdf, text
 from localcrag.backends.readers.dated import dated
-from localcrag.datatypes import Page
-from localcrag.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
+from localcrag.records.documents import Page
+from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
 PDF = "application/pdf"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"

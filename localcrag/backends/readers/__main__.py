@@ -1,6 +1,6 @@
 """The process that reads files which others made: what breaks a reader breaks this process, and not the app.
 
-Started by localcrag.backends.reader_process, which asks for texts and pictures over standard input, in the form of
+Started by localcrag.backends.readers.reader_process, which asks for texts and pictures over standard input, in the form of
 frames.py, and gets them over standard output. Ends when nobody asks any more.
 """
 
@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag import unexpected
-from localcrag.backends.pdf_pages import picture
 from localcrag.backends.readers import open_document
 from localcrag.backends.readers.frames import receive, send
-from localcrag.errors import DocumentError
+from localcrag.backends.readers.pdf_pages import picture
+from localcrag.privacy import unexpected
+from localcrag.records.errors import DocumentError
 
 MOST_MEMORY = 4 * 2**30
 """Bytes of address space. A file of 500 MB, the largest upload, is read in a fraction of it."""

@@ -7,7 +7,7 @@ import struct
 import zipfile
 from pathlib import Path
 
-from localcrag.errors import UnreadableDocument
+from localcrag.records.errors import UnreadableDocument
 
 HEAD_BYTES = 4096
 # ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.

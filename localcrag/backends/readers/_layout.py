@@ -12,7 +12,7 @@ from typing import Any
 import lxml.etree
 import lxml.html
 
-from localcrag.errors import UnreadableDocument
+from localcrag.records.errors import UnreadableDocument
 
 Element = Any  # lxml has no type hints
 html: Any = lxml.html

@@ -16,9 +16,9 @@ import lxml.html
 import pypdfium2
 
 from localcrag.backends.readers import _kinds, html, pdf, text
-from localcrag.dates import iso_date
-from localcrag.errors import DocumentError
-from localcrag.titles import FRONT_MATTER
+from localcrag.records.errors import DocumentError
+from localcrag.text.dates import iso_date
+from localcrag.text.titles import FRONT_MATTER
 
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree

@@ -15,8 +15,8 @@ import mammoth as untyped_mammoth
 
 from localcrag.backends.readers import _kinds
 from localcrag.backends.readers.html import render
-from localcrag.datatypes import Page
-from localcrag.errors import EncryptedDocument, UnreadableDocument
+from localcrag.records.documents import Page
+from localcrag.records.errors import EncryptedDocument, UnreadableDocument
 
 mammoth: Any = untyped_mammoth  # has no type hints
 WORD = "a Word document (DOCX)"

@@ -11,8 +11,8 @@ from pathlib import Path
 from localcrag.backends.readers import _kinds
 from localcrag.backends.readers._layout import show
 from localcrag.backends.readers.text import decode, normalise
-from localcrag.datatypes import Page
-from localcrag.errors import UnreadableDocument
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
 
 # The standard looks at the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536

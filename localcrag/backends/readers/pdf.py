@@ -21,8 +21,8 @@ from localcrag.backends.readers import _kinds
 from localcrag.backends.readers._page_lines import page_lines
 from localcrag.backends.readers._paragraphs import Line, compose
 from localcrag.backends.readers.text import normalise
-from localcrag.datatypes import Page
-from localcrag.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+from localcrag.records.documents import Page
+from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 
 pdfium: Any = pypdfium2  # has no type hints
 # Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.

@@ -14,8 +14,8 @@ from pathlib import Path
 import charset_normalizer
 
 from localcrag.backends.readers import _kinds
-from localcrag.datatypes import Page
-from localcrag.errors import UnreadableDocument
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
 
 # UTF-32's mark begins with UTF-16's, so it has to be asked for first.
 BYTE_ORDER_MARKS = (

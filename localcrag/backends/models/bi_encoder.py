@@ -1,0 +1,75 @@
+"""The embedder: a sentence-transformers bi-encoder from a local folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype
+from localcrag.records.errors import ModelDamaged
+from localcrag.records.protocols import Vectors
+from localcrag.text.words import valid
+
+BATCH = 32
+"""Texts at once; larger ones are no faster on a processor and take more memory."""
+
+
+class BiEncoder:
+    """A loaded embedder."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        """Load the model in `folder`. Raises ModelDamaged."""
+        # A question may be asked while documents go in, and a tokenizer cannot be used by two threads at once.
+        self._lock = threading.Lock()
+        device = pick_device()
+        try:
+            self._model = SentenceTransformer(
+                str(folder),
+                device=device,
+                local_files_only=True,
+                # Weights in pickled files (.bin) can run anything when they are read.
+                model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
+            )
+            if not knows_words(self._model.tokenizer):
+                raise ValueError("its tokenizer.json is missing or knows no words")
+        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
+            raise ModelDamaged(
+                f"The embedder in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag models "
+                f"verify {name}`, get it again with `localcrag models get {name}`, or choose another with `localcrag "
+                "models use NAME`."
+            ) from error
+        self.name = name
+        self.dimension = int(self._model.get_embedding_dimension() or 0)
+        special = self._model.tokenizer.num_special_tokens_to_add()
+        self.max_tokens = int(self._model.max_seq_length or 512) - special
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return unit vectors, shape (len(texts), dimension)."""
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            encoded = self._model.encode(
+                [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
+        vectors = encoded.astype(np.float32)
+        # Normalised here, in float32: normalised in bfloat16 they are up to 0.2 % off unit length.
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return each text's length in tokens, special tokens not counted."""
+        if not texts:
+            return []
+        with self._lock:
+            encoded = self._model.tokenizer(
+                [valid(text) for text in texts],
+                add_special_tokens=False,
+                truncation=False,
+                return_attention_mask=False,
+                verbose=False,
+            )
+        return [len(ids) for ids in encoded["input_ids"]]

@@ -1,0 +1,257 @@
+"""The scorer: a sentence-transformers cross-encoder from a local folder, and the calibration that lies beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
+
+from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.backends.models.int8_linear import round_layers
+from localcrag.backends.models.place_head import PLACE_FILE, PlaceHead, Reading
+from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
+from localcrag.records.enums import NumberFormat
+from localcrag.text.span import Span
+from localcrag.records.errors import ModelDamaged, ModelError
+from localcrag.records.protocols import Vectors
+from localcrag.text.words import valid
+
+BATCH_ON_GPU = 64
+TOKENS_AT_ONCE = 768
+"""On a processor: more do not fit its caches, fewer make the time between two layers felt."""
+LENGTH_STEP = 8
+"""Tokens. Pairs are scored together that are equally long when rounded up to it, so that little time goes into padding,
+and so that how a sum is rounded depends on the pair alone."""
+LONGEST_WINDOW = 8192
+"""Tokens; the window of models that name none. The longest that rerankers of this kind have."""
+CHARACTERS_PER_TOKEN = 16
+"""Question and text are cut to so many characters for each token of the window before they are tokenised, which would
+take seconds for a million. Four is usual, so that nothing is lost but what the window would not have held."""
+READINGS = 64
+"""Passages whose reading is kept, so that the strips of those that have just been scored cost nothing."""
+_CANNOT_COMPUTE = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
+"""What a model ends in whose parts do not fit together, from a token beyond its vocabulary to full memory."""
+
+
+class CrossEncoder:
+    """A loaded scorer. A text's logit does not depend on the texts beside it."""
+
+    def __init__(self, name: str, folder: Path, *, number_format: NumberFormat | str = NumberFormat.AUTO) -> None:
+        """Load the model in `folder` and its calibration.
+
+        AUTO is what the processor usually computes fastest in without int8: bfloat16 where it multiplies in it, else
+        float32; relevance_format.load_fastest measures instead. Raises ModelDamaged, ModelError for a model of another
+        kind, and for a format that this machine or this model does not have.
+        """
+        self.name = name
+        # Two questions may be asked at once (two tabs), and a tokenizer cannot be used by two threads at once.
+        self._lock = threading.Lock()
+        device = pick_device()
+        self.number_format = NumberFormat(number_format)
+        if self.number_format is NumberFormat.AUTO:
+            self.number_format = NumberFormat.BF16 if pick_dtype(device) is torch.bfloat16 else NumberFormat.FP32
+        if reason := refusal(self.number_format):
+            raise self._without_format(reason)
+        try:
+            # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
+            self._model = SentenceTransformersCrossEncoder(
+                str(folder),
+                device=device,
+                local_files_only=True,
+                activation_fn=torch.nn.Identity(),
+                model_kwargs={
+                    "dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32,
+                    # Weights in pickled files (.bin) can run anything when they are read.
+                    "use_safetensors": True,
+                },
+            )
+            if not knows_words(self._model.tokenizer):
+                raise ValueError("its tokenizer.json is missing or knows no words")
+            place_file = folder / PLACE_FILE
+            self._place = PlaceHead(place_file).to(device) if place_file.exists() else None
+            states = getattr(self._model.config, "hidden_size", None)
+            if self._place is not None and self._place.in_features != states:
+                raise ValueError(f"its {PLACE_FILE} is for {self._place.in_features} numbers a token, not for {states}")
+        except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
+            raise ModelDamaged(
+                f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "
+                f"models verify {name}`, or choose another with `localcrag models use NAME`."
+            ) from error
+        self._check_kind(folder)
+        window = min(self._model.max_seq_length or LONGEST_WINDOW, LONGEST_WINDOW)
+        # Whole steps: what is rounded up to them has to fit as well.
+        self._model.max_seq_length = max(LENGTH_STEP, window - window % LENGTH_STEP)
+        self._most_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
+        self._on_gpu = device != "cpu"
+        if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
+            raise self._without_format("the model has no linear layers that could be rounded")
+        self.calibration = read_calibration(folder)
+        self._readings: dict[tuple[str, str], Reading] = {}
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one raw logit per text, shape (len(texts),).
+
+        A question and a text that are too long for the model's window together are cut at their ends, the longer one
+        first, so that each keeps half of the window if it needs that. Raises ModelError when the model gives no number.
+        """
+        if not texts:
+            return np.zeros(0, dtype=np.float32)
+        pairs = self._pairs(question, texts)
+        with self._at_work():
+            if self._place is not None:
+                readings = self._pass(pairs, self._place)
+                self._keep(pairs, readings)
+                logits = np.array([reading.logit for reading in readings], dtype=np.float32)
+            else:
+                logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
+        if not np.isfinite(logits).all():
+            raise ModelError(f"The relevance model {self.name} gave no number for a text. {self._remedy}")
+        return logits
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one logit per strip of it; the strips are in the text's own characters.
+
+        With a place head, from one pass over the whole text (none, if `logits` has just made it); without one, and for
+        what lies beyond the model's window, of each strip by itself. Raises ModelError.
+        """
+        found = [np.full(len(spans), np.nan, dtype=np.float32) for spans in strips]
+        if self._place is not None and texts:
+            pairs = self._pairs(question, texts)
+            with self._at_work():
+                read = {pair: self._readings[pair] for pair in pairs if pair in self._readings}
+                if new := [pair for pair in dict.fromkeys(pairs) if pair not in read]:
+                    read |= zip(new, self._pass(new, self._place), strict=True)
+                    self._keep(new, [read[pair] for pair in new])
+            for pair, spans, logits in zip(pairs, strips, found, strict=True):
+                reading = read[pair]
+                logits[:] = [reading.logit_of(span) if reading.sees(span) else np.nan for span in spans]
+        alone = [
+            (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
+        ]
+        by_themselves = self.logits(question, [strips[row][place].text for row, place in alone])
+        for (row, place), logit in zip(alone, by_themselves, strict=True):
+            found[row][place] = logit
+        return found
+
+    def _pairs(self, question: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+        asked = self._cut(question)
+        return [(asked, self._cut(text)) for text in texts]
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Keep other threads out, and turn what the libraries end in into a ModelError."""
+        try:
+            with self._lock:
+                yield
+        except _CANNOT_COMPUTE as error:
+            raise ModelError(f"The relevance model {self.name} failed: {error}. {self._remedy}") from error
+
+    def _keep(self, pairs: Sequence[tuple[str, str]], readings: Sequence[Reading]) -> None:
+        """Keep the readings, and of earlier ones as many as there is room for."""
+        for pair in list(self._readings)[: max(0, len(self._readings) + len(pairs) - READINGS)]:
+            del self._readings[pair]
+        self._readings |= zip(pairs, readings, strict=True)
+
+    @torch.inference_mode()
+    def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead) -> list[Reading]:
+        tokenizer: Any = self._model.tokenizer
+        model: Any = self._model[0].model
+        tokens = tokenizer(
+            *map(list, zip(*pairs, strict=True)),
+            truncation="longest_first",
+            max_length=self._model.max_seq_length,
+            return_offsets_mapping=True,
+        )
+        names = [name for name in tokenizer.model_input_names if name in tokens]
+        readings: dict[int, Reading] = {}
+        for length, places in by_length([len(ids) for ids in tokens["input_ids"]]).items():
+            batch = BATCH_ON_GPU if self._on_gpu else max(1, TOKENS_AT_ONCE // length)
+            for start in range(0, len(places), batch):
+                some = places[start : start + batch]
+                inputs = tokenizer.pad(
+                    {name: [tokens[name][at] for at in some] for name in names},
+                    padding="max_length",
+                    max_length=length,
+                    return_tensors="pt",
+                ).to(self._model.device)
+                inside = torch.zeros(inputs["input_ids"].shape, dtype=torch.bool)
+                for row, at in enumerate(some):
+                    inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
+                        [of == 1 for of in tokens.sequence_ids(at)]
+                    )
+                out = model(**inputs, output_hidden_states=True)
+                shares = place.shares(out.hidden_states[-1], inside.to(self._model.device)).cpu().numpy()
+                for row, at in enumerate(some):
+                    within = inside[row].numpy()
+                    offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
+                    readings[at] = Reading(
+                        float(out.logits[row, 0].float()), offsets[within[: len(offsets)]], shares[row][within]
+                    )
+        return [readings[at] for at in range(len(pairs))]
+
+    def _predict_by_length(self, pairs: Sequence[tuple[str, str]]) -> Vectors:
+        tokens = self._model.tokenizer(
+            *zip(*pairs, strict=True), truncation="longest_first", max_length=self._model.max_seq_length
+        )["input_ids"]
+        logits = np.empty(len(pairs), dtype=np.float32)
+        for length, places in by_length([len(ids) for ids in tokens]).items():
+            some = [pairs[place] for place in places]
+            logits[places] = self._predict(some, max(1, TOKENS_AT_ONCE // length))
+        return logits
+
+    def _predict(self, pairs: Sequence[tuple[str, str]], batch: int) -> Vectors:
+        padding = {"text": {"pad_to_multiple_of": LENGTH_STEP}}
+        scores = self._model.predict(pairs, batch_size=batch, show_progress_bar=False, processing_kwargs=padding)
+        return np.asarray(scores, dtype=np.float32).reshape(len(pairs))
+
+    @property
+    def _remedy(self) -> str:
+        return (
+            f"Check it with `localcrag models verify {self.name}`, set relevance_format to fp32, or choose another "
+            "with `localcrag models use NAME`."
+        )
+
+    def _cut(self, text: str) -> str:
+        return valid(text[: self._most_characters])
+
+    def _without_format(self, reason: str) -> ModelError:
+        return ModelError(
+            f"The relevance model {self.name} cannot be used in {self.number_format}: {reason}. Set relevance_format "
+            "to auto or fp32."
+        )
+
+    def _check_kind(self, folder: Path) -> None:
+        """Raise ModelError unless the model gives one score, by weights that lie in the folder and are not made up."""
+        if self._model.num_labels != 1:
+            what = f"it gives {self._model.num_labels} scores for a text"
+        elif self._lacks_head(folder):
+            what = "its weights have no layer that gives a score"
+        else:
+            return
+        raise ModelError(
+            f"The model in {folder} cannot be used as relevance model: {what}. Choose a cross-encoder with one score "
+            "(a reranker) with `localcrag models use NAME`."
+        )
+
+    def _lacks_head(self, folder: Path) -> bool:
+        # transformers fills what the files lack with random numbers, and says so in its log only.
+        model: Any = getattr(self._model[0], "model", None)
+        if not type(model).__name__.endswith("ForSequenceClassification"):
+            return False  # A reranker made from a generator, which has no layer of its own for it.
+        stored = {name for path in folder.rglob("*.safetensors") for name in weights(path)}
+        head = {name for name in model.state_dict() if not name.startswith(f"{model.base_model_prefix}.")}
+        return bool(stored) and not head <= stored
+
+
+def by_length(lengths: Sequence[int]) -> dict[int, list[int]]:
+    """Return the places of `lengths` (tokens) that are the same when rounded up to LENGTH_STEP, by that length."""
+    places: dict[int, list[int]] = {}
+    for place, length in enumerate(lengths):
+        places.setdefault(-(-length // LENGTH_STEP) * LENGTH_STEP, []).append(place)
+    return places

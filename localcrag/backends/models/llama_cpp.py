@@ -1,0 +1,393 @@
+"""The language model: a GGUF file through llama-cpp-python."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import llama_cpp
+from filelock import FileLock
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+from llama_cpp.llama_grammar import LlamaGrammar
+
+from localcrag.backends.models.lookup_decoding import LookupLlama
+from localcrag.backends.models.merge_adapter import merge
+from localcrag.records.run import Message
+from localcrag.records.errors import GenerationError, ModelDamaged
+from localcrag.records.protocols import JsonSchema
+
+MOST_BYTES_TO_REPACK = 500_000_000
+LONGEST_REPACKING = 60.0
+"""Seconds to wait for another process that makes the faster copy."""
+# llama-cpp-python compiles the chat template while it loads, hence jinja2's.
+_CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
+_DOES_NOT_FIT = (ValueError, KeyError, IndexError)
+"""What merging ends in with an adapter that is damaged, or another model's."""
+_CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
+"""What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
+
+jinja2's sandbox ends one that reaches out of it (SecurityError) or counts too far (OverflowError).
+"""
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:  # noqa: N802 - kept alive as a constant
+    """Drop llama.cpp's own log, which it would write over the terminal; failures are raised, not logged."""
+
+
+class LlamaCpp:
+    """A loaded language model. One stream at a time; a second waits."""
+
+    def __init__(
+        self, name: str, path: Path, *, context_tokens: int, threads: int, cache: Path, adapter: Path | None = None
+    ) -> None:
+        """Load the model, with a LoRA adapter where there is one. Raises ModelDamaged.
+
+        `threads` 0 is one per core; `cache` is a folder for a faster copy.
+        """
+        llama_cpp.llama_log_set(_SILENT, ctypes.c_void_p(0))
+        self.name = name
+        self.threads = threads or os.cpu_count() or 1
+        self._adapter = adapter
+        self._turn = threading.Lock()
+        self.gpu_layers = -1 if llama_cpp.llama_supports_gpu_offload() else 0
+        self._llama = self._load(path, cache, context_tokens)
+        self.context_tokens = int(self._llama.n_ctx())
+        self._format = self._chat_format(path)
+        self._control = control_tokens(self._llama)
+        self._beginning = _Beginning(self._llama)
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the length of the prompt that the messages make, in tokens."""
+        return len(self._tokens(messages))
+
+    def tokens(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
+        """Return the tokens of the prompt, and those of an answer to it with the one that ends it: to learn from."""
+        written = self._llama.tokenize(self._plain(answer).encode(), add_bos=False, special=False)
+        return self._tokens(messages), [*written, self._llama.token_eos()]
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        schema: JsonSchema | None = None,
+        temperature: float = 0.0,
+    ) -> LlamaStream:
+        """Start an answer, within `schema` when there is one, greedily decoded at `temperature` 0.
+
+        Raises GenerationError when the prompt is too long for the window.
+        """
+        tokens = self._tokens(messages)
+        if len(tokens) + 1 >= self.context_tokens:
+            raise GenerationError(
+                f"The prompt has {len(tokens)} tokens, the language model's window {self.context_tokens}. "
+                "Ask a shorter question, or raise context_tokens in the settings."
+            )
+        grammar = None
+        if schema is not None:
+            grammar = LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
+        return LlamaStream(
+            self._llama,
+            self._turn,
+            tokens,
+            self._beginning,
+            self._in_common(messages, tokens),
+            max_tokens=max_tokens,
+            stop=list(stop),
+            grammar=grammar,
+            temperature=temperature,
+        )
+
+    def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
+        """Return how many of the prompt's tokens are its system message's, which others of its kind begin with too."""
+        if messages[0].role != "system":
+            return 0
+        other = self._tokens([messages[0], Message("user", "")])
+        # The last token is left to be read in any case.
+        pairs = zip(tokens[:-1], other, strict=False)
+        return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
+        fast = path if self.gpu_layers else faster_copy(path, cache, self._adapter)
+        if fast != path:
+            with suppress(*_CANNOT_LOAD):
+                return self._open(fast, context_tokens, None)
+            # The copy is worth nothing, whatever happened to it: the next start makes another.
+            with suppress(OSError):
+                fast.unlink()
+        try:
+            return self._open(path, context_tokens, self._adapter)
+        except _CANNOT_LOAD as error:
+            with_adapter = f" with its adapter {self._adapter}" if self._adapter else ""
+            raise ModelDamaged(
+                f"The language model {path}{with_adapter} cannot be loaded: {error}. It may be damaged, of a kind this "
+                "llama.cpp does not know, or too large for the memory. Check it with `localcrag models verify "
+                f"{self.name}`, or choose another with `localcrag models use NAME`."
+            ) from error
+
+    def _open(self, path: Path, context_tokens: int, adapter: Path | None) -> llama_cpp.Llama:
+        llama = LookupLlama(
+            model_path=str(path),
+            n_ctx=context_tokens,
+            n_threads=self.threads,
+            n_threads_batch=self.threads,
+            n_gpu_layers=self.gpu_layers,
+            # Measured with the embedded model on two cores: 650 instead of 510 prompt tokens a second.
+            flash_attn=True,
+            lora_path=str(adapter) if adapter else None,
+            seed=0,
+            verbose=False,
+        )
+        # What llama-cpp-python asks of it (is it None?) is never so: an adapter that cannot be read goes unnoticed.
+        if adapter and not llama._lora_adapter:
+            llama.close()
+            raise RuntimeError("the adapter is damaged, or another model's")
+        return llama
+
+    def _chat_format(self, path: Path) -> Jinja2ChatFormatter:
+        template = self._llama.metadata.get("tokenizer.chat_template")
+        if not template:
+            raise ModelDamaged(
+                f"The language model {path} brings no chat template: it was not made to answer questions (a base "
+                "model), or it was converted without one. Choose an “instruct” or “chat” model with `localcrag models "
+                "use NAME`."
+            )
+        return Jinja2ChatFormatter(
+            template=template,
+            eos_token=self._special(self._llama.token_eos()),
+            bos_token=self._special(self._llama.token_bos()),
+        )
+
+    def _tokens(self, messages: Sequence[Message]) -> list[int]:
+        # Without waiting for a turn: the vocabulary does not change while the model writes.
+        return list(self._llama.tokenize(self._rendered(messages).encode(), add_bos=False, special=True))
+
+    def _rendered(self, messages: Sequence[Message]) -> str:
+        plain: list[Any] = [{"role": message.role, "content": self._plain(message.content)} for message in messages]
+        try:
+            return str(self._format(messages=plain).prompt)
+        except _CANNOT_RENDER:
+            return self._rendered_without_system(plain)
+
+    def _rendered_without_system(self, plain: list[Any]) -> str:
+        # Some templates know no system role: its text then leads the first message of the user.
+        system = "\n\n".join(message["content"] for message in plain if message["role"] == "system")
+        rest = [message for message in plain if message["role"] != "system"] or [{"content": ""}]
+        rest[0] = {"role": "user", "content": f"{system}\n\n{rest[0]['content']}"}
+        try:
+            return str(self._format(messages=rest).prompt)
+        except _CANNOT_RENDER as error:
+            raise GenerationError(
+                f"The chat template inside the language model “{self.name}” does not work: {error}. "
+                "Choose another model with `localcrag models use NAME`."
+            ) from error
+
+    def _plain(self, content: str) -> str:
+        # Control tokens spelt out in a document would otherwise end the user's turn and begin another. The vocabulary
+        # says what the model reads as one; "<|" is how most are written, also where the vocabulary does not have them.
+        # A lone surrogate, which no tokenizer takes, becomes the replacement character.
+        whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return self._control.sub(r"\g<0> ", whole.replace("<|", "< |").replace("|>", "| >"))
+
+    def _special(self, token: int) -> str:
+        return "" if token < 0 else self._llama.detokenize([token], special=True).decode(errors="replace")
+
+
+class _Beginning:
+    """What a model has read of a prompt's beginning, kept so that the next prompt of the kind need not be read whole.
+
+    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
+    otherwise, and a question would now and then get another answer, depending on what was asked before it.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama) -> None:
+        self._llama = llama
+        self._read: list[int] = []
+
+    def keep_only(self, tokens: list[int]) -> None:
+        """Leave just these tokens in the model's window, read in one portion."""
+        if not tokens or tokens != self._read or not self._cut_off_the_rest():
+            self._llama.reset()  # type: ignore[no-untyped-call]
+            self._read = []
+            self._llama.eval(tokens)
+            self._read = tokens
+
+    def forget(self) -> None:
+        """Read everything anew the next time."""
+        self._read = []
+
+    def _cut_off_the_rest(self) -> bool:
+        """Return whether the model can do that: those with a recurrent state cannot go back."""
+        memory = llama_cpp.llama_get_memory(self._llama.ctx)
+        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
+            return False
+        self._llama.n_tokens = len(self._read)
+        return True
+
+
+class LlamaStream:
+    """An answer being written. Closing it stops the model; so does letting go of it."""
+
+    def __init__(
+        self,
+        llama: llama_cpp.Llama,
+        turn: threading.Lock,
+        tokens: list[int],
+        beginning: _Beginning,
+        in_common: int,
+        *,
+        max_tokens: int,
+        stop: list[str],
+        grammar: LlamaGrammar | None,
+        temperature: float,
+    ) -> None:
+        """Prepare; the model starts with the first piece asked for.
+
+        `in_common`: so many tokens are what prompts of the kind begin with.
+        """
+        self.prompt_tokens = len(tokens)
+        self.completion_tokens = 0
+        self._stopped = threading.Event()
+        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
+        # garbage collector came by.
+        self._written = _write(
+            llama,
+            turn,
+            tokens,
+            beginning,
+            in_common,
+            max_tokens=max_tokens,
+            stop=stop,
+            grammar=grammar,
+            temperature=temperature,
+            stopped=self._stopped,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        for text, completion_tokens in self._written:
+            self.completion_tokens = completion_tokens
+            if text:
+                yield text
+
+    def close(self) -> None:
+        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
+        self._stopped.set()
+        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
+            self._written.close()
+
+
+def _write(
+    llama: llama_cpp.Llama,
+    turn: threading.Lock,
+    tokens: list[int],
+    beginning: _Beginning,
+    in_common: int,
+    *,
+    max_tokens: int,
+    stop: list[str],
+    grammar: LlamaGrammar | None,
+    temperature: float,
+    stopped: threading.Event,
+) -> Generator[tuple[str, int], None, None]:
+    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
+    with turn:
+        # To llama-cpp-python, no tokens means any number of them.
+        if max_tokens < 1 or stopped.is_set():
+            return
+        try:
+            beginning.keep_only(tokens[:in_common])
+            chunks: Any = llama.create_completion(
+                tokens,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                # Without one of its own, llama-cpp-python throws the same dice for every answer.
+                seed=secrets.randbits(32),
+                repeat_penalty=1.0,
+                stop=stop,
+                grammar=grammar,
+                stream=True,
+            )
+            for chunk in chunks:
+                if stopped.is_set():
+                    return
+                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
+                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
+        except (ValueError, RuntimeError, MemoryError) as error:
+            beginning.forget()
+            raise GenerationError(
+                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
+                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
+            ) from error
+
+
+def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
+    """Return what finds the first character of every control token of the vocabulary that a text spells out."""
+    vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
+    spelt = {
+        llama_cpp.llama_vocab_get_text(vocabulary, token).decode("utf-8", "replace")
+        for token in range(llama.n_vocab())
+        if llama_cpp.llama_vocab_is_control(vocabulary, token)
+    }
+    found = [f"{re.escape(text[0])}(?={re.escape(text[1:])})" for text in sorted(spelt) if len(text) > 1]
+    return re.compile("|".join(found) or "(?!)")
+
+
+def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
+    """Return a Q8_0 copy of a small Q4_1 file, made once, with the adapter's weights in it; other files as they are.
+
+    Made in half a second, with an adapter in six.
+
+    llama.cpp multiplies Q8_0 by a fast path that Q4_1 does not have: measured on two cores with the embedded model, 715
+    instead of 315 prompt tokens a second, 140 instead of 130 written ones (docs/measurements.md). The weights are the
+    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk, an adapter
+    that does not fit), `path`.
+    """
+    try:
+        source = path.stat()
+        if source.st_size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
+            return path
+        adapted = f"-{hashlib.sha256(adapter.read_bytes()).hexdigest()[:12]}" if adapter else ""
+        copy = cache / f"{path.stem}-{source.st_size}{adapted}.Q8_0.gguf"
+        cache.mkdir(parents=True, exist_ok=True)
+        with FileLock(copy.with_suffix(".lock"), timeout=LONGEST_REPACKING):
+            if not _made_from(source, copy):
+                _repack(path, copy, source, adapter)
+            return copy if _made_from(source, copy) else path
+    except (OSError, *_DOES_NOT_FIT):
+        return path
+
+
+def _made_from(source: os.stat_result, copy: Path) -> bool:
+    """Whether there is a copy, of this state of the file: it was given the time of the file it was made from."""
+    return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
+
+
+def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None) -> None:
+    """Make the copy beside its place first, so that a killed process leaves none that looks whole."""
+    temporary = copy.with_suffix(".tmp")
+    parameters = llama_cpp.llama_model_quantize_default_params()
+    parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
+    parameters.allow_requantize = True
+    try:
+        if llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters)) == 0:
+            if adapter:
+                merge(adapter, path, temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.utime(temporary, ns=(source.st_atime_ns, source.st_mtime_ns))
+            temporary.replace(copy)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,66 @@
+"""Where in a passage a cross-encoder sees the answer: one linear layer over its last hidden states.
+
+Trained with the relevance model (scripts/train_relevance.py), stored beside it. From one pass over a whole passage it
+gives every sentence of it a logit, so that "It was built in 1821" is judged with the sentence before it in view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from localcrag.text.span import Span
+from localcrag.records.protocols import Vectors
+
+PLACE_FILE = "place_head.safetensors"
+SMALLEST_SHARE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one pass over a question and a passage gave.
+
+    `places`: start and end (characters of the passage) of each of its tokens that the model saw, shape (tokens, 2);
+    `shares`: how much of the model's attention to the answer lies on each, shape (tokens,), adding up to 1.
+    """
+
+    logit: float
+    places: NDArray[np.int64]
+    shares: Vectors
+
+    def sees(self, span: Span) -> bool:
+        """Whether a token of the span was within the model's window."""
+        return bool(self._within(span).any())
+
+    def logit_of(self, span: Span) -> float:
+        """Return the log-odds of a sentence's share: that the passage, if it answers, does so there."""
+        share = float(np.clip(self.shares[self._within(span)].sum(), SMALLEST_SHARE, 1.0 - SMALLEST_SHARE))
+        return float(np.log(share) - np.log1p(-share))
+
+    def _within(self, span: Span) -> NDArray[np.bool_]:
+        starts, ends = self.places[:, 0], self.places[:, 1]
+        return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
+
+
+class PlaceHead(torch.nn.Linear):
+    """A score for each token; within a passage, their softmax says where the answer is looked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Load the layer. Raises RuntimeError, ValueError or OSError when the file does not hold it."""
+        tensors = load_file(path)
+        super().__init__(tensors["weight"].shape[1], 1)
+        self.load_state_dict(tensors)
+        self.requires_grad_(False)
+
+    def shares(self, states: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+        """Return each token's share, shape (passages, tokens), from hidden states, shape (passages, tokens, size).
+
+        `inside`, shape (passages, tokens), is true for the tokens of the passage; the others have no share.
+        """
+        scores = self(states.float())[:, :, 0].masked_fill(~inside, -torch.inf)
+        return torch.softmax(scores, dim=1).nan_to_num(0.0)

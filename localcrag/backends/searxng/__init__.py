@@ -1,0 +1,1 @@
+"""The web search: the user's own SearXNG."""

@@ -1,0 +1,134 @@
+"""Conversations, in SQLite."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from datetime import UTC, datetime
+
+from localcrag.backends.store.database import Database
+from localcrag.records.enums import Preset
+from localcrag.records.errors import UnknownChat
+from localcrag.runs.chats import UNTITLED, Chat, ChatTurn, TurnState, title_from
+
+_CHATS = """
+SELECT k.*, (SELECT count(*) FROM chat_turns t WHERE t.chat_id = k.id) AS turns FROM chats k
+"""
+
+
+class ChatStore:
+    """The chats of a database. Every method raises StoreError; those that take an id, UnknownChat."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, collection: str, *, preset: Preset | None = None, llm: str | None = None) -> Chat:
+        """Make an empty chat."""
+        now = _now()
+        with self._database.transaction() as connection:
+            made = connection.execute(
+                "INSERT INTO chats (title, collection, preset, llm, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?)",
+                (UNTITLED, collection, preset, llm, now, now),
+            ).lastrowid
+        return self.chat(made or 0)
+
+    def chats(self, words: str = "") -> list[Chat]:
+        """Return the chats that say `words` in their title, a question or an answer; the last changed one first."""
+        rows = self._database.rows(f"{_CHATS} ORDER BY k.changed_at DESC, k.id DESC")
+        if sought := words.strip().casefold():
+            said = self._said()
+            rows = [row for row in rows if sought in f"{row['title']}\n{said.get(row['id'], '')}".casefold()]
+        return [_chat(row) for row in rows]
+
+    def _said(self) -> dict[int, str]:
+        # Here and not by LIKE, which knows upper and lower case in English alone.
+        rows = self._database.rows(
+            "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
+            "GROUP BY chat_id"
+        )
+        return {row["chat_id"]: row["said"] for row in rows}
+
+    def chat(self, chat_id: int) -> Chat:
+        """Return a chat."""
+        rows = self._database.rows(f"{_CHATS} WHERE k.id = ?", chat_id)
+        if not rows:
+            raise UnknownChat(f"There is no chat {chat_id} any more. Choose another from the list, or begin a new one.")
+        return _chat(rows[0])
+
+    def turns(self, chat_id: int) -> list[ChatTurn]:
+        """Return a chat's turns, in order."""
+        self.chat(chat_id)
+        rows = self._database.rows("SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number", chat_id)
+        return [_turn(row) for row in rows]
+
+    def ask(self, chat_id: int, question: str) -> ChatTurn:
+        """Add a question; the first one names a chat that has no name yet."""
+        with self._database.transaction() as connection:
+            self._touch(connection, chat_id)
+            last = connection.execute("SELECT max(number) FROM chat_turns WHERE chat_id = ?", (chat_id,)).fetchone()[0]
+            turn = ChatTurn(number=(last or 0) + 1, question=question)
+            connection.execute(
+                "INSERT INTO chat_turns VALUES (?, ?, ?, '', NULL, ?)", (chat_id, turn.number, question, turn.state)
+            )
+            connection.execute(
+                "UPDATE chats SET title = ? WHERE id = ? AND title = ?", (title_from(question), chat_id, UNTITLED)
+            )
+        return turn
+
+    def put(self, chat_id: int, turn: ChatTurn) -> None:
+        """Write down what became of a question; nothing, when it has been taken out meanwhile."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE chat_turns SET answer = ?, run_id = ?, state = ? WHERE chat_id = ? AND number = ? "
+                "AND question = ?",
+                (turn.answer, turn.run_id, turn.state, chat_id, turn.number, turn.question),
+            )
+            connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_now(), chat_id))
+
+    def take_out(self, chat_id: int, number: int) -> None:
+        """Remove the turns from `number` on: they are asked anew, or in other words."""
+        with self._database.transaction() as connection:
+            self._touch(connection, chat_id)
+            connection.execute("DELETE FROM chat_turns WHERE chat_id = ? AND number >= ?", (chat_id, number))
+
+    def change(self, chat: Chat) -> None:
+        """Take over a chat's title, collection, preset and model; an empty title is made of its first question."""
+        turns = self.turns(chat.id)
+        title = chat.title.strip() or (title_from(turns[0].question) if turns else UNTITLED)
+        with self._database.transaction() as connection:
+            self._touch(connection, chat.id)
+            connection.execute(
+                "UPDATE chats SET title = ?, collection = ?, preset = ?, llm = ? WHERE id = ?",
+                (title, chat.collection, chat.preset, chat.llm, chat.id),
+            )
+
+    def delete(self, chat_id: int) -> None:
+        """Remove a chat with its turns. Their runs stay."""
+        with self._database.transaction() as connection:
+            self._touch(connection, chat_id)
+            connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+
+    def settle(self) -> int:
+        """Mark what was being answered when the server ended as stopped; return how many there were."""
+        with self._database.transaction() as connection:
+            return connection.execute(
+                "UPDATE chat_turns SET state = ? WHERE state = ?", (TurnState.STOPPED, TurnState.ASKED)
+            ).rowcount
+
+    def _touch(self, connection: sqlite3.Connection, chat_id: int) -> None:
+        if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_now(), chat_id)).rowcount:
+            self.chat(chat_id)  # which says that there is none
+
+
+def _chat(row: sqlite3.Row) -> Chat:
+    fields = dict(row)
+    return Chat(**{**fields, "preset": Preset(fields["preset"]) if fields["preset"] else None})
+
+
+def _turn(row: sqlite3.Row) -> ChatTurn:
+    fields = {field.name: row[field.name] for field in dataclasses.fields(ChatTurn)}
+    return ChatTurn(**{**fields, "state": TurnState(fields["state"])})
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,79 @@
+"""The ledger: what left this computer or was refused, as rows in the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcrag.backends.store.database import Database
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+
+MOST_ROWS = 10_000
+"""Older ones go: something that tries without end must not fill the disk."""
+_FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class EgressSummary:
+    """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to."""
+
+    connections: int
+    searches: tuple[tuple[str, int], ...]
+    refused: int
+
+
+class EgressLedger:
+    """The rows of one data folder."""
+
+    def __init__(self, database: Database, data_dir: Path) -> None:
+        self._database, self._data_dir = database, data_dir
+
+    def collect(self) -> None:
+        """Take over what was taken down since, by this process and by others. Raises StoreError."""
+        with egress_log.taken(self._data_dir) as new:
+            if new:
+                self.put(new)
+
+    def put(self, attempts: Iterable[Attempt]) -> None:
+        """Keep attempts; those that are there already stay as they are. Raises StoreError."""
+        with self._database.transaction() as connection:
+            for attempt in attempts:
+                connection.execute(
+                    f"INSERT OR IGNORE INTO egress ({', '.join(_FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                    [getattr(attempt, name) for name in _FIELDS],
+                )
+            connection.execute(
+                "DELETE FROM egress WHERE id NOT IN (SELECT id FROM egress ORDER BY at DESC, rowid DESC LIMIT ?)",
+                (MOST_ROWS,),
+            )
+
+    def newest(self, count: int = MOST_ROWS) -> list[Attempt]:
+        """Return the last attempts, the newest first. Raises StoreError."""
+        self.collect()
+        rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
+        return [_attempt(row) for row in rows]
+
+    def summary(self) -> EgressSummary:
+        """Return how much left. Raises StoreError."""
+        self.collect()
+        counted = self._database.rows(
+            "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose != ?) AS connections, "
+            "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
+            *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH),
+        )[0]
+        searches = self._database.rows(
+            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? GROUP BY destination "
+            "ORDER BY max(at) DESC",
+            Kind.SEARCH,
+        )
+        return EgressSummary(
+            counted["connections"], tuple((row["destination"], row["times"]) for row in searches), counted["refused"]
+        )
+
+
+def _attempt(row: sqlite3.Row) -> Attempt:
+    told = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
+    return Attempt(**{**dict(row), **told})

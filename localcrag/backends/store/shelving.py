@@ -1,0 +1,116 @@
+"""Collections and documents under other names and in other places. No model is needed: vectors go along."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from localcrag.backends.store.database import Database
+from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+
+LONGEST_NAME = 100
+_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
+"""Tables that know a collection by its name; runs do too, in their record as well."""
+
+
+def rename_collection(database: Database, old: str, new: str) -> None:
+    """Give a collection another name, with everything that is kept under it. Raises NameRefused, UnknownCollection."""
+    new = checked(new, "collection")
+    with database.transaction() as connection:
+        _collection(connection, old)
+        if new == old:
+            return
+        if connection.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
+            raise NameRefused(f"There is a collection “{new}” already. Choose another name.")
+        connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
+        # What was once chosen for a collection of that name, which is gone, is not this one's.
+        connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
+        for table in _BY_NAME:
+            connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
+        connection.execute(
+            "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
+            (new, old),
+        )
+
+
+def delete_collection(database: Database, name: str) -> None:
+    """Remove a collection with its documents and what was chosen for it; chats, runs and labels stay.
+
+    Raises UnknownCollection.
+    """
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM collections WHERE id = ?", (_collection(connection, name)["id"],))
+        connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
+        connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
+
+
+def rename_document(database: Database, collection: str, old: str, new: str) -> None:
+    """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
+    new = checked(new, "document")
+    with database.transaction() as connection:
+        shelf = _collection(connection, collection)["id"]
+        if new == old:
+            return
+        if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
+            raise NameRefused(f"The collection “{collection}” has a document “{new}” already. Choose another name.")
+        changed = connection.execute(
+            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
+        )
+        if not changed.rowcount:
+            raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
+
+
+def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
+    """Put documents into another collection, all or none.
+
+    Raises NameRefused, EmbedderMismatch when the other one was indexed with another embedder, UnknownCollection and
+    UnknownDocument.
+    """
+    with database.transaction() as connection:
+        old, new = _collection(connection, origin), _collection(connection, target)
+        if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
+            raise EmbedderMismatch(
+                f"“{origin}” was indexed with {old['embedder']} and “{target}” with {new['embedder']}: their vectors "
+                "cannot be in one collection. Embed one of them anew: "
+                f"localcrag ingest --re-embed --collection {target}"
+            )
+        for name in names:
+            if connection.execute(
+                "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (new["id"], name)
+            ).fetchone():
+                raise NameRefused(
+                    f"The collection “{target}” has a document “{name}” already. Rename one of them first."
+                )
+            _move(connection, name, origin, old["id"], new["id"])
+
+
+def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
+    row = connection.execute("SELECT id FROM documents WHERE collection_id = ? AND name = ?", (old, name)).fetchone()
+    if row is None:
+        raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
+    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
+    # Under new ids: number and highest id of a collection's chunks tell whether any came or went.
+    chunks = connection.execute('SELECT id, page, start, "end", text FROM chunks WHERE document_id = ?', (row["id"],))
+    for chunk_id, *fields in chunks.fetchall():
+        added = connection.execute(
+            'INSERT INTO chunks (document_id, page, start, "end", text) VALUES (?, ?, ?, ?, ?)', (row["id"], *fields)
+        ).lastrowid
+        connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
+        connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+
+
+def _collection(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+    row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
+    return row
+
+
+def checked(name: str, what: str) -> str:
+    """Return a name without needless spaces. Raises NameRefused when it is empty or too long."""
+    name = " ".join(name.split())
+    if not name:
+        raise NameRefused(f"A {what} needs a name. Write one.")
+    if len(name) > LONGEST_NAME and what == "collection":
+        raise NameRefused(f"The name has {len(name)} characters; {LONGEST_NAME} are the most. Shorten it.")
+    return name

@@ -1,0 +1,169 @@
+"""`localcrag models`: list, get, use, path and verify. Results go to stdout, progress and advice to stderr.
+
+Knows arguments and how to say things; what a model is and where it lies is backends/model_files.py's. Nothing heavy is
+imported before a subcommand runs, so that `localcrag --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from localcrag.records.errors import LocalcragError, SettingsError
+
+if TYPE_CHECKING:
+    from localcrag.backends.downloads.model_files import Library, Model
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+ROLES = ("embedder", "relevance", "llm")
+DONE, FAILED = 0, 1
+EMBEDDED = "embedded"
+
+
+def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
+    models = subparsers.add_parser("models", help="list, get and choose models")
+    commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
+
+    def add(name: str, does: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=does, description=does, parents=[common])
+        command.set_defaults(run=run)
+        return command
+
+    add("list", "show the models that localcrag knows and your own GGUF files")
+    get = add("get", "download models, or mend damaged ones")
+    get.add_argument("names", nargs="+", metavar="NAME", help=f"a name of `models list`, or {EMBEDDED}: the defaults")
+    use = add("use", "choose a model from now on (saved in the settings)")
+    use.add_argument("name", metavar="NAME", help="a name of `models list`, or the path of a model")
+    use.add_argument("--role", choices=ROLES, help="what to use it for, when the model itself does not tell")
+    path = add("path", "print the path of the model in use")
+    path.add_argument("role", metavar="ROLE", choices=ROLES, help=", ".join(ROLES))
+    verify = add("verify", "read models completely and compare their checksums")
+    verify.add_argument("name", nargs="?", metavar="NAME", help="default: every model that is there")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Do what the arguments say; return 0 when done, 1 when it failed. Raises LocalcragError."""
+    from localcrag.backends.downloads.model_files import Library  # noqa: PLC0415
+
+    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify}
+    return commands[arguments.models_command](arguments, settings, Library(settings.models_dir))
+
+
+def _list(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+    models = library.models()
+    in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
+    width = max(len(model.name) for model in models)
+    for model in models:
+        _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
+    _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
+    if not arguments.json:
+        _say(f"* in use. The models folder is {library.models_dir}: any GGUF file put there is listed, too.")
+    return DONE
+
+
+def _describe(model: Model, width: int) -> str:
+    size = f"{'' if model.exact else 'about '}{model.size / 1e6:,.0f} MB"
+    about = f"{model.licence or 'yours'}\n    {model.description or model.path}"
+    return f"{model.name:<{width}}  {model.role:<9}  {model.state:<7}  {size:>14}  {about}"
+
+
+def _record(model: Model) -> dict[str, Any]:
+    names = ("name", "role", "state", "source", "size", "exact", "licence", "description", "path")
+    return {name: getattr(model, name) for name in names}
+
+
+def _get(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+    from localcrag.backends.downloads import model_download  # noqa: PLC0415
+    from localcrag.cli.download_display import display  # noqa: PLC0415
+
+    embedded = [entry.name for entry in library.manifest.entries if entry.embedded]
+    wanted = [name for given in arguments.names for name in (embedded if given == EMBEDDED else [given])]
+    results: list[dict[str, Any]] = []
+    for name in dict.fromkeys(wanted):
+        try:
+            with display() as report:
+                downloaded = model_download.get(library, name, report)
+        except LocalcragError as error:
+            # The others are still got: a set-up that lost its connection once should lack as little as possible.
+            results.append({"name": name, "state": "failed", "error": str(error)})
+            _say(f"localcrag: {error}")
+            continue
+        path = next(model.path for model in library.models() if model.name == name)
+        state = "downloaded" if downloaded else "already there"
+        results.append({"name": name, "state": state, "path": path})
+        _line(arguments, f"{name}: {state}, {path}")
+    _document(arguments, results)
+    return FAILED if any(result["state"] == "failed" for result in results) else DONE
+
+
+def _use(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+    from localcrag import settings as settings_module  # noqa: PLC0415
+    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+
+    role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
+    if role is None:
+        raise SettingsError(f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}.")
+    path = library.path(arguments.name, role)
+    known = arguments.name in {model.name for model in library.models()}
+    name = arguments.name if known else str(path.absolute())  # the next command may be run in another folder
+    before = getattr(settings, role)
+    settings_module.save(settings, **{role.value: name})
+    _line(arguments, f"{role}: {name}")
+    _document(arguments, {"role": role, "name": name, "path": path, "before": before})
+    if role is ModelRole.EMBEDDER and name != before:
+        _say(
+            f"Collections that were indexed with {before} have to be embedded again before they can be searched: "
+            f"`localcrag ingest --re-embed --collection NAME` for each. `localcrag models use {before}` goes back."
+        )
+    variable = f"LOCALCRAG_{role.upper()}"
+    if variable in os.environ:
+        _say(f"The environment variable {variable} is set and wins over this choice. Remove it.")
+    return DONE
+
+
+def _path(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+
+    name = getattr(settings, arguments.role)
+    path = library.path(name, ModelRole(arguments.role))
+    _line(arguments, str(path))
+    _document(arguments, {"role": arguments.role, "name": name, "path": path})
+    return DONE
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+    from localcrag.backends.downloads.model_files import FileState, ModelState  # noqa: PLC0415
+
+    there = [model.name for model in library.models() if model.state is not ModelState.MISSING]
+    checks = []
+    for name in [arguments.name] if arguments.name else there:
+        for check in library.verify(name):
+            checks.append(check)
+            _line(arguments, f"{check.state:<7}  {check.path}")
+    _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])
+    bad = {check.model for check in checks if check.state in (FileState.MISSING, FileState.WRONG)}
+    for entry in library.manifest.entries:
+        if entry.name in bad:
+            _say(f"{entry.name} is not whole. {library.remedy(entry)}")
+    return FAILED if bad else DONE
+
+
+def _line(arguments: argparse.Namespace, text: str) -> None:
+    if not arguments.json:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def _document(arguments: argparse.Namespace, result: object) -> None:
+    if arguments.json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

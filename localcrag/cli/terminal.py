@@ -1,0 +1,261 @@
+"""Events -> a terminal: progress and details on stderr, by rich. No logic, and nothing on stdout."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from localcrag.records.enums import Action, Backing, Grade, IngestStatus
+from localcrag.records.events import AnswerPiece, Event, QueryProposed, RunStarted, StepStarted, Warned
+from localcrag.records.run import Run, StepCost
+from localcrag.records.web import WebUse
+from localcrag.runs import record
+from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.steps.answer.abstain import NOT_ASKED
+from localcrag.steps.evaluate.decide import compared
+from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult
+from localcrag.text.words import one_line, shorten
+
+if TYPE_CHECKING:
+    from localcrag.app.evaluation_runner import Asked
+
+COLOURS = {
+    Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
+    Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
+    IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
+    IngestStatus.FAILED: "red",
+}  # fmt: skip
+
+LINES = 20
+"""That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
+
+BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
+
+
+def console() -> Console:
+    """Return a console on stderr; made when needed, since tests and pipes replace the stream."""
+    return Console(stderr=True, highlight=False)
+
+
+def show_run(events: Iterator[Event]) -> Run:
+    """Show the steps while they happen, then what was found, and return the run."""
+    run: Run | None = None
+    screen = console()
+    with screen.status("starting") as status:
+        for event in events:
+            run = event.run if isinstance(event, RunStarted) else run
+            assert run is not None, "the first event is RunStarted"  # noqa: S101
+            run = record.apply(run, event)
+            match event:
+                case QueryProposed():
+                    status.stop()  # The next thing to happen is `ask_consent`.
+                case StepStarted(detail=detail):
+                    status.start()
+                    status.update(f"{detail} …")
+                case AnswerPiece():
+                    status.update(escape(run.answer[-300:]))
+                case Warned(message):
+                    screen.print(f"[yellow]warning:[/] {escape(message)}")
+    assert run is not None, "a pipeline yields at least RunStarted"  # noqa: S101
+    show_details(run)
+    return run
+
+
+def ask_consent(query: str) -> str | None:
+    """Show the query on stderr and read what to send: it, other words, or nothing (None). For terminals."""
+    screen = console()
+    screen.print("Your documents are not enough. May this be sent to your SearXNG?")
+    screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
+    prompt = "> "
+    if sys.stdout.isatty():
+        arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
+    else:
+        # `input` would write its prompt into the result.
+        prompt, arrow = "", ""
+    screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
+    if not prompt:
+        screen.print("> ", end="")
+    try:
+        said = input(prompt).strip()
+    except EOFError:
+        return None
+    if said.lower() in {"n", "no"}:
+        return None
+    return query if said.lower() in {"", "y", "yes"} else said
+
+
+def _can_be_edited(query: str) -> bool:
+    """Put the query where the up arrow finds it, where there is a line editor."""
+    try:
+        import readline  # noqa: PLC0415 - not there on Windows
+    except ImportError:
+        return False
+    readline.add_history(query)
+    return True
+
+
+def show_details(run: Run) -> None:
+    """Print action, passages, web and time per step."""
+    screen = console()
+    for first, second in pairwise(run.attempts):
+        screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
+    if run.action:
+        limits = f"{run.thresholds.lower:.2f} / {run.thresholds.upper:.2f} / {run.thresholds.strip:.2f}"
+        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {run.graded_by}"
+        screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
+    if run.passages:
+        table = Table(box=None, pad_edge=False)
+        for heading in ("relevance", "grade", "from", "text"):
+            table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
+        for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
+            where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
+            where += f" ({passage.dated})" if passage.dated else ""
+            text = escape(one_line(passage.text)[:120])
+            if passage.reason:
+                text += f"\n[dim]because: {escape(passage.reason)}[/]"
+            grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
+            table.add_row(compared(passage.relevance, run.thresholds), grade, escape(where), text)
+        screen.print(table)
+    if run.strips:
+        screen.print(f"strips: {escape(_fates(run))}")
+    for support in run.support:
+        fate = "" if support.shown else ", taken out"
+        why = f": {support.why}" if support.why else ""
+        colour = BACKING_COLOURS[support.backing]
+        screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
+    if run.web.query or run.web.not_asked:
+        screen.print(escape(_web(run.web)))
+    for conflict in run.conflicts:
+        screen.print(f"[yellow]contradiction[/] ({escape(conflict.resolution)})")
+        for side, claim in (("documents", conflict.local), ("web", conflict.web)):
+            day = claim.dated or "no date"
+            screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
+    screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
+    screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _fates(run: Run) -> str:
+    """Return how many strips were kept, and how many met which fate, most frequent first."""
+    fates = Counter(strip.reason for strip in run.strips if strip.reason)
+    counted = ", ".join(f"{number} {fate}" for fate, number in fates.most_common())
+    return f"{sum(strip.kept for strip in run.strips)} of {len(run.strips)} kept ({counted})"
+
+
+def _web(web: WebUse) -> str:
+    if web.not_asked:
+        proposed = f"; proposed was: {web.query}" if web.query else ""
+        return f"web not asked, because {NOT_ASKED[web.not_asked]}{proposed}"
+    if web.discarded:
+        return f"web query: {web.query} (it left before the decision; what came back was not used)"
+    kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
+    return f"web query: {web.query} ({len(web.results)} results{kept})"
+
+
+def _cost(step: StepCost) -> str:
+    if not step.llm_calls:
+        return f"{step.name} {step.seconds:.2f} s"
+    calls = f"{step.llm_calls} model call{'' if step.llm_calls == 1 else 's'}"
+    return f"{step.name} {step.seconds:.2f} s ({calls}, {step.prompt_tokens} → {step.completion_tokens} tokens)"
+
+
+def answer_text(run: Run) -> str:
+    """Return the answer with its sources, as it is printed."""
+    lines = [run.answer]
+    named = {source.id: source for source in run.sources}
+    for piece in run.evidence:
+        source = named[piece.source]
+        place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
+        place += f" ({source.dated})" if source.dated else ""
+        if f"[{piece.n}]" in run.answer:
+            lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
+    return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
+
+
+def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
+    """Show progress per file and page, a line per finished file, and return the results.
+
+    With `quiet`, no line per file; in a log, one now and then.
+    """
+    results: list[IngestResult] = []
+    files = 0
+    screen = console()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task("starting", total=None, note="")
+        for event in events:
+            if isinstance(event, IngestProgress):
+                files = event.files
+                bar.update(task, description=_what(event), completed=event.done, total=event.total, note=_left(event))
+                continue
+            results.append(event)
+            if not quiet:
+                screen.print(_line(event))
+            elif not screen.is_terminal and _worth_a_line(len(results), files):
+                screen.print(f"{len(results)} of {files} documents taken in")
+    return results
+
+
+def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
+    """Show which question is asked, how many runs there are, and the time that is left; in a log, a line now and then.
+
+    `done` of `total` runs were there before.
+    """
+    screen = console()
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
+    )  # fmt: skip
+    start, before = time.monotonic(), done
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("asking", total=total, completed=done, left="")
+        for event in events:
+            each = (time.monotonic() - start) / (event.done - before)
+            left = f"about {_duration(each * (total - event.done))} left"
+            question = escape(shorten(event.question.question, 50))
+            bar.update(task, completed=event.done, description=question, left=left)
+            if not screen.is_terminal and _worth_a_line(event.done, total):
+                screen.print(f"{event.done} of {total} runs, {left}")
+
+
+def _worth_a_line(done: int, total: int) -> bool:
+    return done * LINES // total > (done - 1) * LINES // total
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
+    """Show progress and return the number of chunks."""
+    done = 0
+    with Progress(console=console(), transient=True) as bar:
+        task = bar.add_task("embedding", total=None)
+        for done, total in steps:
+            bar.update(task, completed=done, total=total)
+    return done
+
+
+def _what(event: IngestProgress) -> str:
+    unit = "pages read" if event.phase == "reading" else "chunks embedded"
+    of = f" of {event.total}" if event.total else ""
+    return f"{event.number}/{event.files} {escape(event.document)}: {event.done}{of} {unit}"
+
+
+def _left(event: IngestProgress) -> str:
+    return "" if event.seconds_left is None else f"about {max(1, round(event.seconds_left))} s left"
+
+
+def _line(result: IngestResult) -> str:
+    colour = COLOURS[result.status]
+    what = f"{result.chunks} chunks, {result.seconds:.1f} s" if result.error is None else escape(result.error)
+    pages = f"{result.pages} pages, " if result.pages and result.error is None else ""
+    note = f" {escape(result.note)}" if result.note else ""
+    return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

@@ -1,0 +1,1 @@
+"""Calibration: labelled scores become probabilities and thresholds."""

@@ -1,0 +1,1 @@
+"""Privacy: what keeps data in the process and on this computer, and notes what leaves."""

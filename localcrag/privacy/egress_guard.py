@@ -1,0 +1,314 @@
+"""Nothing leaves: every connection, name look-up and program that this process asks for is looked at before it happens.
+
+An audit hook of the interpreter (PEP 578), in force from the first import of localcrag, whoever asks: our code, Gradio,
+the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for the thread that
+opened it and as long as it is open: a search for the SearXNG that was configured, a download for the hosts that it is
+from. Everything else raises EgressRefused, before a byte is sent, and is taken down (egress_log.py).
+
+What it does not see: code in C that opens sockets by itself. `tests/test_no_network.py` looks at that from outside.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
+from localcrag.records.errors import EgressRefused
+
+PORTS = {"http": 80, "https": 443}
+HARMLESS = (["uname", "-p"],)
+"""Commands that connect to nothing, and that Python's own library starts: platform.platform()."""
+# A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
+OWN_MODULE = "localcrag"
+OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
+
+Judge = Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class Passage:
+    """What may leave, and what for. `judge` says of an address behind a name whether it may be connected to."""
+
+    purpose: Purpose
+    judge: Judge = lambda _address: True
+    programs: bool = False
+    tell: Callable[[str], None] | None = None
+    _hosts: set[tuple[str, int]] = field(default_factory=set)
+
+    def admit(self, host: str, port: int) -> None:
+        """Let connections to a host through, and say so when it is a new one that is not this computer."""
+        one = (_plain(host), port)
+        if one in self._hosts:
+            return
+        self._hosts.add(one)
+        if self.tell and not _is_here(host):
+            self.tell(host)
+
+    def allows_name(self, name: str) -> bool:
+        """Return whether a name may be looked up."""
+        return any(host == name for host, _ in self._hosts)
+
+    def allows_address(self, address: str, port: int) -> bool:
+        """Return whether an address may be connected to: one that was admitted, or one behind an admitted name."""
+        return any(
+            at == port and (host == address or (not _is_number(host) and self.judge(address)))
+            for host, at in self._hosts
+        )
+
+
+_passage: ContextVar[Passage | None] = ContextVar("passage", default=None)
+_free: list[str] = []
+
+
+@contextmanager
+def passage(
+    purpose: Purpose,
+    *hosts: tuple[str, int],
+    judge: Judge = lambda _address: True,
+    programs: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Passage]:
+    """Let this thread connect to hosts (name or address, and port), or start programs, as long as it lasts.
+
+    `judge` is asked about every address that a name leads to. `tell` is told each host before it is asked.
+    """
+    opened = Passage(purpose, judge, programs, tell)
+    for host in hosts:
+        opened.admit(*host)
+    before = _passage.set(opened)
+    try:
+        yield opened
+    finally:
+        _passage.reset(before)
+
+
+def admit(url: str) -> None:
+    """Let the passage that is open here lead to a web address as well, by way of the proxy if one is configured."""
+    opened = _passage.get()
+    if opened is None:
+        return
+    from urllib.request import getproxies  # noqa: PLC0415 - slow to import, and only a download needs it
+
+    for address in (url, *getproxies().values()):
+        parts = urlsplit(address)
+        if parts.hostname:
+            opened.admit(parts.hostname, parts.port or PORTS.get(parts.scheme, 443))
+
+
+def shown(host: str, port: int) -> str:
+    """Return a host and port as they are written: 127.0.0.1:80, [::1]:80."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def let_start_programs(why: str) -> None:
+    """Let this whole process start any program: for tests and tools of developers, never for the app. Says `why`."""
+    _free.append(why)
+
+
+def _is_here(host: str) -> bool:
+    """Return whether a name or address is this computer, without asking anybody."""
+    plain = _plain(host)
+    if plain in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
+        return True
+    try:
+        address = ipaddress.ip_address(plain.split("%", 1)[0])
+    except ValueError:
+        return _is_number(plain) and ipaddress.IPv4Address(socket.inet_aton(plain)).is_loopback
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    # The unspecified address leads here, too.
+    return address.is_loopback or address.is_unspecified
+
+
+def _is_number(host: str) -> bool:
+    """Return whether a host is an address in any notation: nobody is asked for it."""
+    try:
+        ipaddress.ip_address(host.split("%", 1)[0])
+    except ValueError:
+        pass
+    else:
+        return True
+    try:
+        # Also 127.1 and 2130706433, the way the system reads them.
+        socket.inet_aton(host)
+    except (OSError, UnicodeError):
+        return False
+    return not any(character.isspace() for character in host)
+
+
+def _plain(host: Any) -> str:
+    if host is None:
+        return ""
+    text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
+    return text.strip("[]").rstrip(".").lower()
+
+
+def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
+    asked = asked_by()
+    opened = _passage.get()
+    purpose = opened.purpose if opened else Purpose.NONE
+    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
+    return EgressRefused(
+        f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, and "
+        f"model downloads that you ask for. It was asked for by {asked}. `localcrag privacy` lists what was refused."
+    )
+
+
+def _let(kind: Kind, destination: str) -> None:
+    opened = _passage.get()
+    purpose = opened.purpose if opened else Purpose.NONE
+    note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=True, asked_by=asked_by()))
+
+
+def _connecting(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.connect, sendto and sendmsg: (socket, address)."""
+    its_socket, address = arguments[0], arguments[1]
+    if address is None or its_socket.family == getattr(socket, "AF_UNIX", None):
+        return
+    if its_socket.family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
+        raise _refuse(Kind.CONNECTION, f"{its_socket.family!s} {address!r}", "A connection of another kind")
+    host, port = _plain(address[0]), int(address[1])
+    if _is_here(host):
+        return
+    opened, there = _passage.get(), shown(host, port)
+    # A name would be looked up without another event: it has to be looked up before.
+    if opened and _is_number(host) and opened.allows_address(host, port):
+        _let(Kind.CONNECTION, there)
+        return
+    raise _refuse(Kind.CONNECTION, there, f"A connection to {there}")
+
+
+def _looking_up(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.getaddrinfo, gethostbyname and gethostbyaddr: (name, …)."""
+    name = _plain(arguments[0])
+    if _is_here(name) or _is_number(name):
+        return
+    opened = _passage.get()
+    if opened and opened.allows_name(name):
+        _let(Kind.LOOK_UP, name)
+        return
+    raise _refuse(Kind.LOOK_UP, name, f"A look-up of the name {name}")
+
+
+def _looking_up_address(arguments: tuple[Any, ...]) -> None:
+    """Look at socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
+    asked = arguments[0][0] if isinstance(arguments[0], tuple) else arguments[0]
+    if not _is_here(_plain(asked)):
+        raise _refuse(Kind.LOOK_UP, _plain(asked), f"A look-up of the name of {_plain(asked)}")
+
+
+def _starting(arguments: tuple[Any, ...]) -> None:
+    """Look at subprocess.Popen: (executable, arguments, …)."""
+    _start(os.fsdecode(arguments[0] or ""), arguments[1])
+
+
+def _replacing(arguments: tuple[Any, ...]) -> None:
+    """Look at os.exec and os.posix_spawn: (path, arguments, …)."""
+    _start(os.fsdecode(arguments[0]), arguments[1])
+
+
+def _spawning(arguments: tuple[Any, ...]) -> None:
+    """Look at os.spawn: (mode, path, arguments, …)."""
+    _start(os.fsdecode(arguments[1]), arguments[2])
+
+
+def _shell(arguments: tuple[Any, ...]) -> None:
+    """Look at os.system and os.startfile: (command, …)."""
+    _start(os.fsdecode(arguments[0]), ())
+
+
+def _start(program: str, arguments: Any) -> None:
+    opened = _passage.get()
+    if _free or (opened and opened.programs):
+        return
+    words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
+    if words in HARMLESS or _is_our_own(words):
+        return
+    name = Path(program or (words[0] if words else "a program")).name
+    raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
+
+
+def _is_our_own(words: list[str]) -> bool:
+    """Return whether a command is this Python with localcrag in it, which then has this guard as well."""
+    if len(words) < 2 or words[0] != sys.executable:
+        return False
+    module = words[2] if words[1] == "-m" and len(words) > 2 else ""
+    return module.split(".", 1)[0] == OWN_MODULE or Path(words[1]) == OWN_SCRIPT
+
+
+def _browsing(arguments: tuple[Any, ...]) -> None:
+    """Look at webbrowser.open: (address,)."""
+    host = urlsplit(str(arguments[0])).hostname or ""
+    if not host or not _is_here(host):
+        raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
+
+
+def open_browser(address: str) -> None:
+    """Show a page of this computer in the browser. Raises EgressRefused for any other."""
+    import webbrowser  # noqa: PLC0415 - looks for browsers when it is used
+
+    with passage(Purpose.NONE, programs=True):
+        webbrowser.open(address)
+
+
+_LOOKED_AT: dict[str, Callable[[tuple[Any, ...]], None]] = {
+    "socket.connect": _connecting,
+    "socket.sendto": _connecting,
+    "socket.sendmsg": _connecting,
+    "socket.getaddrinfo": _looking_up,
+    "socket.gethostbyname": _looking_up,
+    "socket.gethostbyaddr": _looking_up_address,
+    "socket.getnameinfo": _looking_up_address,
+    "subprocess.Popen": _starting,
+    "os.exec": _replacing,
+    "os.posix_spawn": _replacing,
+    "os.spawn": _spawning,
+    "os.system": _shell,
+    "os.startfile": _shell,
+    "pty.spawn": lambda arguments: _start("", arguments[0]),
+    "webbrowser.open": _browsing,
+}
+
+
+def _hook(
+    event: str,
+    arguments: tuple[Any, ...],
+    # Bound here: names of modules are gone when the interpreter ends, and this is still called.
+    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _LOOKED_AT,
+) -> None:
+    look = looked_at.get(event)
+    if look is not None:
+        look(arguments)
+
+
+def _look_at_names_first(method: str) -> None:
+    """Have a method of sockets look at names that it is given: it asks the name service before its event is raised."""
+    original = getattr(socket.socket, method)
+
+    @functools.wraps(original)
+    def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
+        address = arguments[-1] if arguments else None
+        of_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
+        if of_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
+            _looking_up(address)
+        return original(its_socket, *arguments)
+
+    setattr(socket.socket, method, looked_at)
+
+
+# The one effect at import that is meant: whatever is imported after localcrag, and whoever imports it, is looked at.
+sys.addaudithook(_hook)
+for _method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+    if hasattr(socket.socket, _method):
+        _look_at_names_first(_method)

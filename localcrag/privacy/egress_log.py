@@ -1,0 +1,170 @@
+"""What left or wanted to leave, taken down the moment it happens: lines in a file, from any process, without SQLite.
+
+The guard writes here from within an audit hook, where nothing may wait: one short write to the end of a file. The
+ledger takes the lines over into the database (egress_ledger.py). Before anybody has said where the file is, attempts
+are kept in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+FOLDER_NAME = "egress"
+FILE_NAME = "attempts.jsonl"
+VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
+"""Tells processes that this one starts where to write."""
+MOST_IN_MEMORY = 1_000
+SETTLED = 60.0
+"""Seconds after which nobody writes any more to a file that was moved away: writing takes far less than one."""
+
+
+class Kind(StrEnum):
+    """What it was."""
+
+    CONNECTION = "connection"
+    LOOK_UP = "name look-up"
+    SEARCH = "web search"
+    PROGRAM = "program"
+
+
+class Purpose(StrEnum):
+    """What for; what nobody asked for has none."""
+
+    WEB_SEARCH = "web search"
+    MODEL_DOWNLOAD = "model download"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One thing that left (`allowed`) or was refused. `query_bytes`: of a search, the length of its query in UTF-8."""
+
+    kind: Kind
+    destination: str
+    purpose: Purpose
+    allowed: bool
+    asked_by: str = ""
+    query_bytes: int | None = None
+    at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    id: str = field(default_factory=lambda: os.urandom(8).hex())
+
+
+class _Place:
+    """Where attempts go to from this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        told = os.environ.get(VARIABLE)
+        self.folder = Path(told) if told else None
+        self.waiting: list[Attempt] = []
+
+
+_place = _Place()
+
+
+def note(attempt: Attempt) -> None:
+    """Take an attempt down. Raises nothing: what cannot be written stays in memory."""
+    # Not waited for without end: the thread that holds it may be the one that is interrupted here.
+    held = _place.lock.acquire(timeout=1)
+    try:
+        _place.waiting.append(attempt)
+        del _place.waiting[:-MOST_IN_MEMORY]
+        _write()
+    finally:
+        if held:
+            _place.lock.release()
+
+
+def keep_in(data_dir: Path | None) -> None:
+    """Write attempts to a data folder from now on, those of processes that are started from here as well.
+
+    None: keep them in memory again.
+    """
+    with _place.lock:
+        _place.folder = data_dir.absolute() / FOLDER_NAME if data_dir else None
+        os.environ.pop(VARIABLE, None)
+        if _place.folder:
+            os.environ[VARIABLE] = str(_place.folder)
+            _write()
+
+
+def _write() -> None:
+    if _place.folder is None or not _place.waiting:
+        return
+    lines = "".join(json.dumps(asdict(attempt)) + "\n" for attempt in _place.waiting)
+    with suppress(OSError):
+        _place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(_place.folder / FILE_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, lines.encode())
+        finally:
+            os.close(descriptor)
+        _place.waiting.clear()
+
+
+@contextmanager
+def taken(data_dir: Path) -> Iterator[list[Attempt]]:
+    """Give what was taken down in a data folder; when the block ends well, it is forgotten here.
+
+    Nothing is lost when it does not, but some may come again: an attempt is known by its id.
+    """
+    folder = data_dir.absolute() / FOLDER_NAME
+    with _place.lock:
+        waiting = list(_place.waiting)
+    # Moved away first, so that what others write meanwhile is not removed with it.
+    with suppress(OSError):
+        (folder / FILE_NAME).rename(folder / f"{time.time_ns()}.jsonl")
+    moved = [path for path in folder.glob("*.jsonl") if path.name != FILE_NAME]
+    yield [*waiting, *(attempt for path in moved for attempt in _read(path))]
+    with _place.lock:
+        _place.waiting[:] = [one for one in _place.waiting if one not in waiting]
+    for path in moved:
+        with suppress(OSError, ValueError):
+            if time.time_ns() - int(path.stem) > SETTLED * 1e9:
+                path.unlink()
+
+
+def forget(data_dir: Path) -> None:
+    """Remove what was taken down in a data folder and not taken over yet."""
+    with _place.lock:
+        _place.waiting.clear()
+    shutil.rmtree(data_dir.absolute() / FOLDER_NAME, ignore_errors=True)
+
+
+def _read(path: Path) -> Iterator[Attempt]:
+    try:
+        text = path.read_text("utf-8")
+    except OSError:
+        return
+    for line in text.splitlines():
+        # A line that a full disk has cut off says nothing.
+        with suppress(ValueError, TypeError, KeyError):
+            fields = json.loads(line)
+            yield Attempt(**fields | {"kind": Kind(fields["kind"]), "purpose": Purpose(fields["purpose"])})
+
+
+def asked_by() -> str:
+    """Return who asks: the modules of ours and the packages of others that are under way, outermost first."""
+    names: list[str] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        top = name.split(".", 1)[0]
+        if top == "localcrag":
+            if not name.startswith("localcrag.privacy.egress_"):
+                names.append(name)
+        elif top and top not in sys.stdlib_module_names and not top.startswith("_"):
+            names.append(top)
+        frame = frame.f_back  # type: ignore[assignment]
+    return " > ".join(dict.fromkeys(reversed(names))) or "Python"

@@ -1,0 +1,78 @@
+"""Only this user may look into what localcrag writes: folders 0700, files 0600, also those made before.
+
+On Windows the folders of a user are private by the system, and nothing is done here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from localcrag.records.errors import SettingsError
+
+OTHERS = 0o077
+OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", "*.log")
+"""What is ours at the top of a data folder, beside the folders."""
+OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
+
+
+def keep_private(data_dir: Path) -> None:
+    """Have this process write for this user alone from now on, and close what is ours in a data folder.
+
+    The folder itself is closed when it holds nothing else: somebody may have chosen one that others use, too.
+    Raises SettingsError when the folder cannot be made.
+    """
+    if os.name == "nt":
+        return
+    os.umask(OTHERS)
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"The data folder {data_dir} cannot be made: {error.strerror or error}. Choose another with --data-dir."
+        ) from error
+    for path in _ours(data_dir):
+        _close(path)
+
+
+def open_to_others(data_dir: Path) -> list[Path]:
+    """Return what of ours in a data folder others may look into."""
+    return [] if os.name == "nt" else [path for path in _ours(data_dir) if _mode(path) & OTHERS]
+
+
+def _ours(data_dir: Path) -> Iterator[Path]:
+    if all(_is_ours(path) for path in data_dir.iterdir()):
+        yield data_dir
+    for pattern in OURS:
+        yield from data_dir.glob(pattern)
+    for name in OUR_FOLDERS:
+        folder = data_dir / name
+        if folder.is_dir() and not folder.is_symlink():
+            yield folder
+            yield from folder.rglob("*")
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name in OUR_FOLDERS or any(path.match(pattern) for pattern in OURS)
+
+
+def _close(path: Path) -> None:
+    """Take away what others may do."""
+    mode = _mode(path)
+    if not mode & OTHERS:
+        return
+    try:
+        if path.stat().st_uid == os.getuid():
+            path.chmod(mode & ~OTHERS)
+    except OSError:
+        pass  # Gone meanwhile, or on a disk without permissions: `localcrag privacy` says what stays open.
+
+
+def _mode(path: Path) -> int:
+    try:
+        # Not through links: they may lead anywhere, to a models folder that others use as well.
+        return 0 if path.is_symlink() else stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return 0

@@ -1,0 +1,61 @@
+"""Documents, their pages and chunks, as frozen records.
+
+Offsets are in characters, end exclusive. Pages count from 1; `None` where the kind of file has no pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a document's text; `number` is None for kinds of file without pages."""
+
+    number: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a page, in shares (0..1) of its width and height, from the upper left corner."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A page as a PNG file of `width` by `height` pixels, and where the texts asked for stand on it."""
+
+    png: bytes
+    width: int
+    height: int
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds)."""
+
+    page: int | None
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of a collection, as stored."""
+
+    id: int
+    name: str
+    sha256: str
+    media_type: str
+    pages: int | None
+    characters: int
+    chunks: int
+    added_at: str
+    dated: str | None = None

@@ -1,0 +1,103 @@
+"""Passages, strips and evidence: what a question is answered from, as frozen records.
+
+Offsets are in characters, end exclusive. Relevances are calibrated probabilities in 0..1, logits the scorer's raw
+output. Pages count from 1; `None` where the kind of file has no pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcrag.records.enums import Grade, Origin, StripReason
+from localcrag.text.titles import in_context
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """`upper` and `lower` grade passages, `strip` keeps or drops strips; all calibrated probabilities."""
+
+    upper: float
+    lower: float
+    strip: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A chunk or a web result retrieved for a question. `id` is unique within its run.
+
+    `title` is that of the document or web page, and None in runs that were stored before documents had one; `dated` is
+    its day, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of question and passage `in_context`: of
+    their embeddings, and the share of the question's content words that the passage holds (None in runs that were
+    stored before there was one).
+    """
+
+    id: str
+    origin: Origin
+    text: str
+    document: str | None = None
+    page: int | None = None
+    start: int | None = None
+    end: int | None = None
+    url: str | None = None
+    title: str | None = None
+    dated: str | None = None
+    cosine: float
+    overlap: float | None = None
+
+    @property
+    def in_context(self) -> str:
+        """The text as models read it to judge it: with the title in front."""
+        return in_context(self.title, self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedPassage(Passage):
+    """A passage after evaluation; `reason` is the language model's, where it was what graded."""
+
+    logit: float
+    relevance: float
+    grade: Grade
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A sentence or so of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage.
+
+    `reason` is None in runs that were stored before there was one. `points` are the language model's key points that
+    the strip carries, in the model's words.
+    """
+
+    passage: str
+    start: int
+    end: int
+    text: str
+    logit: float
+    relevance: float
+    kept: bool
+    reason: StripReason | None = None
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known."""
+
+    id: str
+    origin: Origin
+    document: str | None
+    page: int | None
+    url: str | None
+    title: str | None
+    dated: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Neighbouring kept strips of one passage, numbered as the answer cites them. `source` is a Source's id."""
+
+    n: int
+    text: str
+    passage: str
+    source: str
+    relevance: float

@@ -1,0 +1,1 @@
+"""Runs: what became of questions, and what people said of it."""

@@ -1,0 +1,125 @@
+"""Stored runs -> how questions go in general: actions, web rate, abstentions, gaps of the documents, time.
+
+Works on a line per run, not on whole runs, so that ten thousand of them are counted in a second. Replays do not count:
+they are questions asked before.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localcrag.records.enums import Action
+from localcrag.records.run import StepCost
+
+MOST_WEB = 0.2
+"""Share of questions that went to the web above which the documents are said to have gaps (issue 4)."""
+FEWEST_RUNS = 5
+"""With fewer, a single question is more than MOST_WEB."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """What is counted of a run; `question` is the one that stands alone."""
+
+    run_id: str
+    created_at: str
+    collection: str
+    question: str
+    action: Action | None
+    abstained: bool
+    web_used: bool
+    steps: tuple[StepCost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A question that the documents alone did not answer when it was last asked."""
+
+    question: str
+    collection: str
+    action: Action
+    run_id: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """How the runs went; shares are of the `decided` ones, None when there are none.
+
+    `runs` counts those as well that were stopped before an action was decided. `seconds` are medians per step,
+    `usual_seconds` the median of a whole run, `llm_calls` means per run. `gaps`: newest first, each question once.
+    """
+
+    runs: int
+    decided: int
+    actions: dict[Action, int]
+    web_rate: float | None
+    abstention_rate: float | None
+    seconds: dict[str, float]
+    usual_seconds: float | None
+    llm_calls: dict[Action, float]
+    collections: dict[str, dict[Action, int]]
+    gaps: tuple[Gap, ...]
+
+    @property
+    def warning(self) -> str | None:
+        """What is to be said when too many questions go to the web."""
+        if self.web_rate is None or self.decided < FEWEST_RUNS or self.web_rate <= MOST_WEB:
+            return None
+        return (
+            f"{self.web_rate:.0%} of the questions went to the web, more than {MOST_WEB:.0%}: the documents have gaps. "
+            "Add documents that answer the questions listed."
+        )
+
+
+def aggregate(runs: Sequence[RunLine]) -> Aggregates:
+    """Return the aggregates of runs, given oldest first."""
+    decided = [run for run in runs if run.action is not None]
+    seconds: dict[str, list[float]] = {}
+    for step in (step for run in runs for step in run.steps):
+        seconds.setdefault(step.name, []).append(step.seconds)
+    whole = [sum(step.seconds for step in run.steps) for run in runs if run.steps]
+    actions = _actions(decided)
+    calls = {
+        action: sum(step.llm_calls for run in decided if run.action is action for step in run.steps)
+        for action in Action
+    }
+    return Aggregates(
+        runs=len(runs),
+        decided=len(decided),
+        actions=actions,
+        web_rate=_share([run.web_used for run in decided]),
+        abstention_rate=_share([run.abstained for run in decided]),
+        seconds={name: statistics.median(values) for name, values in seconds.items()},
+        usual_seconds=statistics.median(whole) if whole else None,
+        llm_calls={action: calls[action] / number for action, number in actions.items() if number},
+        collections={
+            name: _actions([run for run in decided if run.collection == name])
+            for name in sorted({run.collection for run in decided})
+        },
+        gaps=_gaps(decided),
+    )
+
+
+def _actions(runs: Sequence[RunLine]) -> dict[Action, int]:
+    return {action: sum(run.action is action for run in runs) for action in Action}
+
+
+def _share(happened: Sequence[bool]) -> float | None:
+    return sum(happened) / len(happened) if happened else None
+
+
+def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
+    """Return the questions whose last run did not end CORRECT: a gap that was filled is none any more."""
+    last: dict[tuple[str, str], RunLine] = {}
+    for run in runs:
+        key = (run.collection, run.question.casefold())
+        last.pop(key, None)
+        last[key] = run
+    return tuple(
+        Gap(run.question, run.collection, run.action, run.run_id, run.created_at)
+        for run in reversed(last.values())
+        if run.action is not None and run.action is not Action.CORRECT
+    )

@@ -1,0 +1,112 @@
+"""A conversation -> Markdown, JSON or one HTML file. What documents, the web and models wrote is shown as text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from localcrag.records.passages import Source
+from localcrag.records.run import Run
+from localcrag.runs.chats import Chat, ChatTurn, TurnState
+from localcrag.steps.answer.cite import citations
+from localcrag.text.markdown import literal, literal_line
+from localcrag.text.words import one_line
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("localcrag.runs"),
+    autoescape=select_autoescape(),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.", TurnState.FAILED: "Failed."}
+
+
+class ExportForm(StrEnum):
+    """What a conversation can be written as; the value is the file's ending."""
+
+    MARKDOWN = "md"
+    JSON = "json"
+    HTML = "html"
+
+
+TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/json", ExportForm.HTML: "text/html"}
+"""Media types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A piece of evidence that an answer cites, and where it is from."""
+
+    n: int
+    text: str
+    place: str
+
+
+def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form: ExportForm) -> str:
+    """Return the conversation; `runs` by id, as far as they are still there."""
+    match form:
+        case ExportForm.MARKDOWN:
+            return _markdown(chat, turns, runs)
+        case ExportForm.JSON:
+            return _json(chat, turns, runs)
+        case ExportForm.HTML:
+            return _html(chat, turns, runs)
+
+
+def cited(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
+    """Return what a turn's answer cites, in the order of its numbers."""
+    run = runs.get(turn.run_id or "")
+    if run is None:
+        return []
+    sources = {source.id: source for source in run.sources}
+    numbers = set(citations(turn.answer))
+    return [Cited(p.n, one_line(p.text), place(sources[p.source])) for p in run.evidence if p.n in numbers]
+
+
+def place(source: Source) -> str:
+    """Return where a source is, in words: document and page, or title and address."""
+    if source.url:
+        return f"{source.title}, {source.url}" if source.title else source.url
+    return f"{source.document}, page {source.page}" if source.page else str(source.document)
+
+
+def _answer(turn: ChatTurn) -> str:
+    return turn.answer or UNANSWERED.get(turn.state, "")
+
+
+def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    parts = [f"# {literal_line(chat.title)}", f"{chat.created_at[:10]}, collection {literal_line(chat.collection)}"]
+    for turn in turns:
+        parts += [f"## {literal_line(one_line(turn.question))}", literal(_answer(turn))]
+        run = runs.get(turn.run_id or "")
+        if run and run.action:
+            parts.append(f"*{run.action}: {literal_line(run.rule)}*")
+        if sources := cited(turn, runs):
+            lines = (f"{one.n}. {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
+            parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    written = [
+        {
+            **dataclasses.asdict(turn),
+            "action": run.action if (run := runs.get(turn.run_id or "")) else None,
+            "sources": [dataclasses.asdict(one) for one in cited(turn, runs)],
+        }
+        for turn in turns
+    ]
+    return json.dumps({**dataclasses.asdict(chat), "turns": written}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+    return _TEMPLATES.get_template("chat.html").render(
+        chat=chat,
+        turns=[(turn, _answer(turn), runs.get(turn.run_id or ""), cited(turn, runs)) for turn in turns],
+    )

@@ -1,0 +1,62 @@
+"""Conversations as they are kept: what was asked, what was answered, under what. Knows no database and no page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from localcrag.records.enums import Preset
+from localcrag.records.run import Turn
+from localcrag.text.words import one_line, shorten
+
+UNTITLED = "New chat"
+TITLE_CHARACTERS = 60
+
+
+class TurnState(StrEnum):
+    """What became of a question."""
+
+    ASKED = "asked"
+    """Being answered; or left so, when the server ended in the midst of it."""
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTurn:
+    """A question of a chat, its answer or why there is none, and the run behind it."""
+
+    number: int
+    question: str
+    answer: str = ""
+    run_id: str | None = None
+    state: TurnState = TurnState.ASKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A conversation. `preset` and `llm`: its own; None is what the collection or the settings say.
+
+    Times are ISO 8601, UTC; `turns` is how many there are.
+    """
+
+    id: int
+    title: str
+    collection: str
+    preset: Preset | None = None
+    llm: str | None = None
+    created_at: str
+    changed_at: str
+    turns: int = 0
+
+
+def title_from(question: str) -> str:
+    """Return a chat's title, made of its first question."""
+    return shorten(one_line(question), TITLE_CHARACTERS) or UNTITLED
+
+
+def history(turns: Sequence[ChatTurn]) -> list[Turn]:
+    """Return what a next question is read with: the turns that got an answer."""
+    return [Turn(turn.question, turn.answer) for turn in turns if turn.state is TurnState.ANSWERED]

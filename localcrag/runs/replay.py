@@ -1,0 +1,192 @@
+"""A stored run asked again: under which settings, with which words, and what came out differently.
+
+The documents, models and calibration are today's; collection, preset, policy and what else was chosen are the run's.
+The web is not asked unless that is wished, so that a replay sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from localcrag.records.enums import Action, Grade, WebMode
+from localcrag.records.passages import GradedPassage, Strip
+from localcrag.records.run import Run, Turn
+from localcrag.text.words import shorten
+
+MOVED = 0.005
+"""A relevance that changed by less reads the same in two digits."""
+NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
+
+
+def question_of(run: Run) -> tuple[str, tuple[Turn, ...]]:
+    """Return what to ask, and the earlier turns to read it with.
+
+    Of a follow-up whose conversation was not stored (by an earlier version), the question as it was understood.
+    """
+    if run.history or run.standalone_question == run.question:
+        return run.question, run.history
+    return run.standalone_question, ()
+
+
+def settings_of(run: Run, *, relevance: str, web: WebMode) -> dict[str, Any]:
+    """Return the settings that a run is replayed under; `relevance` is the name of today's relevance model.
+
+    Thresholds are those that were set by hand; the others follow the preset and the model. Of a run that was stored
+    without its settings, they are the run's if the model is still the same.
+    """
+    if run.settings:
+        chosen: dict[str, Any] = dict(run.settings)
+    else:
+        chosen = {"policy": run.policy, "scorer": run.scorer}
+        if run.models.get("relevance") == relevance:
+            own = run.thresholds
+            chosen |= {"upper": own.upper, "lower": own.lower, "strip": own.strip}
+    return {**chosen, "collection": run.collection, "preset": run.preset, "web": web}
+
+
+@dataclass(frozen=True, slots=True)
+class PassageChange:
+    """A passage that came (`before` is None), went (`after` is None), or has another relevance."""
+
+    where: str
+    text: str
+    before: float | None
+    after: float | None
+    grade_before: Grade | None
+    grade_after: Grade | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a replay brought that the run before did not have; pairs are (before, after).
+
+    `models`, `thresholds` and `settings` hold only what differs, `seconds` every step of either run.
+    """
+
+    action: tuple[Action | None, Action | None]
+    rule: tuple[str, str]
+    standalone_question: tuple[str, str]
+    answer: tuple[str, str]
+    abstained: tuple[bool, bool]
+    web_used: tuple[bool, bool]
+    passages: tuple[PassageChange, ...]
+    kept_strips: tuple[int, int]
+    strips_gained: tuple[str, ...]
+    strips_lost: tuple[str, ...]
+    models: dict[str, tuple[str | None, str | None]]
+    thresholds: dict[str, tuple[float, float]]
+    seconds: dict[str, tuple[float | None, float | None]]
+
+    @property
+    def same(self) -> bool:
+        """True when action, answer, passages, strips and models are what they were; time always differs."""
+        pairs = (self.action, self.standalone_question, self.answer, self.abstained, self.web_used)
+        lists = (self.passages, self.strips_gained, self.strips_lost, self.models, self.thresholds)
+        return all(before == after for before, after in pairs) and not any(lists)
+
+
+def compare(before: Run, after: Run) -> Difference:
+    """Return what is different in `after`. Passages and strips are compared by place and text, not by id."""
+    kept_before, kept_after = _kept(before.strips), _kept(after.strips)
+    names = ("upper", "lower", "strip")
+    thresholds = {name: (getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in names}
+    models = {
+        role: (before.models.get(role), after.models.get(role))
+        for role in dict.fromkeys([*before.models, *after.models])
+    }
+    seconds_before, seconds_after = _seconds(before), _seconds(after)
+    return Difference(
+        action=(before.action, after.action),
+        rule=(before.rule, after.rule),
+        standalone_question=(before.standalone_question, after.standalone_question),
+        answer=(before.answer, after.answer),
+        abstained=(before.abstained, after.abstained),
+        web_used=(before.web.used, after.web.used),
+        passages=_changed(before.passages, after.passages),
+        kept_strips=(len(kept_before), len(kept_after)),
+        strips_gained=tuple(text for text in kept_after if text not in kept_before),
+        strips_lost=tuple(text for text in kept_before if text not in kept_after),
+        models={role: pair for role, pair in models.items() if pair[0] != pair[1]},
+        thresholds={name: pair for name, pair in thresholds.items() if pair[0] != pair[1]},
+        seconds={
+            name: (seconds_before.get(name), seconds_after.get(name))
+            for name in dict.fromkeys([*seconds_before, *seconds_after])
+        },
+    )
+
+
+def in_words(difference: Difference) -> list[str]:
+    """Return the difference as lines to read."""
+    lines = ["Nothing but the time differs."] if difference.same else []
+    for role, (was, now) in difference.models.items():
+        lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")
+    for name, (low, high) in difference.thresholds.items():
+        lines.append(f"threshold {name}: {low:.2f} → {high:.2f}")
+    if difference.standalone_question[0] != difference.standalone_question[1]:
+        lines.append("understood as: “{}” → “{}”".format(*difference.standalone_question))
+    if difference.action[0] != difference.action[1]:
+        was, now = (action or "none" for action in difference.action)
+        lines.append(f"action: {was} ({difference.rule[0]}) → {now} ({difference.rule[1]})")
+    lines += [_passage_in_words(change) for change in difference.passages]
+    lines += [f"sentence gained: “{shorten(text)}”" for text in difference.strips_gained]
+    lines += [f"sentence lost: “{shorten(text)}”" for text in difference.strips_lost]
+    if difference.web_used[0] != difference.web_used[1]:
+        lines.append("web: asked → not asked" if difference.web_used[0] else "web: not asked → asked")
+    if difference.answer[0] != difference.answer[1]:
+        lines += [f"answer before: {difference.answer[0]}", f"answer now: {difference.answer[1]}"]
+    steps = (f"{name} {_s(was)} → {_s(now)}" for name, (was, now) in difference.seconds.items())
+    return [*lines, f"seconds: {', '.join(steps)}"]
+
+
+def _passage_in_words(change: PassageChange) -> str:
+    what = f"{change.where}: “{shorten(change.text, 80)}”"
+    if change.before is None:
+        return f"passage came, {change.after:.2f} {change.grade_after}: {what}"
+    if change.after is None:
+        return f"passage went, {change.before:.2f} {change.grade_before}: {what}"
+    return f"passage {change.before:.2f} {change.grade_before} → {change.after:.2f} {change.grade_after}: {what}"
+
+
+def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) -> tuple[PassageChange, ...]:
+    had = {(_where(passage), passage.text): passage for passage in before}
+    has = {(_where(passage), passage.text): passage for passage in after}
+    changes = []
+    for key in dict.fromkeys([*had, *has]):
+        was, now = had.get(key), has.get(key)
+        if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MOVED:
+            continue
+        changes.append(
+            PassageChange(
+                where=key[0],
+                text=key[1],
+                before=was.relevance if was else None,
+                after=now.relevance if now else None,
+                grade_before=was.grade if was else None,
+                grade_after=now.grade if now else None,
+            )
+        )
+    return tuple(changes)
+
+
+def _where(passage: GradedPassage) -> str:
+    if passage.document is None:
+        return passage.url or passage.id
+    return passage.document if passage.page is None else f"{passage.document}, page {passage.page}"
+
+
+def _kept(strips: Sequence[Strip]) -> list[str]:
+    return [strip.text for strip in strips if strip.kept]
+
+
+def _seconds(run: Run) -> dict[str, float]:
+    """Return each step's seconds; of a step that came twice their sum."""
+    seconds: dict[str, float] = {}
+    for step in run.steps:
+        seconds[step.name] = round(seconds.get(step.name, 0.0) + step.seconds, 4)
+    return seconds
+
+
+def _s(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds:.2f}"

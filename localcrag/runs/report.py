@@ -1,0 +1,141 @@
+"""A stored run -> a readable report in Markdown. What documents, the web and models wrote is shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from localcrag.records.enums import StripReason
+from localcrag.records.passages import GradedPassage, Source, Strip
+from localcrag.records.run import Run, StepCost
+from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.steps.evaluate.decide import compared
+from localcrag.text.markdown import literal
+from localcrag.text.words import one_line
+
+PASSAGE_CHARACTERS = 200
+"""Of each passage in the table; its sentences follow whole."""
+
+
+def markdown(run: Run) -> str:
+    """Return the report of a run: question, action, passages, sentences, web, answer, warnings, steps."""
+    parts = [
+        f"# {_text(run.question)}",
+        _head(run),
+        f"## Answer\n\n{literal(run.answer) or 'None.'}",
+        _sources(run),
+        _support(run),
+        "## Totals\n\n" + _items(totals_in_words(totals(run))),
+        _passages(run),
+        _strips(run),
+        _web(run),
+        "## Warnings\n\n" + _items([_text(warning) for warning in run.warnings]) if run.warnings else "",
+        _steps(run.steps),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(run: Run) -> str:
+    limits = run.thresholds
+    lines = [
+        f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
+        f"action **{run.action or 'none'}**: {_text(run.rule)}",
+        f"preset {run.preset}, policy {run.policy}, graded by {_text(run.graded_by)}",
+        f"incorrect below {limits.lower:.2f}, correct from {limits.upper:.2f} on, sentences from {limits.strip:.2f} on",
+        "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
+    ]
+    if run.standalone_question != run.question:
+        lines.insert(0, f"understood as: {_text(run.standalone_question)}")
+    for first, second in pairwise(run.attempts):
+        lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
+    if run.replays:
+        lines.append(f"a replay of {run.replays}")
+    if run.abstained:
+        lines.append("no answer was made up")
+    if run.stopped:
+        lines.append("stopped before its end")
+    return _items(lines)
+
+
+def _sources(run: Run) -> str:
+    named = {source.id: source for source in run.sources}
+    cited = [piece for piece in run.evidence if f"[{piece.n}]" in run.answer]
+    lines = [f"{piece.n}. {_place(named[piece.source])}: “{_text(piece.text)}”" for piece in cited]
+    return "### Sources\n\n" + "\n".join(lines) if lines else ""
+
+
+def _support(run: Run) -> str:
+    rows = [
+        [_text(support.sentence), support.backing, "yes" if support.shown else "taken out", _text(support.why)]
+        for support in run.support
+    ]
+    return _table("Sentences of the answer", ["sentence", "backed by the evidence", "shown", "why not"], rows)
+
+
+def _passages(run: Run) -> str:
+    rows = [
+        [_where(passage), f"{passage.relevance:.2f}", passage.grade, _reason(passage, run),
+         _text(passage.text[:PASSAGE_CHARACTERS])]
+        for passage in sorted(run.passages, key=lambda passage: -passage.relevance)
+    ]  # fmt: skip
+    return _table("Passages", ["from", "relevance", "grade", "because", "text"], rows)
+
+
+def _reason(passage: GradedPassage, run: Run) -> str:
+    reason = compared(passage.relevance, run.thresholds)
+    return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
+
+
+def _strips(run: Run) -> str:
+    def listed(kept: bool) -> str:
+        chosen: list[Strip] = [strip for strip in run.strips if strip.kept is kept]
+        why = {None: ""} | {reason: f" ({reason})" for reason in StripReason}
+        lines = [f"{strip.relevance:.2f} {_text(strip.text)}{why[strip.reason]}" for strip in chosen]
+        return _items(lines) or "None."
+
+    return f"## Sentences kept\n\n{listed(True)}\n\n## Sentences dropped\n\n{listed(False)}" if run.strips else ""
+
+
+def _web(run: Run) -> str:
+    if not run.web.used:
+        return ""
+    lines = [f"asked: {_text(run.web.query or '')}"]
+    lines += [f"{_text(result.title)}, {_text(result.url)}" for result in run.web.results]
+    if run.web.error:
+        lines.append(f"failed: {_text(run.web.error)}")
+    return "## Web\n\n" + _items(lines)
+
+
+def _steps(steps: Sequence[StepCost]) -> str:
+    rows = [
+        [step.name, f"{step.seconds:.2f}", str(step.llm_calls), str(step.prompt_tokens), str(step.completion_tokens)]
+        for step in steps
+    ]
+    return _table("Steps", ["step", "seconds", "model calls", "prompt tokens", "written tokens"], rows)
+
+
+def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return f"## {title}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _text(text: str) -> str:
+    return literal(one_line(text))
+
+
+def _where(passage: GradedPassage) -> str:
+    if passage.document is None:
+        return _text(passage.url or "web")
+    return _text(passage.document) + (f", page {passage.page}" if passage.page else "")
+
+
+def _place(source: Source) -> str:
+    if source.document is None:
+        return _text(source.url or "web")
+    return _text(source.document) + (f", page {source.page}" if source.page else "")

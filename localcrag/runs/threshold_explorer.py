@@ -1,0 +1,238 @@
+"""Stored scores under other thresholds -> which questions would get another action, and how many would go to the web.
+
+No model is asked: relevances are computed anew from the stored logits by the calibration in force, and decided on as
+the flow decides. What counts are the documents' passages that the run ended with, so that a question with a second look
+is decided on both; what the web brought never decided. Not known, and so not counted: what a second look would have
+found for a question that had none because it was CORRECT at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from localcrag.records.enums import Action, Grade, Policy, ScorerKind
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import Calibration
+from localcrag.steps.evaluate.decide import decide
+from localcrag.steps.evaluate.evaluate import grade
+
+BINS = 20
+"""Of the histogram, of equal width."""
+STEP = 0.01
+"""Of the page's sliders."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRun:
+    """A stored run's scores of local passages, in columns; `model` is what graded them, `scored` False if nothing did.
+
+    `question` is the one that stands alone. `action` is None for a run that was stopped before it was decided.
+    """
+
+    run_id: str
+    question: str
+    action: Action | None
+    scorer: ScorerKind
+    model: str
+    logits: tuple[float, ...]
+    cosines: tuple[float, ...]
+    overlaps: tuple[float, ...]
+    relevances: tuple[float, ...]
+    scored: bool = True
+
+
+class LeftOut(StrEnum):
+    """Why a run cannot be compared."""
+
+    STOPPED = "stopped before they were decided"
+    NOT_SCORED = "not scored"
+    OTHER_SCORER = "scored by another model"
+    ASKED_AGAIN = "asked again later"
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuestion:
+    """A question as it was asked last, with its relevances by today's calibration."""
+
+    run_id: str
+    question: str
+    relevances: tuple[float, ...]
+
+    @property
+    def best(self) -> float | None:
+        """The best relevance, None where nothing was found."""
+        return max(self.relevances, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What turns relevances into an action; `enough_relevant` is for the policy `ratio`."""
+
+    policy: Policy
+    upper: float
+    lower: float
+    enough_relevant: float
+
+
+@dataclass(frozen=True, slots=True)
+class ActionChange:
+    """A question that would get another action."""
+
+    run_id: str
+    question: str
+    best: float | None
+    before: Action
+    after: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """A bar of the histogram of best relevances: from `low` to `high`, and the number of questions."""
+
+    low: float
+    high: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What other rules would make of the questions asked so far; shares are None without any question.
+
+    `changes` are newest first. The web rate is the share of questions that are not CORRECT: those for which the web is
+    asked where it may be.
+    """
+
+    now: Rules
+    then: Rules
+    questions: int
+    left_out: dict[LeftOut, int]
+    actions_now: dict[Action, int]
+    actions_then: dict[Action, int]
+    changes: tuple[ActionChange, ...]
+    histogram: tuple[Bin, ...]
+
+    @property
+    def web_rate_now(self) -> float | None:
+        """The web rate under the rules in force."""
+        return _web_rate(self.actions_now)
+
+    @property
+    def web_rate_then(self) -> float | None:
+        """The web rate under the other rules."""
+        return _web_rate(self.actions_then)
+
+
+def on_slider(value: float | None, now: float) -> float:
+    """Return what a slider means: the threshold in force (which may lie between two steps) where it stands at that."""
+    return now if value is None or abs(value - now) <= STEP / 2 + 1e-9 else value
+
+
+class _Judged(NamedTuple):
+    relevance: float
+    grade: Grade
+    reason: str | None = None
+
+
+def past_questions(
+    runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: Calibration
+) -> tuple[list[PastQuestion], dict[LeftOut, int]]:
+    """Return the questions that can be compared, oldest first, each as it was asked last; and how many cannot, by why.
+
+    `scorer` and `model` are what grades today. A language model's relevances are taken as they are.
+    """
+    left_out: dict[LeftOut, int] = {}
+    last: dict[str, ScoredRun] = {}
+    for run in runs:
+        why = _why_not(run, scorer, model)
+        if why is None:
+            key = run.question.casefold()
+            why = LeftOut.ASKED_AGAIN if last.pop(key, None) else None
+            last[key] = run
+        if why is not None:
+            left_out[why] = left_out.get(why, 0) + 1
+    kept = list(last.values())
+    if scorer is ScorerKind.LLM:
+        return [PastQuestion(run.run_id, run.question, run.relevances) for run in kept], left_out
+    # All in one go: a call for each run would take longer than everything else.
+    logits = np.array([logit for run in kept for logit in run.logits], dtype=np.float32)
+    cosines = np.array([cosine for run in kept for cosine in run.cosines], dtype=np.float32)
+    overlaps = np.array([overlap for run in kept for overlap in run.overlaps], dtype=np.float32)
+    relevances = calibration.passages(logits, cosines, overlaps).tolist()
+    questions, at = [], 0
+    for run in kept:
+        end = at + len(run.logits)
+        questions.append(PastQuestion(run.run_id, run.question, tuple(relevances[at:end])))
+        at = end
+    return questions, left_out
+
+
+class Explorer:
+    """Questions asked so far, decided on under any rules; what is in force is decided once."""
+
+    def __init__(self, questions: Sequence[PastQuestion], left_out: dict[LeftOut, int]) -> None:
+        """Take what `past_questions` returns."""
+        self._questions, self._left_out = questions, left_out
+        self._histogram = _histogram(questions)
+        self._known: dict[Rules, list[Action]] = {}
+
+    def explore(self, now: Rules, then: Rules) -> Exploration:
+        """Return what the rules `then` would change for the questions, against the rules in force now."""
+        if now not in self._known:
+            self._known = {now: self._decided(now)}
+        before = self._known[now]
+        after = before if then == now else self._decided(then)
+        changes = [
+            ActionChange(question.run_id, question.question, question.best, was, becomes)
+            for question, was, becomes in zip(self._questions, before, after, strict=True)
+            if was is not becomes
+        ]
+        return Exploration(
+            now=now,
+            then=then,
+            questions=len(self._questions),
+            left_out=self._left_out,
+            actions_now=_counted(before),
+            actions_then=_counted(after),
+            changes=tuple(reversed(changes)),
+            histogram=self._histogram,
+        )
+
+    def _decided(self, rules: Rules) -> list[Action]:
+        return [_action(question, rules) for question in self._questions]
+
+
+def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:
+    if run.action is None:
+        return LeftOut.STOPPED
+    if not run.scored:
+        return LeftOut.NOT_SCORED
+    if run.logits and (run.scorer is not scorer or run.model != model):
+        return LeftOut.OTHER_SCORER
+    return None
+
+
+def _action(question: PastQuestion, rules: Rules) -> Action:
+    thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
+    passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in question.relevances]
+    return decide(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]
+
+
+def _counted(actions: Sequence[Action]) -> dict[Action, int]:
+    return {action: actions.count(action) for action in Action}
+
+
+def _web_rate(actions: dict[Action, int]) -> float | None:
+    whole = sum(actions.values())
+    return (whole - actions[Action.CORRECT]) / whole if whole else None
+
+
+def _histogram(questions: Sequence[PastQuestion]) -> tuple[Bin, ...]:
+    numbers, edges = np.histogram([question.best or 0.0 for question in questions], bins=BINS, range=(0.0, 1.0))
+    return tuple(
+        Bin(float(low), float(high), int(number)) for low, high, number in zip(edges, edges[1:], numbers, strict=False)
+    )

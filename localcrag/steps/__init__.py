@@ -1,0 +1,1 @@
+"""The steps of the flow, one folder each; what they share lies beside the folders."""

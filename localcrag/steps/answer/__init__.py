@@ -1,0 +1,1 @@
+"""Answer: the evidence becomes an answer, and the answer is verified."""

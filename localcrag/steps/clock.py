@@ -1,0 +1,62 @@
+"""What a step of the flow costs: its seconds, and the model calls and tokens made through its clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from localcrag.records.protocols import JsonSchema, LanguageModel
+from localcrag.records.run import Message, StepCost
+from localcrag.steps.budget import Budget
+
+
+class Clock:
+    """Measures one step, from when it is made."""
+
+    def __init__(self, name: str, budget: Budget | None = None) -> None:
+        self._name = name
+        self._budget = budget or Budget(0)
+        self._start = time.perf_counter()
+        self._calls = self._prompt_tokens = self._completion_tokens = 0
+
+    def stream(
+        self,
+        llm: LanguageModel,
+        messages: Sequence[Message],
+        max_tokens: int,
+        *,
+        stop: Sequence[str] = (),
+        schema: JsonSchema | None = None,
+        temperature: float = 0.0,
+    ) -> Iterator[str]:
+        """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
+        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop, schema=schema, temperature=temperature)
+        self._calls += 1
+        try:
+            yield from stream
+        finally:
+            stream.close()
+            self._prompt_tokens += stream.prompt_tokens
+            self._completion_tokens += stream.completion_tokens
+
+    def complete(
+        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, *, stop: Sequence[str] = ()
+    ) -> str:
+        """Return all that the model writes."""
+        return "".join(self.stream(llm, messages, max_tokens, stop=stop))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock, and the time budget, for what happens inside: a person is thinking."""
+        paused_at = time.perf_counter()
+        try:
+            with self._budget.paused():
+                yield
+        finally:
+            self._start += time.perf_counter() - paused_at
+
+    def cost(self) -> StepCost:
+        """Return what the step cost so far."""
+        seconds = time.perf_counter() - self._start
+        return StepCost(self._name, round(seconds, 4), self._calls, self._prompt_tokens, self._completion_tokens)

@@ -1,0 +1,1 @@
+"""Condense: a follow-up becomes a question that stands alone."""

@@ -1,0 +1,207 @@
+"""A follow-up and the conversation before it -> a question that stands alone. Only called when there is a history.
+
+Three ways, in this order. "And in Bergen?" takes the place of what the former question said ("… in London?"), by rule.
+A small model asked to rewrite tends to answer instead, or to copy the last answer: what it writes is used only when it
+reads like the question that was asked. Else the question that the talk is about is put before the new one, which is
+enough to retrieve by. Knows English, as far as its words are listed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from localcrag.records.run import Message, Turn
+from localcrag.text.sanitize import neutralise
+from localcrag.text.words import content_words, one_line
+
+SYSTEM = (
+    "You rewrite the user's last question so that it can be understood without the conversation. "
+    "Replace words such as it, they, he, she, this or there by what they stand for. "
+    "Change nothing else and do not answer. Write only the rewritten question."
+)
+FEWEST_WORDS = 2
+"""Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
+MAX_TOKENS = 60
+MAX_WORDS = 40
+KEPT_SHARE = 0.6
+"""Share of the follow-up's content words that its rewriting must keep."""
+ANSWER_CHARACTERS = 300
+"""Of each earlier answer in the prompt: enough to name what "it" is."""
+MOST_NAMES = 3
+"""Of the last answer, put before a question that could not be rewritten."""
+NAMED_BEFORE = 2
+"""Content words that a question must have said before a pronoun, for that to mean something in the question itself."""
+
+_POLITE = re.compile(
+    r"^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
+    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
+"""One content word is enough for these; "What is the price?" asks about the price of something."""
+_OPENS = re.compile(r"^(?:and|but|so|or|then|also|(?:the )?same|more|what about|how about)\b", re.IGNORECASE)
+
+_BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
+_JUDGED = (
+    "possible|impossible|safe|true|worth|better|best|wrong|right|legal|illegal|necessary|appropriate|inappropriate|"
+    "important|common|normal|okay|ok|easy|hard|difficult|advisable|wise|required|allowed|like|wrong|the|time"
+)
+_SAYS_NOTHING = re.compile(
+    # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
+    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still )?(?:{_JUDGED})\b(?=.* \w)"
+    r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
+    # "is there a …", "the approaches there are", "there should be"
+    rf"|\b{_BE} there\b(?! ?[?.!]?$)|\bthere {_BE}\b"
+    # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
+    r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b",
+    re.IGNORECASE,
+)
+_PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
+_POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
+_WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    rf"\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
+    rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
+    r"|^that\b|\bthat ?\W*$"
+    r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
+    r"|(?<!number )(?<!season )(?<!episode )(?<!part )(?<!step )\bone ?\W*$"
+    r"|^which (?:is|are|was|were) (?:the )?(?:more |most |less |least )?\w+\W*$"
+    r"|\b(?:any|what|which|some) other\b|\banother ?\W*$"
+    r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
+    r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$"
+    r"|\belse\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:?.]|\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do)\b", re.I)
+_NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
+_PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
+_PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
+_ANOTHER = re.compile(
+    rf"^(?=(?i:and|or|but|what about|how about|the same|{_PREPOSITION})\b)(?i:(?:and|or|but) )?"
+    rf"(?i:what about |how about |the same (?=for|in|with))?(?:(?P<by>(?i:{_PREPOSITION})) )?"
+    r"(?P<what>(?:the )?[A-ZÀ-Þ0-9][\w'’-]*(?: [A-ZÀ-Þ0-9][\w'’-]*)*)(?:,? please)?\W*$"
+)
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question can be understood without what was said before, as far as its (English) words tell.
+
+    Such a question is left alone: a small model's rewriting can only harm it. So is a mere thank-you.
+    """
+    text = one_line(question).replace("’", "'")
+    asked = _POLITE.sub("", text)
+    if not asked:
+        return True
+    if _OPENS.match(asked) or _points_back(asked):
+        return False
+    return len(content_words(asked)) >= FEWEST_WORDS or _DEFINITION.match(asked) is not None
+
+
+def _points_back(question: str) -> bool:
+    """Whether a word of the question stands for something that the question itself does not say before it."""
+    plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
+    for found in _POINTS_BACK.finditer(plain):
+        said = plain[: found.start()]
+        apart = _WITHIN_A_CLAUSE.fullmatch(found[0]) or _CLAUSE.search(said.strip().partition(" ")[2])
+        if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
+            continue
+        if not apart or len(content_words(said)) < NAMED_BEFORE:
+            return True
+    return False
+
+
+def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
+    """Return the last `turns` turns, which a question is to be read with; none for one that stands alone.
+
+    Such a one is answered as if nothing had been said before: the model would imitate it. When all of those turns lean
+    on an earlier one themselves, the oldest gives way to that.
+    """
+    if stands_alone(question) or not turns:
+        return ()
+    last = tuple(history)[-turns:]
+    if any(stands_alone(turn.question) for turn in last):
+        return last
+    topics = [turn for turn in history[:-turns] if stands_alone(turn.question)]
+    return (*topics[-1:], *last[len(topics[-1:]) :]) if turns > 1 else last
+
+
+def by_rule(question: str, history: Sequence[Turn]) -> str | None:
+    """Return the former question about something else ("And in Bergen?"), None when the follow-up is not of that kind.
+
+    The new name takes the place of what followed the same preposition, or of the last name there was.
+    """
+    found = _ANOTHER.match(one_line(question))
+    former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
+    if found is None or not former:
+        return None
+    first = former.partition(" ")[0]
+    places = [name for name in _NAME.finditer(former) if name.start() > len(first)]
+    if found["by"]:
+        before = f" {found['by']} ".lower()
+        after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
+        places = after_it or (places if before == " for " else [])
+    if not places:
+        return None
+    place = places[-1]
+    return f"{former[: place.start()]}{found['what']}{former[place.end() :]}"
+
+
+def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
+    """Return the messages that ask for the rewriting."""
+    lines = []
+    for turn in history:
+        lines += [f"User: {one_line(turn.question)}", f"Assistant: {neutralise(turn.answer)[:ANSWER_CHARACTERS]}"]
+    lines.append(f"User: {one_line(question)}")
+    return [
+        Message("system", SYSTEM),
+        Message("user", "Conversation:\n" + "\n".join(lines) + "\n\nRewritten last question:"),
+    ]
+
+
+def accept(written: str, question: str, history: Sequence[Turn]) -> str:
+    """Return the rewriting when it can be trusted, else the question behind what it is about (`in_context`).
+
+    Refused are: nothing, more than one question or a paragraph, a text that lost the question's own words, one that
+    says what the last answer said, one with a word that nobody said, and one that brings in nothing of the topic; for
+    "he" and "she" a name of the answer will do.
+    """
+    candidate = one_line(written).strip("\"'“” ")
+    asked, wanted = content_words(question), content_words(candidate)
+    # "Conversation" is everything else that the rewriting may draw its words from.
+    known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
+    sensible = (
+        candidate.endswith("?")
+        and candidate.count("?") == 1
+        and len(candidate.split()) <= MAX_WORDS
+        and len(asked & wanted) >= KEPT_SHARE * len(asked)
+        and wanted <= known
+        and (bool((wanted - asked) & content_words(_topic(history))) or _names_a_person(question, wanted - asked))
+    )
+    return candidate if sensible else in_context(question, history)
+
+
+def _names_a_person(question: str, brought: set[str]) -> bool:
+    return bool(brought) and _PERSON.search(question) is not None
+
+
+def in_context(question: str, history: Sequence[Turn]) -> str:
+    """Return the question behind the one that the talk is about, and the former one where that is another.
+
+    For "he" and "she" the names of the last answer come in between.
+    """
+    before = " ".join(dict.fromkeys([_topic(history), one_line(history[-1].question)]))
+    if _PERSON.search(question) is None:
+        return f"{before} {one_line(question)}"
+    said = content_words(f"{before} {question}")
+    answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
+    # A lone capital at the start of a sentence may be any word.
+    found = [name for name in _NAME.finditer(answer) if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()]
+    new = [name[0] for name in found if content_words(name[0]) - said]
+    names = ", ".join(dict.fromkeys(new[:MOST_NAMES]))
+    return " ".join(part for part in (before, names, one_line(question)) if part)
+
+
+def _topic(history: Sequence[Turn]) -> str:
+    """Return the last question that stood alone; when none did, the last one."""
+    return one_line(next((t.question for t in reversed(history) if stands_alone(t.question)), history[-1].question))

@@ -1,0 +1,108 @@
+"""What the flow works with: the parts that are the same for every question, and what holds for one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localcrag.records.enums import Rewriter, ScorerKind, Skill, Strictness
+from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import (
+    ChunkStore,
+    Consent,
+    Embedder,
+    LanguageModel,
+    RateLimit,
+    RunLog,
+    Scorer,
+    VectorIndex,
+    WebCache,
+    WebSearch,
+)
+from localcrag.settings import Settings
+from localcrag.steps.budget import Budget
+from localcrag.steps.clock import Clock
+from localcrag.steps.evaluate.grade_by_llm import Judgements
+from localcrag.steps.evaluate.grade_by_llm import own_thresholds as own_thresholds_of_llm
+from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
+from localcrag.steps.web.ask_web import WebParts
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions.
+
+    `skills`: what the language model can be asked for.
+    """
+
+    embedder: Embedder
+    scorer: Scorer
+    llm: LanguageModel
+    index: VectorIndex
+    store: ChunkStore
+    web: WebSearch | None
+    runs: RunLog
+    judgements: Judgements = field(default_factory=dict)
+    rules: tuple[Rule, ...] = RULES
+    web_cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+    skills: frozenset[Skill] = frozenset(Skill)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Which steps of the flow run: all, but where an evaluation measures what each is worth. None of them: plain RAG.
+
+    Without `evaluate` no passage is scored and no action decided; without `refine` the passages are the evidence,
+    whole; without `verify` the answer is shown as it was written.
+    """
+
+    evaluate: bool = True
+    refine: bool = True
+    verify: bool = True
+
+
+EVERY_STEP = Steps()
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one question is answered with and under. Raises SettingsError for thresholds that are out of order."""
+
+    parts: Parts
+    settings: Settings
+    budget: Budget
+    consent: Consent | None = None
+    steps: Steps = EVERY_STEP
+
+    @property
+    def own_thresholds(self) -> Thresholds:
+        """Those of whatever grades the passages; the strips are the cross-encoder's in any case."""
+        own = self.parts.scorer.calibration.thresholds
+        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else own_thresholds_of_llm(own)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The thresholds in force."""
+        return self.settings.thresholds(self.own_thresholds)
+
+    @property
+    def answers_ambiguous(self) -> bool:
+        """Whether the language model is asked where no passage is CORRECT."""
+        asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
+        return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same
+
+    def rewrites(self, what: Skill) -> bool:
+        """Whether the language model rewrites for this; else rules do."""
+        chosen = self.settings.rewriter
+        return what in self.parts.skills if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
+
+    @property
+    def web(self) -> WebParts | None:
+        """What a web search works with; None when the web may not be asked."""
+        if self.parts.web is None or not self.settings.web_allowed:
+            return None
+        return WebParts(self.parts.web, self.consent, self.parts.web_cache, self.parts.rate_limit)
+
+    def clock(self, step: str) -> Clock:
+        """Return a clock for a step; while it is paused, the time budget is not used up either."""
+        return Clock(step, self.budget)

@@ -1,0 +1,99 @@
+"""Question and passages -> relevance and grade of each: the cross-encoder in one batch, then its calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from localcrag.records.enums import Grade
+from localcrag.records.passages import GradedPassage, Passage, Thresholds
+from localcrag.records.protocols import Scorer, Vectors
+from localcrag.text.span import Span
+
+NOT_SCORED = "not scored"
+
+
+def evaluate(
+    question: str, passages: Sequence[Passage], *, scorer: Scorer, thresholds: Thresholds
+) -> tuple[GradedPassage, ...]:
+    """Return the passages graded, in the order given, each scored in context: with its document's title in front.
+
+    Web results are scored like any other passage.
+    """
+    if not passages:
+        return ()
+    logits = scorer.logits(question, [passage.in_context for passage in passages])
+    cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
+    overlaps = np.array([passage.overlap or 0.0 for passage in passages], dtype=np.float32)
+    relevances = scorer.calibration.passages(logits, cosines, overlaps)
+    return tuple(
+        graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
+        for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
+    )
+
+
+def strip_logits(
+    question: str, passages: Sequence[Passage], cut: Sequence[Sequence[Span]], *, scorer: Scorer
+) -> list[Vectors]:
+    """Return for each passage one logit per strip of it, each read within its passage, in context as above.
+
+    The strips count in the passage's own characters. Raises ModelError.
+    """
+    before = [len(passage.in_context) - len(passage.text) for passage in passages]
+    moved = [
+        [Span(span.start + by, span.end + by, span.text) for span in spans]
+        for spans, by in zip(cut, before, strict=True)
+    ]
+    return scorer.strip_logits(question, [passage.in_context for passage in passages], moved)
+
+
+def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
+    """Return the passages as they are when no model could score them: ambiguous, each at the lowest relevance that is.
+
+    In the order of retrieval, which is all that is known of them.
+    """
+    return tuple(
+        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, reason=NOT_SCORED)
+        for passage in passages
+    )
+
+
+class Judged(Protocol):
+    """What an action is decided on: a passage's relevance, the grade that this earns, and why, where it is said."""
+
+    @property
+    def relevance(self) -> float: ...
+
+    @property
+    def grade(self) -> Grade: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+
+def is_scored(passages: Sequence[Judged]) -> bool:
+    """Whether these passages have a relevance that a model gave them."""
+    return all(passage.reason != NOT_SCORED for passage in passages)
+
+
+def graded(
+    passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
+) -> GradedPassage:
+    """Return the passage with its relevance, and the grade that this earns."""
+    return GradedPassage(
+        **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
+        logit=logit,
+        relevance=relevance,
+        grade=grade(relevance, thresholds),
+        reason=reason,
+    )
+
+
+def grade(relevance: float, thresholds: Thresholds) -> Grade:
+    """Return the grade that a relevance earns."""
+    if relevance >= thresholds.upper:
+        return Grade.CORRECT
+    return Grade.INCORRECT if relevance < thresholds.lower else Grade.AMBIGUOUS

@@ -1,0 +1,1 @@
+"""Ingest: files become documents, documents become chunks."""

@@ -1,0 +1,1 @@
+"""Reconcile: contradictions between documents and web."""

@@ -1,0 +1,1 @@
+"""Refine: passages become strips, the strips that matter become evidence."""

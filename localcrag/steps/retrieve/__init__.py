@@ -1,0 +1,1 @@
+"""Retrieve: a question finds its passages."""

@@ -1,0 +1,1 @@
+"""Retry: the documents are searched once more, in other words."""

@@ -1,0 +1,1 @@
+"""Screen: instructions to the model in retrieved text are left out."""

@@ -1,0 +1,199 @@
+"""Sentences that read like an instruction to the model, in passages of documents and of the web; they are left out.
+
+A text that is retrieved is material. What in it speaks to the model instead of saying something is recognised by
+the forms of planted_rules.py. A plain false statement passes: that is no instruction, and no form tells it from truth.
+
+A passage keeps its length: what is left out becomes white space, so that offsets stay true.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from localcrag.records.enums import StripReason
+from localcrag.records.passages import GradedPassage, Passage, Strip
+from localcrag.records.run import Turn
+from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
+from localcrag.text.sanitize import HIDDEN_MARKUP, neutralise, without_unseen
+from localcrag.text.sentences import split_sentences
+from localcrag.text.span import Span
+from localcrag.text.translation import gettext as _
+from localcrag.text.words import one_line, shorten
+
+AnyPassage = TypeVar("AnyPassage", bound=Passage)
+
+
+HIDDEN = "is hidden from readers"
+"""The name of what markup hides. Mostly that is honest, so that the strips show it, and no warning is raised."""
+
+_OPENS_ROLE = re.compile(
+    r"<[|｜]im_start[|｜]>\s*\w*|<[|｜](?:system|user|assistant|User|Assistant|start_header_id|end_header_id)[|｜]>|\[/?INST\]"
+    r"|<<SYS>>|<start_of_turn>|###\s*(?:Instruction|System|Human|Assistant|Response)\s*:|<system>|<system[-_]prompt>"
+)
+_CLOSES_ROLE = re.compile(
+    r"<[|｜](?:im_end|eot_id|end|endoftext)[|｜]>|<end_of_turn>|<</SYS>>|</system>|</system[-_]prompt>|</s>"
+)
+_ABOUT_ATTACKS = re.compile(
+    r"\b(?:prompt[- ]injections?|injections?|injected|jailbreak\w*|attack(?:er)?s?|malicious|hackers?|adversar\w+)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“]*“|‘[^’]*’")
+_BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,}={0,2}")
+_LETTERS_APART = re.compile(r"(?<!\w)(?:[^\W\d_][ .\u00b7_-]){3,}[^\W\d_](?!\w)")
+_LOOKALIKES = str.maketrans("аеорсухіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοАВЕКМНОРСТХ", "aeopcyxijshdqwABEZHIKMNOPTYXoABEKMHOPCTX")
+_TAGS = {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
+
+
+@lru_cache(maxsize=256)  # A passage is looked at when it is graded, refined and told about.
+def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str], ...]:
+    """Return the pieces of a text that are left out, in order and apart, each with the name of what it was found by."""
+    pieces: list[tuple[Span, str]] = []
+    sentences = split_sentences(text)
+    readings = [readable(span.text) for span in sentences]
+    strong = [_first(reading, [rule for rule in rules if not rule.weak]) for reading in readings]
+    roles = _counterfeit_roles(text) if rules else []
+    weak = [rule for rule in rules if rule.weak] if any(strong) or roles else []
+    for span, reading, name in zip(sentences, readings, strong, strict=True):
+        if found_by := name or _first(reading, weak):
+            pieces.append((span, found_by))
+    pieces += [(span, "takes a role in a chat") for span in roles]
+    if rules:
+        hidden = [Span(match.start(), match.end(), match[0]) for match in HIDDEN_MARKUP.finditer(text)]
+        pieces += [(span, HIDDEN) for span in hidden]
+    return tuple(_apart(text, pieces))
+
+
+def readable(text: str) -> str:
+    """Return a text as its writer means it to be read: nothing unseen, no lookalike letters, base64 decoded."""
+    text = unicodedata.normalize("NFKC", without_unseen(text.translate(_TAGS)))
+    text = re.sub(r"\w+", lambda word: _one_script(word[0]), text)
+    text = _LETTERS_APART.sub(lambda row: re.sub(r"[\W_]", "", row[0]), text)
+    return one_line(f"{text} {' '.join(map(_decoded, _BASE64.findall(text)))}")
+
+
+def without(text: str, rules: tuple[Rule, ...] = RULES) -> str:
+    """Return the text, as long as it was, with white space for what is left out."""
+    for span, _name in found(text, rules):
+        blank = re.sub(r"\S", " ", span.text)
+        text = text[: span.start] + blank + text[span.end :]
+    return text
+
+
+def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) -> tuple[AnyPassage, ...]:
+    """Return the passages without what is left out of them; offsets stay true."""
+    return tuple(dataclasses.replace(passage, text=without(passage.text, rules)) for passage in passages)
+
+
+def as_they_came(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
+    """Return the graded passages with the texts that they had before they were screened."""
+    texts = {passage.id: passage.text for passage in passages}
+    return tuple(dataclasses.replace(passage, text=texts[passage.id]) for passage in graded)
+
+
+def screened_turns(turns: Iterable[Turn], rules: tuple[Rule, ...] = RULES) -> tuple[Turn, ...]:
+    """Return the conversation without such sentences in its answers, which may have quoted one."""
+    return tuple(Turn(turn.question, without(turn.answer, rules)) for turn in turns)
+
+
+def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> list[str]:
+    """Return what the run says of what was left out: source and beginning of each piece, each once."""
+    lines = []
+    for passage in passages:
+        where = passage.document or passage.title or passage.url or _("a source")
+        where += "" if passage.page is None else _(", page %(page)s", page=passage.page)
+        for span, name in found(passage.text, rules):
+            if name == HIDDEN:
+                continue
+            said = shorten(neutralise(readable(span.text)) or span.text)
+            lines.append(
+                _(
+                    "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
+                    "“%(said)s”",
+                    where=where,
+                    why=_(name),
+                    said=said,
+                )
+            )
+    return list(dict.fromkeys(lines))
+
+
+def with_left_out(
+    strips: Sequence[Strip], passages: Iterable[GradedPassage], rules: tuple[Rule, ...] = RULES
+) -> tuple[Strip, ...]:
+    """Return the strips of screened passages, and among them, dropped, what was left out of the passages."""
+    whole: list[Strip] = []
+    for passage in passages:
+        own = [strip for strip in strips if strip.passage == passage.id]
+        own += [
+            Strip(
+                passage=passage.id,
+                start=span.start,
+                end=span.end,
+                text=span.text,
+                logit=0.0,
+                relevance=0.0,
+                kept=False,
+                reason=StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION,
+            )
+            for span, name in found(passage.text, rules)
+        ]  # fmt: skip
+        whole += sorted(own, key=lambda strip: strip.start)
+    return tuple(whole)
+
+
+def _first(reading: str, rules: Sequence[Rule]) -> str | None:
+    """Return the name of the first rule that a sentence fits, None for a quotation in a text about attacks."""
+    name = next((rule.name for rule in rules if rule.pattern.search(reading)), None)
+    if name and _ABOUT_ATTACKS.search(_QUOTED.sub(" ", reading)):
+        return next((rule.name for rule in rules if rule.pattern.search(_QUOTED.sub(" ", reading))), None)
+    return name
+
+
+def _counterfeit_roles(text: str) -> list[Span]:
+    """Return the part of a text that plays other roles of a chat: from its first mark to its last.
+
+    When the last one opens a role, what follows it belongs to that role, up to the end of the paragraph.
+    """
+    first = _OPENS_ROLE.search(text)
+    if first is None:
+        return []
+    last = max([*_OPENS_ROLE.finditer(text), *_CLOSES_ROLE.finditer(text)], key=lambda mark: mark.start())
+    end = last.end()
+    if _OPENS_ROLE.match(text, last.start()):
+        paragraph_end = re.compile(r"\n\s*\n|\Z").search(text, end)
+        end = paragraph_end.start() if paragraph_end else len(text)
+    return [Span(first.start(), end, text[first.start() : end])]
+
+
+def _apart(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple[Span, str]]:
+    """Return the pieces in order, those that overlap as one, named as the first of them that says more than HIDDEN."""
+    joined: list[tuple[Span, str]] = []
+    for span, name in sorted(pieces, key=lambda piece: (piece[0].start, -piece[0].end)):
+        if joined and span.start < joined[-1][0].end:
+            before, named = joined.pop()
+            end = max(before.end, span.end)
+            joined.append((Span(before.start, end, text[before.start : end]), name if named == HIDDEN else named))
+        else:
+            joined.append((span, name))
+    return joined
+
+
+def _one_script(word: str) -> str:
+    """Return a word of Latin letters without the Greek and Cyrillic ones that look like some."""
+    return word.translate(_LOOKALIKES) if re.search(r"[A-Za-z]", word) else word
+
+
+def _decoded(blob: str) -> str:
+    """Return the words that base64 hides, nothing when it hides none."""
+    try:
+        words = base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return words if words.isprintable() and " " in words else ""

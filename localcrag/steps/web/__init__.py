@@ -1,0 +1,1 @@
+"""Web: a question becomes a web query, its results become passages."""

@@ -1,0 +1,200 @@
+"""A query -> the web's answer, by the one way there is: forbidden terms, cache, consent, rate limit, search server.
+
+Yields what it waits for and what goes wrong. Knows the search server, the cache and the person only as protocols.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+
+from localcrag.records.enums import NotAsked, WebMode
+from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
+from localcrag.records.events import Event, QueryProposed, SearchBegun, StepStarted, Warned
+from localcrag.records.protocols import Consent, RateLimit, WebCache, WebSearch
+from localcrag.records.web import WebAnswer, WebUse
+from localcrag.settings import Settings
+from localcrag.steps.clock import Clock
+from localcrag.steps.web import search
+from localcrag.text import never_terms
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later, ngettext
+
+LONGEST_PAUSE = 1.0
+"""Seconds between two events while the rate limit is waited for, so that Stop is heard."""
+TAKEN_OUT = later("Words of the web query were taken out: they hold a term that may never be sent (web_never_terms).")
+TOO_LITTLE_LEFT = later(
+    "The web was not asked: without the terms that may never be sent (web_never_terms), too little of the query is "
+    "left. Ask in other words."
+)
+EDITED_HOLDS_TERM = later(
+    "The web was not asked: the query as you edited it holds a term that may never be sent (web_never_terms). Ask "
+    "again and leave it out, or take the term off that list."
+)
+NOBODY_TO_ASK = later(
+    "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
+    "or on the page, or allow every query with --web always (setting web)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebParts:
+    """What a search works with; without a cache every query is asked anew, without a rate limit at once."""
+
+    web: WebSearch
+    consent: Consent | None = None
+    cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+
+    def cached(self, query: str) -> WebAnswer | None:
+        """Return the answer that `query` got before. Raises StoreError."""
+        return self.cache.get(query) if self.cache else None
+
+    def send(self, query: str) -> WebAnswer:
+        """Put the query to the search server and keep what it says. Raises SearchError and StoreError."""
+        answer = self.web.search(query)
+        if self.cache:
+            self.cache.put(query, answer)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A search that began before the decision; `answer` is there, or will be."""
+
+    query: str
+    answer: Future[WebAnswer]
+
+
+def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
+    """Return what became of `query`, which leaves only if everything allows it; the clock stops while a person thinks.
+
+    Raises StoreError.
+    """
+    proposed = _sendable(query, parts.web, settings)
+    if proposed is None:
+        yield Warned(_(TOO_LITTLE_LEFT))
+        return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
+    if proposed != parts.web.wording(query):
+        yield Warned(_(TAKEN_OUT))
+    if known := parts.cached(proposed):
+        return _used(proposed, known)
+    allowed: str | NotAsked = proposed
+    if settings.web is WebMode.ASK:
+        allowed = yield from _allowed(proposed, parts, settings, clock)
+        if isinstance(allowed, NotAsked):
+            return WebUse(query=proposed, not_asked=allowed)
+        if allowed != proposed and (known := parts.cached(allowed)):
+            return _used(allowed, known)
+    yield from _wait(parts.rate_limit, settings.web_per_minute)
+    yield StepStarted("search", _("asking your SearXNG"))
+    return (yield from _outcome(allowed, partial(parts.send, allowed)))
+
+
+def begin(question: str, parts: WebParts, settings: Settings) -> Generator[Event, None, Ahead | None]:
+    """Begin to search with the question itself as query, where that is wished for and nothing has to be waited for.
+
+    Nobody has to wait for the thread: it ends by itself, within the search server's time limit. Raises StoreError.
+    """
+    if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
+        return None
+    query = _sendable(question, parts.web, settings)
+    if not query:
+        return None
+    answer: Future[WebAnswer] = Future()
+    if known := parts.cached(query):
+        answer.set_result(known)
+        return Ahead(query, answer)
+    if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
+        return None
+    threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
+    yield SearchBegun(query)
+    return Ahead(query, answer)
+
+
+def collect(ahead: Ahead) -> Generator[Event, None, WebUse]:
+    """Return what became of a search that began before the decision, waiting for it if need be. Raises StoreError."""
+    yield StepStarted("search", _("waiting for your SearXNG"))
+    return (yield from _outcome(ahead.query, ahead.answer.result))
+
+
+def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
+    """Return the query as it would be sent, without forbidden terms; None when too little would be left of it."""
+    terms = settings.web_never_terms
+    # Before the wording too, which may cut a long query in the middle of a term.
+    kept = never_terms.without(query, terms)
+    if kept != query and not search.keeps_enough(kept, query):
+        return None
+    return web.wording(kept)
+
+
+def _allowed(
+    proposed: str, parts: WebParts, settings: Settings, clock: Clock
+) -> Generator[Event, None, str | NotAsked]:
+    """Return the query that the person lets leave, or why none may."""
+    if parts.consent is None:
+        yield Warned(_(NOBODY_TO_ASK))
+        return NotAsked.NOBODY_TO_ASK
+    try:
+        with clock.paused():
+            yield QueryProposed(proposed)
+            chosen = parts.consent(proposed)
+    except ConsentMissing as error:
+        yield Warned(str(error))
+        return NotAsked.UNANSWERED
+    query = parts.web.wording(chosen or "")
+    if not query:
+        return NotAsked.DECLINED
+    if never_terms.holds(query, settings.web_never_terms):
+        yield Warned(_(EDITED_HOLDS_TERM))
+        return NotAsked.FORBIDDEN_TERM
+    return query
+
+
+def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
+    """Return when a query may leave, and count it."""
+    while rate_limit and (seconds := rate_limit.claim(per_minute)):
+        doing = ngettext(
+            "waiting %(seconds)s s: at most %(num)s search a minute",
+            "waiting %(seconds)s s: at most %(num)s searches a minute",
+            per_minute,
+            seconds=math.ceil(seconds),
+        )
+        yield StepStarted("search", doing)
+        rate_limit.pause(min(seconds, LONGEST_PAUSE))
+
+
+def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None, WebUse]:
+    try:
+        answer = get()
+    except ForbiddenTerm as error:
+        yield Warned(str(error))
+        return WebUse(not_asked=NotAsked.FORBIDDEN_TERM)
+    except SearchError as error:
+        yield Warned(_("The web search failed. %(error)s", error=error))
+        return WebUse(used=True, query=query, error=str(error))
+    for engine, reason in answer.failed_engines:
+        yield Warned(
+            _(
+                "The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.",
+                engine=engine,
+                reason=reason,
+            )
+        )
+    return _used(query, answer)
+
+
+def _used(query: str, answer: WebAnswer) -> WebUse:
+    return WebUse(used=True, query=query, results=answer.results, cached_at=answer.cached_at)
+
+
+def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
+    """Run in the thread: whatever happens goes to whoever takes the answer."""
+    try:
+        answer.set_result(parts.send(query))
+    except Exception as error:  # noqa: BLE001 - kept in the future, and raised again where the answer is taken
+        answer.set_exception(error)

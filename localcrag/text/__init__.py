@@ -1,0 +1,1 @@
+"""Text: words, sentences, titles, dates, Markdown and translation. Knows nothing of documents or models."""

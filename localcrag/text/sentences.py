@@ -1,0 +1,145 @@
+"""Text to sentences with their places, for chunks and strips. Knows nothing of documents, tokens or scores.
+
+The sentence rules are sentencex's (Wikimedia's splitter: abbreviations, decimals, quotations, scripts without spaces).
+What a line may mean by itself (heading, list item, table row, quotation, code) is decided here first, since a sentence
+splitter only knows running text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentencex import get_sentence_boundaries  # type: ignore[attr-defined]  # compiled, exported without stubs
+
+from localcrag.text.span import Span
+
+# A line that begins a block of its own: a bullet, a number or letter of a list, a Markdown heading, quotation or row.
+_MARKER = re.compile(
+    r"[ \t]*(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-zA-Z]\.|#{1,6}|>|\|)[ \t]+|[ \t]*\|"
+)
+_INITIAL = re.compile(r"[ \t]*[A-Z]\.[ \t]")
+_QUOTED = re.compile(r"[ \t]*>[ \t]")
+_ONE_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # a heading or a table row ends with its line
+_FENCE = re.compile(r"[ \t]*(```|~~~)")  # Markdown's code
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_NEW_LINE = re.compile(r"\r?\n(?:[ \t]*>[ \t])?")
+_WORD = re.compile(r"\w")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+# Abbreviations that sentencex does not know, and that end no sentence when a number follows: "Eq. 4", "vol. 2".
+_REFERENCE = re.compile(r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|app|refs?|nr|nos)\.\s*$", re.IGNORECASE)
+
+LONGEST_REFERENCE = 12
+"""Characters, white space behind it included."""
+
+
+def split_sentences(text: str, language: str = "en") -> list[Span]:
+    """Return the sentences of `text` in order, without the white space around them; nothing but white space is lost.
+
+    Newlines within a paragraph do not end a sentence; blank lines, list items, headings and table rows do. Code between
+    fences is not looked into: it is parted by its blank lines. Pieces without a letter or digit (a ruler, a row of
+    dots) join the sentence before them.
+    """
+    spans: list[Span] = []
+    position = 0
+    for start, end in [*_fenced(text), (len(text), len(text))]:
+        for block in _blocks(text, position, start):
+            for sentence in _sentences(text, *block, language):
+                _append(spans, text, *sentence)
+        for paragraph in _paragraphs(text, start, end):
+            _append(spans, text, *paragraph)
+        position = end
+    return spans
+
+
+def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
+    # The marker of a list item is no sentence: "1. First" would be split after its number.
+    marker = _MARKER.match(text, start, end)
+    body = marker.end() if marker else start
+    # Newlines as spaces, or an abbreviation at the beginning of a line is not seen as one. Offsets stay.
+    running = _NEW_LINE.sub(lambda found: " " * len(found[0]), text[body:end])
+    running = _SURROGATE.sub("\ufffd", running)  # sentencex takes UTF-8 only
+    pieces: list[tuple[int, int]] = []
+    for sentence in get_sentence_boundaries(language, running):
+        first, last = sentence["start_index"], sentence["end_index"]
+        if (
+            pieces
+            and running[first : first + 1].isdigit()
+            and _REFERENCE.search(running, max(0, first - LONGEST_REFERENCE), first)
+        ):
+            first = pieces.pop()[0] - body
+        pieces.append((body + first, body + last))
+    if pieces:
+        pieces[0] = (start, pieces[0][1])
+    elif body > start:
+        pieces = [(start, end)]
+    return pieces
+
+
+def _append(spans: list[Span], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    end -= len(piece) - len(piece.rstrip())
+    if start >= end:
+        return
+    if spans and not _WORD.search(text, start, end):
+        start = spans.pop().start
+    spans.append(Span(start, end, text[start:end]))
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    """Return the places of code between fences; a fence that is never closed begins none."""
+    places: list[tuple[int, int]] = []
+    opened: tuple[int, str] | None = None
+    position = 0
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        fence = _FENCE.match(line)
+        if fence and opened is None:
+            opened = (start, fence[1])
+        elif opened and line.strip() == opened[1]:
+            places.append((opened[0], position))
+            opened = None
+    return places
+
+
+def _paragraphs(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    breaks = [found.end() for found in _BLANK_LINES.finditer(text, start, end)]
+    return list(zip([start, *breaks], [*breaks, end], strict=True))
+
+
+def _blocks(text: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """Return the places of paragraphs, list items, headings, quotations and table rows."""
+    blocks: list[tuple[int, int]] = []
+    opener = before = ""  # first and latest line of the block that may go on
+    position = begin
+    for line in text[begin:end].splitlines(keepends=True):
+        start, position = position, position + len(line)
+        if not line.strip():
+            opener = ""
+        elif not _WORD.search(line):
+            # A ruler belongs to the line above it, and ends what it underlines.
+            blocks.append((start, position))
+            opener = ""
+        elif opener and not _begins(line, opener, before):
+            blocks[-1] = (blocks[-1][0], position)
+        else:
+            blocks.append((start, position))
+            opener = "" if _ONE_LINE.match(line) or _is_row(line) else line
+        before = line
+    return blocks
+
+
+def _begins(line: str, opener: str, before: str) -> bool:
+    """Whether a line begins a block, after the lines `opener` to `before` of another."""
+    if _INITIAL.match(line):
+        # "… by" and on the next line "J. Smith": no item of a list.
+        return bool(_INITIAL.match(opener)) or before.rstrip().endswith((".", ":", ";", "!", "?"))
+    if quoted := _QUOTED.match(line):
+        return not _QUOTED.match(opener) or _MARKER.match(line, quoted.end()) is not None
+    return bool(_MARKER.match(line) or _is_row(line))
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line has words on both sides of a tab."""
+    first, _, others = line.strip().partition("\t")
+    return bool(_WORD.search(first) and _WORD.search(others))

@@ -1,0 +1,257 @@
+"""The chat in the middle: its turns, the box for the next question, and what streams. Maps events to components.
+
+Answers are made in conversations.py, whether anybody looks or not: a page that is loaded again follows on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.conversations import Answering
+from localcrag.backends.downloads.model_files import ModelState
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.enums import Preset
+from localcrag.records.errors import LocalcragError, UnknownRun
+from localcrag.records.events import (
+    Answered,
+    AnswerPiece,
+    Condensed,
+    Decided,
+    Evaluated,
+    Event,
+    Generated,
+    GradePiece,
+    PlainPromptCounted,
+    PointPiece,
+    QueryProposed,
+    Reconciled,
+    Refined,
+    Retried,
+    Retrieved,
+    RunFinished,
+    RunStarted,
+    SearchBegun,
+    Searched,
+    StepStarted,
+    Verified,
+    Warned,
+)
+from localcrag.records.run import Run
+from localcrag.runs import record
+from localcrag.runs.chats import ChatTurn
+from localcrag.runs.labels import LabelKind
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.ui import learning, render
+from localcrag.ui.chat.chat_html import turn_html, turns_html
+from localcrag.ui.chat.consent import ConsentCard, consent_card, hidden
+from localcrag.ui.chat.consent import shown as shown_card
+from localcrag.ui.handlers import as_text
+
+TURNS_SHOWN = 50
+"""Finished turns that a chat shows until somebody asks for the earlier ones: each answer sends them all again."""
+LOADING, WORKING = later("loading the models"), later("working")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatColumn:
+    """The column's components that others listen to or show something in.
+
+    `where` has the number of the chat that is shown, as text: a tab keeps that when the server is started anew.
+    """
+
+    where: gr.HTML
+    log: gr.HTML
+    live: gr.HTML
+    question: gr.Textbox
+    send: gr.Button
+    stop: gr.Button
+    new: gr.Button
+    consent: ConsentCard
+    preset: gr.Dropdown
+    llm: gr.Dropdown
+
+    def outputs(self, panel: gr.HTML) -> list[Any]:
+        """Return what `View` has the values of."""
+        return [self.where, self.log, self.live, panel, self.send, self.stop, *self.consent.outputs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the column and the panel show; what is None stays as it is."""
+
+    chat_id: int | None
+    log: str | None = None
+    live: str | None = None
+    panel: str | None = None
+    busy: bool = False
+    proposed: str | None = None
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the values of ChatColumn.outputs."""
+        return (
+            str(self.chat_id or ""),
+            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
+            gr.update(visible=not self.busy),
+            gr.update(visible=self.busy),
+            *(hidden() if self.proposed is None else shown_card(self.proposed)),
+        )
+
+
+def chat_column(assembly: Assembly, script: str) -> ChatColumn:
+    """Make the column."""
+    where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
+    with gr.Column(elem_id="lc-chat"):
+        log = gr.HTML(render.empty_chat(assembly), elem_id="lc-log", js_on_load=script)
+        live = gr.HTML("", elem_id="lc-live")
+    consent = consent_card()
+    with gr.Column(elem_id="lc-ask"):
+        question = gr.Textbox(
+            elem_id="lc-question",
+            placeholder=_("Ask your documents"),
+            label=_("Your question"),
+            show_label=False,
+            lines=1,
+            max_lines=6,
+            container=False,
+            autofocus=True,
+        )
+        with gr.Row(elem_id="lc-ask-with"):
+            preset = gr.Dropdown(
+                preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            llm = gr.Dropdown(
+                llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", filterable=False,
+                container=False, min_width=0,
+            )  # fmt: skip
+            new = gr.Button(_("New chat"), size="sm", min_width=0, elem_id="lc-new")
+            send = gr.Button(_("Ask"), variant="primary", size="sm", min_width=0, elem_id="lc-send")
+            stop = gr.Button(_("Stop"), variant="stop", size="sm", min_width=0, visible=False, elem_id="lc-stop")
+    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm)
+
+
+def preset_choices() -> list[tuple[str, str]]:
+    """Return what a chat's preset can be; the first one is that of its collection."""
+    return [(_("the collection’s preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
+
+
+def preset_name(preset: Preset) -> str:
+    """Return a preset's name as it is read."""
+    return _(preset.value).replace("-", " ")
+
+
+def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
+    """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
+    there = [
+        model.name
+        for model in assembly.library.models()
+        if model.role is ModelRole.LLM and model.state is ModelState.PRESENT
+    ]
+    return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
+
+
+def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:
+    """Return what is shown of a chat when it is opened: what is written down, and what is being answered."""
+    turns = _finished(assembly, chat_id, answering)
+    return View(
+        chat_id=chat_id,
+        log=_log(assembly, turns, whole=whole, empty=answering is None),
+        live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
+        panel=_panel_of(assembly, turns),
+        busy=answering is not None,
+    )
+
+
+def log(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> str:
+    """Return a chat's finished turns: the newest ones, or the `whole` chat."""
+    return _log(assembly, _finished(assembly, chat_id, answering), whole=whole, empty=answering is None)
+
+
+def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) -> Iterator[View]:
+    """Yield what is shown while a question is answered, from where it is, and in the end the chat's finished turns.
+
+    `whole` says whether all of them are shown by then.
+    """
+    run: Run | None = None
+    busy, waiting, chat_id = _(LOADING), None, answering.chat_id
+    try:
+        for events in answering.job.follow():
+            panel = False
+            for event in events:
+                run = record.apply(run, event) if run else event.run if isinstance(event, RunStarted) else None
+                busy = doing(event) or busy
+                panel = panel or changes_panel(event)
+                waiting = event.query if isinstance(event, QueryProposed) else None
+            yield View(
+                chat_id=chat_id,
+                live=turn_html(answering.turn, run, busy=busy),
+                panel=render.panel(run, busy) if panel else None,
+                busy=True,
+                proposed=waiting,
+            )
+    except LocalcragError as error:
+        gr.Warning(as_text(error), duration=None, title=_("This did not work"))
+    turns = assembly.chats.turns(chat_id)
+    shown = learning.panel(assembly, run) if run else render.panel(None)
+    yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
+
+
+def doing(event: Event) -> str | None:
+    """Return what is being done from this event on, in words; None: the same as before."""
+    match event:
+        case StepStarted(detail=detail):
+            return detail
+        case QueryProposed():
+            return _("waiting for your consent")
+        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
+            return _(WORKING)
+        case SearchBegun() | Generated() | Verified() | Answered() | Warned() | RunStarted() | RunFinished():
+            return None
+        case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted():
+            return None
+        case _:
+            assert_never(event)
+
+
+def changes_panel(event: Event) -> bool:
+    """Whether an event shows in the panel: pieces of text, which come many a second, do not."""
+    return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
+
+
+def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
+    """Return the runs behind turns, by their ids, as far as they are still there."""
+    return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
+
+
+def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
+    turns = assembly.chats.turns(chat_id) if chat_id else []
+    return [turn for turn in turns if answering is None or turn.number < answering.turn.number]
+
+
+def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
+    """Return turns; without any, and where the chat is `empty`, what can be done first."""
+    if empty and not turns:
+        return render.empty_chat(assembly)
+    earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
+    turns = turns[earlier:]
+    runs = runs_of(assembly, turns)
+    said = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER) if label.run_id in runs}
+    return turns_html(turns, runs, said, earlier)
+
+
+def _panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
+    run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
+    return learning.panel(assembly, run) if run else render.panel(None)
+
+
+def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:
+    try:
+        return assembly.runs.get(turn.run_id) if turn.run_id else None
+    except UnknownRun:
+        return None  # Deleted since; the turn keeps its question and answer.

@@ -1,0 +1,299 @@
+"""What happens in the chat and in the list of chats. Maps events to components; knows which chat each tab shows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import gradio as gr
+
+from localcrag import settings as settings_module
+from localcrag.app import egress_report
+from localcrag.app.assemble import Assembly
+from localcrag.app.conversations import Answering, Conversations
+from localcrag.records.enums import Preset
+from localcrag.records.events import Event
+from localcrag.records.protocols import Consent
+from localcrag.records.run import Turn
+from localcrag.runs.chat_export import TYPES, ExportForm, export
+from localcrag.runs.chats import Chat
+from localcrag.runs.labels import LabelKind
+from localcrag.steps.refine.manual_selection import Choice
+from localcrag.ui import learning, render
+from localcrag.ui.chat import chat
+from localcrag.ui.chat.chat import ChatColumn
+from localcrag.ui.chat.consent import hidden
+from localcrag.ui.handlers import GOOD, MANY, PRIVATE, told
+from localcrag.ui.tabs import Tabs
+
+Values = tuple[Any, ...]
+Said = dict[Any, Any]
+"""The values of components, by component."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlaces:
+    """The components beside the column that chats are shown in, or asked from."""
+
+    column: ChatColumn
+    panel: gr.HTML
+    chats: gr.HTML
+    left: gr.HTML
+    export: gr.HTML
+    collection: gr.Dropdown
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A chat that a tab shows, and what was being answered in it when it came to be shown; whether all of its turns."""
+
+    chat_id: int | None
+    answering: Answering | None
+    whole: bool = False
+
+
+class ChatEvents:
+    """The handlers; each gets and gives the values of components.
+
+    What shows a chat ends at once, and `follow` goes on from there: Gradio takes no second event of a kind as long as
+    the first one goes on, and somebody may want to ask in another chat.
+    """
+
+    def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
+        self._assembly, self.at = assembly, at
+        self._conversations = Conversations(assembly.chats, self._answer)
+        self._shown: Tabs[_Shown] = Tabs()
+
+    def close(self) -> None:
+        """End every answer, and wait until what there is of them is written down."""
+        self._conversations.stop_all()
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Connect the components."""
+        at = self.at
+        column, outputs = at.column, at.column.outputs(at.panel)
+        begins: set[Any] = {column.where, at.collection, column.preset, column.llm}
+        chosen = [at.collection, column.preset, column.llm]
+        asks = [
+            gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
+                  [*outputs, column.question], **PRIVATE),
+            column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
+            at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE),
+        ]  # fmt: skip
+        opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
+        for event in (*asks, opens):
+            event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
+        for event in asks:
+            event.success(self.listed, None, [at.chats], **PRIVATE)
+        column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
+        column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE)
+        column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
+        column.stop.click(self.stop, [column.where], None, **PRIVATE)
+        column.new.click(self.new_chat, None, outputs, **PRIVATE)
+        card = column.consent
+        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PRIVATE)
+        card.refuse.click(self.refuse, [column.where], card.outputs, **PRIVATE)
+        for control in chosen:
+            control.input(self.choose, [column.where, *chosen], None, **PRIVATE)
+        at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
+        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
+        at.chats.input(self.search, None, [at.chats], **PRIVATE)
+        at.chats.download(self.export, None, [at.export], **PRIVATE)
+        page.load(self.listed, None, [at.chats], **PRIVATE)
+        page.load(self.left, None, [at.left], **PRIVATE)
+        # Others may have been downloaded since, or another one chosen.
+        page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
+
+    def ask(self, said: Said, request: gr.Request) -> Values:
+        """Ask what is in the box, in this chat or in a new one."""
+        text = str(said[self.at.column.question]).strip()
+        if not text:
+            return *self._unchanged(), gr.skip()
+        chat_id = self._chat(said)
+        told(lambda: self._conversations.ask(chat_id, text))
+        # The box is emptied here and never again: what is typed meanwhile stays.
+        return *self._show(chat_id, request), ""
+
+    def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
+        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one."""
+        number, question = int(event.turn), str(event.question)
+        chat_id = self._chat(said)
+        if number:
+            told(lambda: self._conversations.ask_again(chat_id, number, question or None))
+        else:
+            told(lambda: self._conversations.ask(chat_id, question))
+        return self._show(chat_id, request)
+
+    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Answer a run's question from the sentences that a person put in or took out."""
+        run = told(lambda: self._assembly.runs.get(str(event.run_id)))
+        choice = Choice(
+            {_strip(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
+            {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},
+        )
+        chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
+        told(
+            lambda: self._conversations.ask_forced(
+                chat_id, run.question, lambda: self._assembly.answer_forced(run.run_id, choice)
+            )
+        )
+        return self._show(chat_id, request)
+
+    def open(self, event: gr.EventData, request: gr.Request) -> Values:
+        """Show a chat; none when there is no such chat any more."""
+        wanted = str(event.chat)
+        there = {one.id: one for one in told(self._assembly.chats.chats)}
+        opened = there.get(int(wanted)) if wanted.isdigit() else None
+        if opened is None:
+            return *self._show(None, request), gr.skip(), gr.skip(), gr.skip()
+        return *self._show(opened.id, request), opened.collection, opened.preset or "", opened.llm or ""
+
+    def follow(self, request: gr.Request) -> Iterator[Values]:
+        """Show to its end what was being answered when the tab came to show its chat, as long as it shows it.
+
+        That may have ended since: the finished turn is shown then.
+        """
+        session = _session(request)
+        shown = self._shown.get(session)
+        yield self._unchanged()
+        if not shown or not shown.answering:
+            return
+        for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
+            if self._shown.get(session) is not shown:
+                return  # Another chat is looked at now; this one goes on by itself.
+            yield view.values()
+        shown.answering = None  # All that was found on its way would stay in memory, for every tab.
+
+    def new_chat(self, request: gr.Request) -> Values:
+        """Show no chat: the next question begins one."""
+        return self._show(None, request)
+
+    def choose(self, where: str, collection: str, preset: str, llm: str) -> None:
+        """Let a chat's next questions go to another collection, preset or model."""
+        if chat_id := _number(where):
+            store = self._assembly.chats
+            told(
+                lambda: store.change(
+                    replace(store.chat(chat_id), collection=collection, preset=_preset(preset), llm=llm or None)
+                )
+            )
+
+    def stop(self, where: str) -> None:
+        """End the answer that is being written."""
+        if answering := self._answering(where):
+            answering.stop()
+
+    def say(self, where: str, query: str) -> Values:
+        """Let the query go to the web, as it is now."""
+        if answering := self._answering(where):
+            answering.consent.say(query)
+        return hidden()
+
+    def refuse(self, where: str) -> Values:
+        """Let no query go to the web."""
+        if answering := self._answering(where):
+            answering.consent.say(None)
+        return hidden()
+
+    def earlier(self, where: str, request: gr.Request) -> str:
+        """Show all turns of a chat from now on."""
+        if shown := self._shown.get(_session(request)):
+            shown.whole = True
+        return self.log(where, request)
+
+    def like(self, where: str, event: gr.EventData, request: gr.Request) -> tuple[str, str]:
+        """Label an answer, and show what it came from."""
+        run_id = str(event.run_id)
+        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
+        return self.log(where, request), told(lambda: learning.panel_of(self._assembly, run_id))
+
+    def log(self, where: str, request: gr.Request) -> str:
+        """Return the finished turns of a chat, with what was said of them by now."""
+        shown = self._shown.get(_session(request))
+        whole = bool(shown and shown.whole)
+        return told(lambda: chat.log(self._assembly, _number(where), self._answering(where), whole=whole))
+
+    def listed(self) -> str:
+        """Return the list of chats."""
+        return told(lambda: render.chats(self._assembly.chats.chats()))
+
+    def search(self, event: gr.EventData) -> str:
+        """Return the chats that say something."""
+        words = str(event.words)
+        return told(lambda: render.chats(self._assembly.chats.chats(words), words))
+
+    def left(self) -> str:
+        """Return what left this computer so far."""
+        return told(lambda: render.left(egress_report.line(self._assembly.egress.summary())))
+
+    def rename(self, event: gr.EventData) -> str:
+        """Give a chat another title."""
+        store = self._assembly.chats
+        told(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
+        return self.listed()
+
+    def delete(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Remove a chat; what is being answered in it ends."""
+        gone = int(event.chat)
+        self.stop(str(gone))
+        told(lambda: self._assembly.chats.delete(gone))
+        shown = self._show(None, request) if gone == _number(where) else self._unchanged()
+        return *shown, self.listed()
+
+    def export(self, event: gr.EventData) -> str:
+        """Return a chat as a file for the page's script to save."""
+        chat_id, form = int(event.chat), ExportForm(str(event.form))
+        store = self._assembly.chats
+        kept, turns = told(lambda: (store.chat(chat_id), store.turns(chat_id)))
+        text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
+        return render.download(kept.title, form.value, TYPES[form], text)
+
+    def _answer(
+        self, of: Chat, question: str, history: Sequence[Turn], consent: Consent
+    ) -> Generator[Event, None, None]:
+        own: dict[str, Any] = {"collection": of.collection} | ({"llm": of.llm} if of.llm else {})
+        settings = settings_module.changed(self._assembly.settings, **own)
+        return self._assembly.ask(question, history=history, settings=settings, preset=of.preset, consent=consent)
+
+    def _chat(self, said: Said) -> int:
+        """Return the number of the chat that is shown, or that of a new one."""
+        column = self.at.column
+        if there := _number(said[column.where]):
+            return there
+        preset, llm = _preset(said[column.preset]), said[column.llm] or None
+        return told(lambda: self._assembly.chats.begin(said[self.at.collection], preset=preset, llm=llm)).id
+
+    def _answering(self, where: str) -> Answering | None:
+        chat_id = _number(where)
+        return self._conversations.answering(chat_id) if chat_id else None
+
+    def _unchanged(self) -> Values:
+        # Gradio empties the components of a generator that ends before it has given anything.
+        return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
+
+    def _show(self, chat_id: int | None, request: gr.Request) -> Values:
+        session = _session(request)
+        answering = self._conversations.answering(chat_id) if chat_id else None
+        before = self._shown.get(session)
+        whole = bool(before and before.whole and before.chat_id == chat_id)
+        self._shown.put(session, _Shown(chat_id, answering, whole))
+        return told(lambda: chat.opened(self._assembly, chat_id, answering, whole=whole)).values()
+
+
+def _session(request: gr.Request) -> str:
+    return request.session_hash or ""
+
+
+def _number(where: str) -> int | None:
+    return int(where) if where.isdigit() else None
+
+
+def _preset(name: str) -> Preset | None:
+    return Preset(name) if name else None
+
+
+def _strip(key: str) -> tuple[str, int]:
+    """Return a sentence's passage and start from how the panel names it."""
+    passage, _, start = key.rpartition("@")
+    return passage, int(start)

@@ -1,0 +1,58 @@
+"""Turns of a chat -> HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from localcrag.records.enums import Action, Origin
+from localcrag.records.run import Run
+from localcrag.runs.chats import ChatTurn, TurnState
+from localcrag.text.translation import gettext as _
+from localcrag.ui.chat.answer_html import answer_html
+from localcrag.ui.render import TEMPLATES
+
+
+def meaning(run: Run) -> str:
+    """Return what an action came to, in words: it is about what was found, and says nothing of the answer."""
+    if run.abstained:
+        return _("not answered")
+    web = any(source.origin is Origin.WEB for source in run.sources)
+    if run.action is Action.CORRECT:
+        return _("your documents are enough")
+    if run.action is Action.AMBIGUOUS:
+        return _("your documents and the web") if web else _("your documents may not be enough")
+    return _("from the web, your documents do not say") if web else _("your documents do not say")
+
+
+def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy: str | None = None) -> Markup:
+    """Return a turn; `said` is what a person said of its answer, `busy` what is being done for it right now."""
+    written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
+    return Markup(  # noqa: S704 - the templates escape
+        TEMPLATES.get_template("turn.html").render(
+            turn=turn,
+            state=turn.state.value,
+            live=busy is not None,
+            busy=busy,
+            action=run.action if run else None,
+            meaning=meaning(run) if run and busy is None else "",
+            answer=answer_html(written, run) if written else None,
+            unchecked=bool(run and not run.support),
+            said=said,
+            forced=bool(run and run.forced_from),
+        )
+    )
+
+
+def turns_html(
+    turns: Sequence[ChatTurn], runs: Mapping[str, Run], said: Mapping[str, bool], earlier: int = 0
+) -> Markup:
+    """Return finished turns, and how many `earlier` ones there are.
+
+    `runs`, and what was `said` of their answers, by the run's id.
+    """
+    before = TEMPLATES.get_template("earlier.html").render(number=earlier) if earlier else ""
+    return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
+        turn_html(turn, runs.get(turn.run_id or ""), said=said.get(turn.run_id or "")) for turn in turns
+    )

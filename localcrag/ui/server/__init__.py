@@ -1,0 +1,1 @@
+"""The server of the page: how it starts, and what stands between a connection and Gradio."""

@@ -1,0 +1,134 @@
+"""Starts the page's server on 127.0.0.1, opens the browser, and loads the models meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.privacy import egress_guard, unexpected
+from localcrag.records.errors import LocalcragError, SettingsError
+from localcrag.settings import Settings
+from localcrag.ui.page import HERE, build
+from localcrag.ui.server import guarded
+from localcrag.ui.tabs import MOST_TABS
+
+HOST = "127.0.0.1"
+FIRST_PORT, PORTS_TRIED = 7860, 50
+SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
+LARGEST_UPLOAD = "500mb"
+MOST_THREADS = 250
+MOST_CONNECTIONS = 8_192
+MOST_QUEUED = 2_000
+"""Events that wait at once; the page is told to come again when there are more."""
+
+
+def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
+    """Serve the page until interrupted. Raises SettingsError when the port is taken."""
+    if not settings.debug:
+        unexpected.keep_to_oneself()
+    assembly = Assembly(settings)
+    _empty(settings.uploads_dir)
+    _many_connections()
+    port = port or _free_port()
+    _require_free(port)
+    app = build(assembly)
+    page = app.page
+    # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
+    page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
+    page.launch(
+        server_name=HOST,
+        server_port=port,
+        prevent_thread_lock=True,
+        quiet=True,
+        share=False,
+        inbrowser=False,
+        ssr_mode=False,
+        show_error=True,
+        max_file_size=LARGEST_UPLOAD,
+        footer_links=[],
+        theme=gr.themes.Default(
+            primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
+        ),
+        css_paths=[HERE / "style.css"],
+        # What their components show: Gradio's own 10,000 would be kept for good, closed or not.
+        state_session_capacity=MOST_TABS,
+        enable_monitoring=False,
+        run_history=False,
+        mcp_server=False,
+        pwa=False,
+        # Gradio's own 40 are used up by as many tabs that follow what goes on.
+        max_threads=MOST_THREADS,
+        app_kwargs={"lifespan": guarded.lifespan(port, settings.uploads_dir)},
+    )
+    address = f"http://{HOST}:{port}"
+    print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
+    closing = threading.Event()
+    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
+    if browser:
+        egress_guard.open_browser(address)
+    try:
+        page.block_thread()
+    finally:
+        closing.set()
+        page.close(verbose=False)
+        app.close()
+        _empty(settings.uploads_dir)
+        assembly.close()
+
+
+def _many_connections() -> None:
+    """Have as many connections as the system lets us: a tab needs two for as long as it is open."""
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - there is none on Windows
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MOST_CONNECTIONS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _empty(uploads: Path) -> None:
+    """Remove what an earlier process may have left of uploaded files; only this user may look into the folder."""
+    shutil.rmtree(uploads, ignore_errors=True)
+    uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _warm_up(assembly: Assembly, closing: threading.Event) -> None:
+    try:
+        assembly.warm_up()
+    except LocalcragError as error:
+        if closing.is_set():
+            return
+        # The page says it again, to whoever asks a question.
+        print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _free_port() -> int:
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        if _is_free(port):
+            return port
+    last = FIRST_PORT + PORTS_TRIED - 1
+    raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
+
+
+def _require_free(port: int) -> None:
+    if not _is_free(port):
+        raise SettingsError(
+            f"Port {port} on {HOST} is taken, perhaps by another localcrag. Stop that program, or name another port "
+            "with --port."
+        )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except (OSError, OverflowError):
+            return False
+    return True

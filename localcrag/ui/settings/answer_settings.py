@@ -1,0 +1,80 @@
+"""Where it is chosen how answers are made, from the next question on; for this installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import Policy, RefinerKind, Strictness, StripMode
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.ui.handlers import PRIVATE, telling
+
+STRICTNESS = {
+    Strictness.STRICT: later("only sentences that the evidence backs in full"),
+    Strictness.BALANCED: later("also partly backed ones, marked"),
+    Strictness.LENIENT: later("all, marked where they are not backed"),
+}
+POLICIES = {
+    Policy.MAX: later("the best passage decides"),
+    Policy.FRACTION: later("the share of correct passages decides"),
+    Policy.RATIO: later("the share of relevant passages decides"),
+    Policy.COUNT: later("two correct passages are needed"),
+}
+REFINERS = {
+    RefinerKind.STRIPS: later("the relevance model"),
+    RefinerKind.LLM: later("the language model (take a good one)"),
+}
+
+
+def answer_settings(assembly: Assembly) -> gr.Dropdown:
+    """Make the part where the steps of the flow are set; return where the policy is chosen."""
+    settings = assembly.settings
+    with gr.Column(elem_id="lc-how"):
+        policy = gr.Dropdown(
+            [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
+            value=settings.policy.value if "policy" in settings.model_fields_set else "",
+            label=_("When the documents are enough"),
+            filterable=False,
+        )
+        controls: dict[str, Any] = {
+            "policy": policy,
+            "strictness": gr.Radio(
+                [(_(label), kind.value) for kind, label in STRICTNESS.items()],
+                value=settings.strictness.value,
+                label=_("Which sentences are shown"),
+            ),
+            "retry": gr.Checkbox(
+                settings.retry, label=_("Look once more, in other words, when the first passages are not enough")
+            ),
+            "refiner": gr.Radio(
+                [(_(label), kind.value) for kind, label in REFINERS.items()],
+                value=settings.refiner.value,
+                label=_("What picks the sentences"),
+            ),
+            "strip_mode": gr.Dropdown(
+                [(_(mode.value), mode.value) for mode in StripMode],
+                value=settings.strip_mode.value,
+                label=_("How passages are cut"),
+                filterable=False,
+            ),
+            "time_budget": gr.Number(
+                settings.time_budget,
+                minimum=0,
+                label=_("Seconds for a question (0: no limit)"),
+                info=_("For slow machines: what there is no time for is left out, and said."),
+            ),
+        }
+    for name, control in controls.items():
+        control.input(_saves(assembly, name), [control], None, **PRIVATE)
+    return policy
+
+
+def _saves(assembly: Assembly, name: str) -> Any:
+    def save(value: Any) -> None:
+        with telling():
+            assembly.change(**{name: None if value == "" else value})
+
+    return save

@@ -1,0 +1,37 @@
+"""Where it is chosen which side counts when documents and web contradict each other; for this installation."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import ConflictRule
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.ui.handlers import PRIVATE, telling
+
+LABELS = {
+    ConflictRule.SHOW_BOTH: later("both"),
+    ConflictRule.DOCUMENTS: later("the documents"),
+    ConflictRule.WEB: later("the web"),
+    ConflictRule.NEWER: later("the newer"),
+    ConflictRule.MORE_RELEVANT: later("more relevant"),
+}
+
+
+def conflict_choice(assembly: Assembly) -> None:
+    """Make the list of rules; the choice holds from the next question on."""
+    choice = gr.Dropdown(
+        [(_(label), rule.value) for rule, label in LABELS.items()],
+        value=assembly.settings.conflict_rule.value,
+        label=_("Where documents and web disagree, use"),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-conflict-rule",
+    )
+
+    def use(name: str) -> None:
+        with telling():
+            assembly.change(conflict_rule=name)
+
+    choice.input(use, [choice], None, **PRIVATE)

@@ -1,0 +1,140 @@
+"""Which models there are, which are used, and getting others; what the machine has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.downloads import Downloads
+from localcrag.app.machine import memory
+from localcrag.app.re_embedding import ReEmbeddings
+from localcrag.backends.downloads.download_progress import Report
+from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.errors import LocalcragError
+from localcrag.text.translation import gettext as _
+from localcrag.ui import render
+from localcrag.ui.handlers import MANY, PRIVATE, told
+from localcrag.ui.render import TEMPLATES
+
+
+class ModelSettings:
+    """The list of models and what can be done with each."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._downloads = Downloads(self._get)
+        self._embeddings = ReEmbeddings(assembly.re_embed)
+        self._wanted: set[str] = set()
+
+    def show(self, script: str) -> None:
+        """Make the list."""
+        self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
+        with gr.Row():
+            threads = gr.Number(
+                self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
+                info=_("0: one per core. Applies at once; the models are loaded anew."), elem_id="lc-threads",
+            )  # fmt: skip
+            window = gr.Number(
+                self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
+                label=_("Window of the language model, in tokens"),
+                info=_("Prompt and answer together; memory grows with it."),
+            )  # fmt: skip
+        self.wire(self.listing.input(self.do, None, [self.listing], **MANY))
+        for number, name in ((threads, "threads"), (window, "context_tokens")):
+            gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)
+
+    def wire(self, event: Any) -> None:
+        """Show how far everything is, after an event."""
+        for follow in (self.follow, self.follow_embeddings):
+            event.success(follow, None, [self.listing], **MANY)
+
+    def listed(self) -> str:
+        """Return the list as it is now."""
+        assembly = self._assembly
+        settings = assembly.settings
+        try:
+            models = assembly.library.models()
+            speeds = assembly.runs.speeds()
+            to_embed = assembly.collections_to_embed()
+        except LocalcragError as error:
+            return render.message(str(error))
+        return TEMPLATES.get_template("models.html").render(
+            models=models,
+            in_use={settings.llm, settings.relevance, settings.embedder},
+            roles={
+                ModelRole.LLM: _("Language model: writes the answers"),
+                ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
+                ModelRole.EMBEDDER: _("Embedder: finds passages"),
+            },
+            downloads={one.name: one for one in self._downloads.items()},
+            speeds=speeds,
+            memory=memory(),
+            machine=assembly.machine(),
+            to_embed=to_embed,
+            embeddings={one.collection: one for one in self._embeddings.items()},
+        )
+
+    def follow(self) -> Iterator[str]:
+        """Show how far downloads are."""
+        for _items in self._downloads.follow():
+            yield self.listed()
+
+    def follow_embeddings(self) -> Iterator[str]:
+        """Show how far collections are that are embedded anew."""
+        for items in self._embeddings.follow():
+            # `follow` has made the list; without any of these it would be the same.
+            yield self.listed() if items else gr.skip()
+
+    def get(self, event: gr.EventData) -> str:
+        """Get a model, and use it as soon as it is there."""
+        self._wanted.add(str(event.name))
+        self._downloads.start(str(event.name))
+        return self.listed()
+
+    def _saver(self, name: str) -> Callable[[float | None], str]:
+        """Return what saves a number, if it is one and another than before."""
+
+        def save(value: float | None) -> str:
+            if value is not None and int(value) != getattr(self._assembly.settings, name):
+                told(lambda: self._assembly.change(**{name: int(value)}))
+            return self.listed()
+
+        return save
+
+    def do(self, event: gr.EventData) -> str:
+        """Use, get or no longer get a model."""
+        name = str(event.name)
+        match str(event.what):
+            case "use":
+                told(lambda: self._use(name))
+            case "get":
+                self._downloads.start(name)
+            case "embed":
+                self._embeddings.start(name)
+            case "cancel":
+                self._wanted.discard(name)
+                self._downloads.cancel(name)
+        return self.listed()
+
+    def _use(self, name: str) -> None:
+        library = self._assembly.library
+        role = library.role(name)
+        if role is None:
+            role = next(model.role for model in library.models() if model.name == name)
+        # What is wrong with it is said before anything is changed.
+        library.path(name, role)
+        if role is ModelRole.LLM:
+            self._assembly.language_model(name)
+        self._assembly.change(**{role.value: name})
+
+    def _get(self, name: str, report: Report) -> bool:
+        from localcrag.backends.downloads import model_download  # noqa: PLC0415 - the hub's client takes seconds
+
+        got = model_download.get(self._assembly.library, name, report)
+        if name in self._wanted:
+            self._wanted.discard(name)
+            self._use(name)
+        return got

@@ -1,0 +1,83 @@
+"""Where a collection's preset is chosen, with whom it is for, what it comes to, and what it would have changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import Preset
+from localcrag.records.errors import LocalcragError
+from localcrag.records.presets import PRESETS
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+from localcrag.ui import render
+from localcrag.ui.chat.chat import preset_name
+from localcrag.ui.handlers import PRIVATE, telling
+
+
+def preset_choice(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
+    """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
+    choice = gr.Dropdown(
+        [(preset_name(preset), preset.value) for preset in Preset],
+        value=assembly.preset().value,
+        label=_("Preset of this collection"),
+        info=_(PRESETS[assembly.preset()].purpose),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-preset",
+    )
+    effect = gr.HTML("", elem_id="lc-preset-effect")
+
+    def use(name: str, of: str) -> tuple[Any, Any]:
+        with telling():
+            before = assembly.preset(of)
+            if before is Preset(name):
+                # Said twice, as Gradio may: what the first one showed stays.
+                return gr.skip(), gr.skip()
+            assembly.set_preset(Preset(name), of)
+        said = " ".join(part for part in (limits(assembly, of), changed(assembly, before, Preset(name), of)) if part)
+        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), render.message(said)
+
+    def chosen(of: str) -> tuple[Any, str]:
+        preset = assembly.preset(of)
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), render.message(limits(assembly, of))
+
+    choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
+    # Another page, or `localcrag presets use`, may have chosen meanwhile.
+    gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **PRIVATE)
+
+
+def limits(assembly: Assembly, collection: str) -> str:
+    """Return what a collection's thresholds come to, in words, or what is wrong with them."""
+    try:
+        rules = assembly.rules(collection)
+    except LocalcragError as error:
+        return str(error)
+    return _(
+        "A passage counts as correct from a relevance of %(upper).2f on, and as incorrect below %(lower).2f.",
+        upper=rules.upper,
+        lower=rules.lower,
+    )
+
+
+def changed(assembly: Assembly, before: Preset, after: Preset, collection: str) -> str:
+    """Return what another preset makes of the questions so far; nothing where there are none to tell by."""
+    try:
+        found = assembly.explore_preset(before, after, collection)
+    except LocalcragError as error:
+        return str(error)
+    if found.web_rate_now is None or found.web_rate_then is None:
+        return ""
+    return ngettext(
+        "Of %(num)s question so far %(changed)s would get another action than under “%(before)s”; "
+        "the documents would not be enough for %(then)s instead of %(now)s.",
+        "Of %(num)s questions so far %(changed)s would get another action than under “%(before)s”; "
+        "the documents would not be enough for %(then)s instead of %(now)s.",
+        found.questions,
+        changed=len(found.changes),
+        before=preset_name(before),
+        then=f"{found.web_rate_then:.0%}",
+        now=f"{found.web_rate_now:.0%}",
+    )

@@ -1,0 +1,87 @@
+"""Everything that can be set, on a screen of its own over the page; nothing of it has to be touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.errors import LocalcragError
+from localcrag.ui import learning, render
+from localcrag.ui.handlers import MANY, PRIVATE, told
+from localcrag.ui.settings.answer_settings import answer_settings
+from localcrag.ui.settings.conflict_choice import conflict_choice
+from localcrag.ui.settings.model_settings import ModelSettings
+from localcrag.ui.settings.preset_choice import preset_choice
+from localcrag.ui.settings.storage_settings import StorageSettings
+from localcrag.ui.settings.threshold_explorer import threshold_explorer
+from localcrag.ui.settings.web_settings import web_settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsScreen:
+    """The lists that others fill or listen to."""
+
+    head: gr.HTML
+    figures: gr.HTML
+    gaps: gr.HTML
+    said: gr.HTML
+    models: ModelSettings
+    storage: StorageSettings
+
+
+def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
+    """Make the screen; it is hidden until it is asked for."""
+    with gr.Column(elem_id="lc-settings"):
+        head = gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        with _tab("answers"):
+            preset_choice(assembly, page, collection)
+            policy = answer_settings(assembly)
+            conflict_choice(assembly)
+            threshold_explorer(assembly, policy, collection)
+        with _tab("web"):
+            web_settings(assembly, page, collection)
+        with _tab("models"):
+            models = ModelSettings(assembly)
+            models.show(script)
+        with _tab("data"):
+            storage = StorageSettings(assembly)
+            storage.show(script)
+        with _tab("questions"):
+            figures = gr.HTML("", elem_id="lc-all")
+            gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
+        with _tab("labels"):
+            said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+    return SettingsScreen(head, figures, gaps, said, models, storage)
+
+
+def _tab(name: str) -> gr.Column:
+    # Not Gradio's tabs: on a narrow screen they hide those that do not fit behind a button without a name.
+    return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
+
+
+def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callable[[str], None]) -> None:
+    """Read what is listed when the screen is opened; `speak` has the page speak another language."""
+
+    def read() -> tuple[Any, ...]:
+        try:
+            lists = render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
+        except LocalcragError as error:
+            lists = render.message(str(error)), "", ""
+        return *lists, screen.storage.listed()
+
+    shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
+
+    def change_language(event: gr.EventData) -> str:
+        chosen = str(event.language)
+        told(lambda: assembly.change(language=chosen))
+        speak(chosen)
+        return render.settings_head(anew=True)
+
+    screen.head.input(change_language, None, [screen.head], **PRIVATE)
+    top.select(read, None, shown, **PRIVATE)
+    top.select(screen.models.follow, None, [screen.models.listing], **MANY)
+    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **MANY)

@@ -1,0 +1,74 @@
+"""What is stored and where; a copy of it, going back to one, and deleting everything."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from localcrag.app import egress_report
+from localcrag.app.assemble import Assembly
+from localcrag.app.storage import sizes
+from localcrag.records.errors import LocalcragError
+from localcrag.text.translation import gettext as _
+from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.render import TEMPLATES
+
+ATTEMPTS = 20
+"""Shown of what left or was refused; `localcrag privacy --last N` shows more."""
+
+
+class StorageSettings:
+    """The list of what is stored, and what can be done with it."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+
+    def show(self, script: str) -> None:
+        """Make the list."""
+        self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
+        self.listing.input(self.do, None, [self.listing], **PRIVATE)
+
+    def listed(self, said: str = "", *, anew: bool = False) -> str:
+        """Return what is stored now; `anew`: the page has to be loaded again, since all of it shows something else."""
+        assembly = self._assembly
+        folder = assembly.settings.data_dir.absolute()
+        try:
+            counts = [
+                (_("collections"), len(assembly.collections())),
+                (_("documents"), sum(len(assembly.documents(name)) for name in assembly.collections())),
+                (_("chats"), len(assembly.chats.chats())),
+                (_("questions"), len(assembly.runs.newest())),
+            ]
+            left = egress_report.line(assembly.egress.summary())
+            attempts = [(one, egress_report.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
+        except LocalcragError as error:
+            return render.message(str(error))
+        backups = sorted(assembly.backups.glob("*.sqlite3"), reverse=True)
+        return TEMPLATES.get_template("storage.html").render(
+            folder=folder,
+            models=assembly.library.models_dir,
+            counts=counts,
+            sizes=sizes(assembly),
+            backups=backups,
+            left=left,
+            attempts=attempts,
+            said=said,
+            anew=anew,
+        )
+
+    def do(self, event: gr.EventData) -> str:
+        """Make a copy, go back to one, or delete everything."""
+        match str(event.what):
+            case "copy":
+                path = told(self._assembly.back_up)
+                return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
+            case "restore":
+                # By its name alone: only copies in the folder of copies are read.
+                copies = {path.name: path for path in self._assembly.backups.glob("*.sqlite3")}
+                if copy := copies.get(str(event.name)):
+                    told(lambda: self._assembly.restore(copy))
+                return self.listed(anew=True)
+            case "erase":
+                told(self._assembly.erase)
+                return self.listed(anew=True)
+        return self.listed()

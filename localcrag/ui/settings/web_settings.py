@@ -1,0 +1,75 @@
+"""Where the web search is set: the server, whether it may be asked, what may never be sent; and a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.health import State, search_server
+from localcrag.records.enums import WebMode
+from localcrag.records.errors import LocalcragError
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+from localcrag.ui import render
+from localcrag.ui.handlers import PRIVATE
+
+MODES = [
+    (later("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
+    (later("Always: queries leave without being shown first."), WebMode.ALWAYS.value),
+    (later("Never: nothing leaves, whatever the documents lack."), WebMode.NEVER.value),
+]
+FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here.")
+
+
+def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
+    """Make the part where the SearXNG is set and tested."""
+    settings = assembly.settings
+    fixed = "web" in settings.model_fields_set
+    with gr.Column(elem_id="lc-web"):
+        url = gr.Textbox(
+            settings.searxng_url or "",
+            label=_("Address of your SearXNG"),
+            placeholder="http://127.0.0.1:8080",
+            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
+        )
+        mode = gr.Radio(
+            [(_(label), value) for label, value in MODES],
+            value=assembly.web_mode().value,
+            label=_("May it be asked about this collection?"),
+            info=_(FIXED) if fixed else None,
+            interactive=not fixed,
+            elem_id="lc-web-mode",
+        )
+        terms = gr.Textbox(
+            "\n".join(settings.web_never_terms),
+            label=_("Never send"),
+            info=_("One name or term a line: words that hold one are taken out of every query."),
+            lines=2,
+            max_lines=8,
+            elem_id="lc-web-terms",
+        )
+        test = gr.Button(_("Save and test"), size="sm")
+        report = gr.HTML("", elem_id="lc-web-report")
+
+    def save(address: str, chosen: str, never: str, of: str) -> str:
+        try:
+            assembly.change(
+                searxng_url=address.strip() or None,
+                web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
+            )
+            if not fixed:
+                assembly.set_web_mode(WebMode(chosen), of)
+        except LocalcragError as error:
+            return render.message(str(error))
+        finding = search_server(assembly)
+        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
+        return render.message(f"{sign} {finding.detail}")
+
+    def stored(of: str) -> Any:
+        return assembly.web_mode(of).value, "\n".join(assembly.settings.web_never_terms)
+
+    test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
+    # Another page, or `localcrag web`, may have chosen meanwhile.
+    gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)
