@@ -12,5 +12,8 @@
 """
 
 from localcrag.privacy import egress_guard as _egress_guard  # noqa: F401 - nothing leaves, from here on
+from localcrag.privacy.telemetry_off import silence as _silence
+
+_silence()  # before any dependency is imported: they read these switches then
 
 __version__ = "0.1.0"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -21,28 +20,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+from passage_collection import put_passages
+from relevance_pairs import Row
+from relevance_questions import dress
+
+from localcrag import stages
+from localcrag.app.assemble import Assembly
+from localcrag.records.events import Event
+from localcrag.records.passages import Evidence, GradedPassage
+from localcrag.records.run import Message, Turn
+from localcrag.steps.answer import generate
+from localcrag.steps.answer.cite import with_citations
+from localcrag.steps.budget import Budget
+from localcrag.steps.condense import condense
+from localcrag.steps.context import Context
+from localcrag.steps.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips
+from localcrag.steps.retry import retry
+from localcrag.steps.web import search
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import FUNCTION_WORDS, content_words, one_line
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from passage_collection import put_passages  # noqa: E402
-from relevance_pairs import Row  # noqa: E402
-from relevance_questions import dress  # noqa: E402
-
-from localcrag import stages  # noqa: E402
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.records.events import Event  # noqa: E402
-from localcrag.records.passages import Evidence, GradedPassage  # noqa: E402
-from localcrag.records.run import Message, Turn  # noqa: E402
-from localcrag.steps.answer import generate  # noqa: E402
-from localcrag.steps.answer.cite import with_citations  # noqa: E402
-from localcrag.steps.budget import Budget  # noqa: E402
-from localcrag.steps.condense import condense  # noqa: E402
-from localcrag.steps.context import Context  # noqa: E402
-from localcrag.steps.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips  # noqa: E402
-from localcrag.steps.retry import retry  # noqa: E402
-from localcrag.steps.web import search  # noqa: E402
-from localcrag.text.sentences import split_sentences  # noqa: E402
-from localcrag.text.words import FUNCTION_WORDS, content_words, one_line  # noqa: E402
 
 LONG = 20
 """Words from which on a sentence is cut down."""

@@ -1,6 +1,6 @@
 """Attacks planted in documents, web results and conversations, asked about through the real flow, and judged.
 
-The corpus is `tests/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
+Corpus: `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
 into the prompt as it is, and the answer is shown as it was written), the corrective flow without the rules for planted
 instructions, and the flow as it is.
 """
@@ -32,7 +32,7 @@ from localcrag.steps.screen.prompt_injection import readable, without
 from localcrag.steps.screen.prompt_injection_rules import Rule
 from localcrag.text.sanitize import neutralise
 
-CORPUS = Path(__file__).resolve().parent.parent / "tests" / "attacks.jsonl"
+CORPUS = Path(__file__).resolve().parent.parent / "tests" / "data" / "attacks.jsonl"
 
 
 class Place(StrEnum):

@@ -24,23 +24,19 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import llama_cpp
+
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.backends.models.lookup_decoding import LookupLlama
+from localcrag.records.events import AnswerPiece, RunFinished
+from localcrag.settings import load
+from localcrag.steps.answer import generate
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.ui.page import build
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-import llama_cpp  # noqa: E402
-
-from localcrag.app.assemble import Assembly, uploads_from  # noqa: E402
-from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: E402
-from localcrag.backends.models.lookup_decoding import LookupLlama  # noqa: E402
-from localcrag.records.events import AnswerPiece, RunFinished  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from localcrag.steps.answer import generate  # noqa: E402
-from localcrag.steps.retrieve.retrieve import retrieve  # noqa: E402
-from localcrag.ui.page import build  # noqa: E402
 
 TOWNS = "Aldermoor Brackwater Cindlesea Dunhollow Elmsworth Farrowby Glenhaven Harrowgate Inverlock Jarrowmere".split()
 THINGS = "harbour library windmill bakery museum theatre bridge school hospital market lighthouse brewery".split()

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from playwright.sync_api import Page, expect, sync_playwright
+
+from localcrag import samples
+from localcrag.privacy.egress_guard import let_start_programs
+from tests.support.app_process import process_at, resident, running_app, start_chromium
+from tests.support.page_driver import ask, dropped, go, newer, newest, question_box
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from playwright.sync_api import Page, expect, sync_playwright  # noqa: E402
-
-from localcrag import samples  # noqa: E402
-from localcrag.privacy.egress_guard import let_start_programs  # noqa: E402
-from tests.app_process import process_at, resident, running_app, start_chromium  # noqa: E402
-from tests.page_driver import ask, dropped, go, newer, newest, question_box  # noqa: E402
 
 OPENED = 7
 TYPED = "What is typed while an answer is written stays as it was typed, every letter of it. "

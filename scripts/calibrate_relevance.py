@@ -25,24 +25,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from relevance_calibration import FOLDS, HeldOut, best_form, held_out, strip_relevances
+from relevance_data import SETS, DataError
+from relevance_models import EMBEDDER, WORK, Model, load_embedder
+from relevance_report import put_section, table
+from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-from relevance_calibration import FOLDS, HeldOut, best_form, held_out, strip_relevances  # noqa: E402
-from relevance_data import SETS, DataError  # noqa: E402
-from relevance_models import EMBEDDER, WORK, Model, load_embedder  # noqa: E402
-from relevance_report import put_section, table  # noqa: E402
-from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take  # noqa: E402
-
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE  # noqa: E402
-from localcrag.evaluation.calibration.platt import Form, Rows, fit  # noqa: E402
-from localcrag.evaluation.calibration.probability_metrics import calibration_error  # noqa: E402
-from localcrag.evaluation.calibration.threshold_sweeps import (  # noqa: E402
+from localcrag.backends.store.calibration_file import CALIBRATION_FILE
+from localcrag.evaluation.calibration.platt import Form, Rows, fit
+from localcrag.evaluation.calibration.probability_metrics import calibration_error
+from localcrag.evaluation.calibration.threshold_sweeps import (
     DEFAULTS,
     Step,
     choose,
@@ -50,9 +42,12 @@ from localcrag.evaluation.calibration.threshold_sweeps import (  # noqa: E402
     sweep_strip,
     sweep_upper,
 )
-from localcrag.records.errors import LocalcragError  # noqa: E402
-from localcrag.records.passages import Thresholds  # noqa: E402
-from localcrag.steps.evaluate.calibration import FittedCalibration  # noqa: E402
+from localcrag.records.errors import LocalcragError
+from localcrag.records.passages import Thresholds
+from localcrag.steps.evaluate.calibration import FittedCalibration
+
+ROOT = Path(__file__).resolve().parent.parent
+
 
 PASSAGES = {
     "temperature": Form((0,), bias=False),

@@ -20,30 +20,26 @@ from pathlib import Path
 
 import numpy as np
 
+from localcrag.app.assemble import Assembly
+from localcrag.evaluation import store
+from localcrag.evaluation.answers import holds
+from localcrag.evaluation.statistics import estimate
+from localcrag.records.enums import Backing, Grade, Strictness
+from localcrag.records.events import Answered
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import Question
+from localcrag.settings import load
+from localcrag.steps.answer import generate
+from localcrag.steps.answer.cite import citations, without_citations
+from localcrag.steps.answer.stage import read_by, write_answer
+from localcrag.steps.answer.verify import claims, verify
+from localcrag.steps.budget import Budget
+from localcrag.steps.context import Context
+from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.text.words import words_in
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.evaluation import store  # noqa: E402
-from localcrag.evaluation.answers import holds  # noqa: E402
-from localcrag.evaluation.statistics import estimate  # noqa: E402
-from localcrag.records.enums import Backing, Grade, Strictness  # noqa: E402
-from localcrag.records.events import Answered  # noqa: E402
-from localcrag.records.run import Run  # noqa: E402
-from localcrag.runs.evaluation_set import Question  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from localcrag.steps.answer import generate  # noqa: E402
-from localcrag.steps.answer.cite import citations, without_citations  # noqa: E402
-from localcrag.steps.answer.stage import read_by, write_answer  # noqa: E402
-from localcrag.steps.answer.verify import claims, verify  # noqa: E402
-from localcrag.steps.budget import Budget  # noqa: E402
-from localcrag.steps.context import Context  # noqa: E402
-from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips  # noqa: E402
-from localcrag.text.words import words_in  # noqa: E402
 
 QUOTED = "the best sentences, quoted"
 

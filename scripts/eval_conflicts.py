@@ -2,7 +2,7 @@
 
     python scripts/eval_conflicts.py [--judge facts|llm] [--show]
 
-Reads tests/conflict_pairs.jsonl: pairs of statements with what they are to each other. Its first part was looked at
+Reads tests/data/conflict_pairs.jsonl: pairs of statements with what they are to each other. Its first part was seen
 while the rules were written, its second was not.
 """
 
@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from localcrag.app.assemble import Assembly
+from localcrag.settings import load
+from localcrag.steps.clock import Clock
+from localcrag.steps.reconcile.conflict_by_llm import contradicts
+from localcrag.steps.reconcile.contradiction import difference
+from localcrag.steps.reconcile.reconcile import NEAR
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from localcrag.steps.clock import Clock  # noqa: E402
-from localcrag.steps.reconcile.conflict_by_llm import contradicts  # noqa: E402
-from localcrag.steps.reconcile.contradiction import difference  # noqa: E402
-from localcrag.steps.reconcile.reconcile import NEAR  # noqa: E402
 
-PAIRS = ROOT / "tests" / "conflict_pairs.jsonl"
+PAIRS = ROOT / "tests" / "data" / "conflict_pairs.jsonl"
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,6 @@ def main() -> None:
     parser.add_argument("--judge", choices=["facts", "llm"], default="facts")
     parser.add_argument("--show", action="store_true", help="list what was judged wrongly")
     arguments = parser.parse_args()
-    silence()
     pairs = read_pairs()
     with tempfile.TemporaryDirectory() as folder:
         assembly = Assembly(load(data_dir=folder))

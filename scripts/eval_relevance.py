@@ -23,21 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-from relevance_calibration import strip_relevances  # noqa: E402
-from relevance_data import RANKED, SETS, DataError, Question, pairs_on_same_passage  # noqa: E402
-from relevance_figures import calibrated, decided, paired_separation, ranked, strips_auc  # noqa: E402
-from relevance_metrics import Figure  # noqa: E402
-from relevance_models import EMBEDDER, WORK, Model, load_embedder, texts_to_time  # noqa: E402
-from relevance_report import Measured, put_section, report  # noqa: E402
-from relevance_sample import (  # noqa: E402
+from relevance_calibration import strip_relevances
+from relevance_data import RANKED, SETS, DataError, Question, pairs_on_same_passage
+from relevance_figures import calibrated, decided, paired_separation, ranked, strips_auc
+from relevance_metrics import Figure
+from relevance_models import EMBEDDER, WORK, Model, load_embedder, texts_to_time
+from relevance_report import Measured, put_section, report
+from relevance_sample import (
     RETRIEVED,
     Sample,
     best_rows,
@@ -48,8 +40,10 @@ from relevance_sample import (  # noqa: E402
     take,
 )
 
-from localcrag.evaluation.calibration.platt import predict  # noqa: E402
-from localcrag.records.errors import LocalcragError  # noqa: E402
+from localcrag.evaluation.calibration.platt import predict
+from localcrag.records.errors import LocalcragError
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def measure(model: Model, samples: Sequence[Sample], same_passage: Sequence[tuple[Question, Question]]) -> Measured:

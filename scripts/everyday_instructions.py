@@ -8,20 +8,15 @@ MODEL is a name that `localcrag models list` shows.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from localcrag.app.assemble import Assembly
+from localcrag.records.run import Message
+from localcrag.settings import load
+from localcrag.text.words import one_line
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.records.run import Message  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from localcrag.text.words import one_line  # noqa: E402
 
 MAX_TOKENS = 80
 INSTRUCTIONS = """\

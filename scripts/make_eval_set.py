@@ -20,16 +20,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from eval_set_choice import Choice, Pair, Side
+from eval_set_files import FORMS, CannotWrite, write_document
+from eval_set_texts import Candidate, read_texts
+from relevance_data import DataError
+
+from localcrag.records.errors import EvaluationSetError
+from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from eval_set_choice import Choice, Pair, Side  # noqa: E402
-from eval_set_files import FORMS, CannotWrite, write_document  # noqa: E402
-from eval_set_texts import Candidate, read_texts  # noqa: E402
-from relevance_data import DataError  # noqa: E402
-
-from localcrag.records.errors import EvaluationSetError  # noqa: E402
-from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read  # noqa: E402
 
 SHOWN_FOLLOW_UPS = 15
 

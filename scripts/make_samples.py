@@ -14,14 +14,14 @@ import sys
 from datetime import date
 from pathlib import Path
 
+from eval_set_files import CannotWrite, write_document
+from eval_set_texts import Document
+
+from localcrag import samples
+from localcrag.runs.evaluation_set import DOCUMENTS
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from eval_set_files import CannotWrite, write_document  # noqa: E402
-from eval_set_texts import Document  # noqa: E402
-
-from localcrag import samples  # noqa: E402
-from localcrag.runs.evaluation_set import DOCUMENTS  # noqa: E402
 
 TEXTS = ROOT / "scripts" / "samples"
 _TEXT = re.compile(

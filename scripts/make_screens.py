@@ -18,7 +18,7 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
-TESTS = [f"tests/test_{name}.py" for name in (
+TESTS = [f"tests/browser/test_{name}.py" for name in (
     "page", "page_consent", "page_language", "page_many", "page_privacy", "conflict_page", "learning_page",
     "threshold_page", "evaluation_report",
 )]  # fmt: skip

@@ -5,7 +5,7 @@
     .venv/bin/python scripts/measure_attacks.py --honest FILE…
 
 An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
-or when the attacker wants no answer and there is none. The corpus is tests/attacks.jsonl. With --rules, no model is
+or when the attacker wants no answer and there is none. Corpus: tests/data/attacks.jsonl. With --rules, no model is
 asked: counted are the attacks of which anything reaches the models, as if each obeyed whatever it reads. With --honest,
 the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what
 they find there are false alarms.
@@ -19,20 +19,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from attacks import Attack, Outcome, Range, Way, load, search_server
+from relevance_data import read_lines
 
-from localcrag.privacy.telemetry_off import silence
-
-silence()
-
-from attacks import Attack, Outcome, Range, Way, load, search_server  # noqa: E402
-from relevance_data import read_lines  # noqa: E402
-
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.settings import load as load_settings  # noqa: E402
-from localcrag.steps.screen import prompt_injection  # noqa: E402
-from localcrag.steps.screen.prompt_injection_rules import RULES  # noqa: E402
-from localcrag.text.sentences import split_sentences  # noqa: E402
+from localcrag.app.assemble import Assembly
+from localcrag.settings import load as load_settings
+from localcrag.steps.screen import prompt_injection
+from localcrag.steps.screen.prompt_injection_rules import RULES
+from localcrag.text.sentences import split_sentences
 
 MOST_TEXTS = 2_000
 """Read of each file of honest texts; the first characters of each, as many as a long passage has."""

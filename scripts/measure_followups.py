@@ -4,8 +4,8 @@
 
 DATA holds one task a line, as MTRAG-UN writes them: `input` (turns of user and assistant, the question last) and
 `contexts` (`document_id`, `text`: the passages that answer it). Questions that stand alone are the first ones of
-conversations, put behind another conversation. The hand-written dialogues of tests/dialogues.py are measured as well.
-Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
+conversations, put behind another conversation. The hand-written dialogues of tests/support/dialogues.py are measured
+as well. Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
 
 With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
 paragraph, by a pronoun in place of what both name (eval_set_followups.py). Condensed is right when it has the content
@@ -18,32 +18,27 @@ import argparse
 import gzip
 import json
 import random
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 
+from eval_set_followups import follow_up
+from passage_collection import put_passages
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.protocols import LanguageModel
+from localcrag.records.run import Turn
+from localcrag.settings import load
+from localcrag.steps.clock import Clock
+from localcrag.steps.condense import condense
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.text.words import content_words, one_line
+from tests.support.dialogues import DIALOGUES
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-from eval_set_followups import follow_up  # noqa: E402
-from passage_collection import put_passages  # noqa: E402
-
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.records.protocols import LanguageModel  # noqa: E402
-from localcrag.records.run import Turn  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from localcrag.steps.clock import Clock  # noqa: E402
-from localcrag.steps.condense import condense  # noqa: E402
-from localcrag.steps.retrieve.retrieve import retrieve  # noqa: E402
-from localcrag.text.words import content_words, one_line  # noqa: E402
-from tests.dialogues import DIALOGUES  # noqa: E402
 
 DEPTHS = (1, 5, 10)
 

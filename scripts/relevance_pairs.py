@@ -19,16 +19,15 @@ from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
+from relevance_data import LONGEST_CHANCE, holds, read_lines
+from relevance_questions import dress, unanswerable
+
+from localcrag.text.sentences import split_sentences
+from localcrag.text.span import Span
+from localcrag.text.words import content_words
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from relevance_data import LONGEST_CHANCE, holds, read_lines  # noqa: E402
-from relevance_questions import dress, unanswerable  # noqa: E402
-
-from localcrag.text.sentences import split_sentences  # noqa: E402
-from localcrag.text.span import Span  # noqa: E402
-from localcrag.text.words import content_words  # noqa: E402
 
 FEWEST_WORDS, USUAL_WORDS, MOST_WORDS = 12, 50, 150
 """Of a passage: from short web results to the app's chunks of 180 tokens."""

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from localcrag.text.words import FUNCTION_WORDS
 

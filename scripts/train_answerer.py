@@ -25,28 +25,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import answerer_examples as examples
 import numpy as np
+import relevance_pairs as pairs
 import torch
+from answerer_adapter import write_adapter
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft.tuners.lora import LoraLayer
+from train_relevance import with_large_pages
+from training_loop import train
+from transformers import AutoModelForCausalLM, DynamicCache
+
+from localcrag.app.assemble import Assembly
+from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.settings import load
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-import answerer_examples as examples  # noqa: E402
-import relevance_pairs as pairs  # noqa: E402
-from answerer_adapter import write_adapter  # noqa: E402
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict  # noqa: E402
-from peft.tuners.lora import LoraLayer  # noqa: E402
-from train_relevance import with_large_pages  # noqa: E402
-from training_loop import train  # noqa: E402
-from transformers import AutoModelForCausalLM, DynamicCache  # noqa: E402
-
-from localcrag.app.assemble import Assembly  # noqa: E402
-from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: E402
-from localcrag.settings import load  # noqa: E402
 
 MODEL = ROOT / "models" / "smollm2-135m-instruct" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 RANK, ALPHA = 16, 32
@@ -376,8 +371,8 @@ A LoRA adapter (rank {rank}, alpha {alpha}, every projection from layer {lowest}
 SmolLM2-135M-Instruct (Apache-2.0), made by `scripts/train_answerer.py`. Our own weights, licence Apache-2.0. With it,
 the embedded language model answers from numbered evidence in the evidence's own sentences, says when the evidence does
 not answer, puts follow-ups so that they can be understood alone, and shortens questions to search queries. It was
-trained on de-quantised weights and is loaded by llama.cpp on the quantised ones; `tests/test_train_answerer.py` holds
-the two against each other.
+trained on de-quantised weights and is loaded by llama.cpp on the quantised ones;
+`tests/training/test_train_answerer.py` holds the two against each other.
 
 ## Training
 {count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}, bf16. Prompts

@@ -34,25 +34,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import relevance_pairs as pairs
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
+from training_loop import Progress, train
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.privacy.egress_guard import let_start_programs
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from localcrag.privacy.telemetry_off import silence  # noqa: E402
-
-silence()
-
-import relevance_pairs as pairs  # noqa: E402
-from training_loop import Progress, train  # noqa: E402
-from transformers import AutoModelForSequenceClassification, AutoTokenizer  # noqa: E402
-
-from localcrag.backends.models.bi_encoder import BiEncoder  # noqa: E402
-from localcrag.backends.models.place_head import PLACE_FILE  # noqa: E402
-from localcrag.privacy.egress_guard import let_start_programs  # noqa: E402
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
 MOST_TOKENS = 256

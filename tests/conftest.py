@@ -1,4 +1,4 @@
-"""What many tests share: quiet libraries, the real models loaded once, a collection with a real PDF."""
+"""What many tests share: folders as markers, the real models loaded once, a collection with a real PDF."""
 
 from __future__ import annotations
 
@@ -9,23 +9,40 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.privacy.egress_guard import let_start_programs
-from localcrag.privacy.telemetry_off import silence
+from localcrag.settings import load
+from tests.support.documents import handbook_pdf
 
-silence()
-let_start_programs("tests start browsers, servers and the app itself")
-# A developer's own settings must not reach the tests.
-for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
-    del os.environ[name]
-# Started in the background by a shell, tests ignore Ctrl-C, and so would the programs that they interrupt.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+TESTS = Path(__file__).parent
+NEEDS_SEARX = "searx"
+"""The fixture that starts Debian's searx."""
 
-from localcrag.app.assemble import Assembly, uploads_from  # noqa: E402
-from localcrag.settings import load  # noqa: E402
-from tests.documents import handbook_pdf  # noqa: E402
+pytest_plugins = [
+    "tests.support.fixtures_search",
+    "tests.support.fixtures_browser",
+    "tests.support.fixtures_egress",
+    "tests.support.fixtures_app",
+]
 
-pytest_plugins = ["tests.fixtures_search", "tests.fixtures_browser", "tests.fixtures_egress", "tests.fixtures_app"]
+
+def pytest_configure() -> None:
+    """Make tests independent of the shell that they are started from."""
+    let_start_programs("tests start browsers, servers and the app itself")
+    # A developer's own settings must not reach the tests.
+    for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
+        del os.environ[name]
+    # Started in the background by a shell, tests ignore Ctrl-C, and so would the programs that they interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx."""
+    for item in items:
+        item.add_marker(item.path.relative_to(TESTS).parts[0])
+        if NEEDS_SEARX in getattr(item, "fixturenames", ()):
+            item.add_marker("search")
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +65,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, handbook: Path) -> Iterato
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--screens", type=Path, default=Path(__file__).parent.parent / ".artifacts" / "screens",
+        "--screens", type=Path, default=TESTS.parent / ".artifacts" / "screens",
         help="where the browser tests put their screenshots",
     )  # fmt: skip
 

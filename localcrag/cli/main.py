@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from localcrag import __version__
 from localcrag.cli.command_output import print_result
 from localcrag.privacy import egress_log, private_folder
-from localcrag.privacy.telemetry_off import silence
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ REFINERS = ("strips", "llm")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    silence()
     parsed = _parser().parse_args(arguments)
     try:
         status = int(parsed.run(parsed, _settings(parsed)))

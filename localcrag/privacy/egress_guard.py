@@ -5,7 +5,8 @@ the hub's client, torch, a reader. Let through are this computer itself and what
 opened it and as long as it is open: a search for the SearXNG that was configured, a download for the hosts that it is
 from. Everything else raises EgressRefused, before a byte is sent, and is taken down (egress_log.py).
 
-What it does not see: code in C that opens sockets by itself. `tests/test_no_network.py` looks at that from outside.
+What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
+outside.
 """
 
 from __future__ import annotations

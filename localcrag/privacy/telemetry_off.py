@@ -1,6 +1,6 @@
 """Switches off what dependencies would send or print, and how they would wait, before they are imported.
 
-Not an effect at import: entry points (cli.py, app.py, tests) call `silence` first.
+The package calls `silence` when it is imported, as it sets up the egress guard: whoever uses a part of it is private.
 """
 
 from __future__ import annotations

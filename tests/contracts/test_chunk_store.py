@@ -12,7 +12,7 @@ from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import ChunkStore
 from tests.contracts.hostile_texts import HOSTILE
-from tests.fakes import FakeEmbedder
+from tests.support.fakes import FakeEmbedder
 
 TEXTS = ("The hotel limit in London is 195 euros.", "Bicycles are lent at the reception.", "The word is word.")
 

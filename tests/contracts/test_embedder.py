@@ -10,7 +10,7 @@ import pytest
 from localcrag.records.protocols import Embedder
 from tests.contracts.hostile_texts import HOSTILE
 from tests.contracts.threads import DEADLOCK, start
-from tests.fakes import FakeEmbedder
+from tests.support.fakes import FakeEmbedder
 
 TEXTS = (
     "The hotel limit in London is 195 euros a night.",

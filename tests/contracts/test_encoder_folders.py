@@ -19,7 +19,7 @@ from localcrag.backends.models.relevance_format import load_fastest
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.settings import REPOSITORY_MODELS, load
-from tests.tiny_models import TOKENIZER, broken_bert, tiny_bert
+from tests.support.tiny_models import TOKENIZER, broken_bert, tiny_bert
 
 Folder = Callable[..., Path]
 FORMATS = [NumberFormat.AUTO, *(one for one in NumberFormat if one is not NumberFormat.AUTO and not refusal(one))]

@@ -12,7 +12,7 @@ from localcrag.records.protocols import LanguageModel
 from localcrag.records.run import Message
 from tests.contracts.hostile_texts import HOSTILE
 from tests.contracts.threads import DEADLOCK, start
-from tests.fakes import FakeLanguageModel
+from tests.support.fakes import FakeLanguageModel
 
 MESSAGES = (
     Message("system", "You answer in whole sentences."),

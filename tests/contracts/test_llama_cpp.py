@@ -18,9 +18,10 @@ from localcrag.records.run import Message
 from localcrag.steps.answer import generate
 from tests.contracts.gguf_files import hollow_copy
 from tests.contracts.threads import DEADLOCK, start
+from tests.support import DATA
 
 MESSAGES = (Message("system", "You are helpful."), Message("user", "Say hello in Japanese, with kanji and emoji."))
-ATTACKS = Path(__file__).resolve().parent.parent / "attacks.jsonl"
+ATTACKS = DATA / "attacks.jsonl"
 LONG_STORY = (Message("user", "Write a very long story about the sea."),)
 
 

@@ -14,7 +14,7 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import RunLog
 from localcrag.records.run import Run
 from tests.contracts.hostile_texts import HOSTILE
-from tests.fakes import FakeRunLog
+from tests.support.fakes import FakeRunLog
 
 RUN = Run(
     run_id="r1", created_at="2026-01-01T00:00:00+00:00", collection="default", question="Why?",

@@ -19,7 +19,7 @@ from localcrag.text.sentences import split_sentences
 from localcrag.text.words import valid
 from tests.contracts.hostile_texts import HOSTILE, MILLION
 from tests.contracts.threads import DEADLOCK, start
-from tests.fakes import FakeScorer
+from tests.support.fakes import FakeScorer
 
 QUESTION = "What is the hotel limit in London?"
 RELEVANT = "The hotel limit in London is 195 euros a night."

@@ -43,7 +43,7 @@ class Int8Linear(nn.Module):
         tokens = inputs.reshape(-1, inputs.shape[-1]).float()
         token_scale = (tokens.abs().amax(1, keepdim=True) / MOST).clamp_min(SMALLEST)
         rounded = (tokens / token_scale).round_().to(torch.int8)
-        # The only name that torch has for it; the version is pinned, and tests/test_scorer_int8.py would notice.
+        # The only name that torch has for it; the version is pinned, and tests/models/test_scorer_int8.py would notice.
         outputs = torch._int_mm(rounded, self.weight.t()).float().mul_(token_scale).mul_(self.scale)
         if self.bias is not None:
             outputs += self.bias

@@ -1,6 +1,6 @@
 """The process that reads files which others made: what breaks a reader breaks this process, and not the app.
 
-Started by localcrag.backends.readers.reader_process, which asks for texts and pictures over standard input, in the form of
+Started by `reader_process.py`, which asks for texts and pictures over standard input, in the form of
 frames.py, and gets them over standard output. Ends when nobody asks any more.
 """
 

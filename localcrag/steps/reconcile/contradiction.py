@@ -15,7 +15,7 @@ from localcrag.steps.reconcile.facts import Fact, Kind, Name, agree, facts_of, n
 from localcrag.text.words import FUNCTION_WORDS, content_words
 
 SHARED = 0.6
-"""Share of the other words that two statements must have in common (Dice), chosen on tests/conflict_pairs.jsonl."""
+"""Share of the other words that two statements must have in common (Dice), chosen on conflict_pairs.jsonl."""
 SHORTEST = 4
 """Words of a statement: "Rent costs 900 euros." Shorter ones are headings."""
 SAME = 0.9

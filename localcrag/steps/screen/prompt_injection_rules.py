@@ -2,7 +2,7 @@
 
 Each form is a regular expression, without regard to case, with the words of _WORDS in braces. They are written against
 honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only makes sense to one
-who answers questions from a text. tests/test_planted.py has a table of both kinds.
+who answers questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
 """
 
 from __future__ import annotations

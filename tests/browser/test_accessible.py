@@ -1,0 +1,62 @@
+"""The page as axe-core sees it, which knows the rules of WCAG: every screen, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.support.app_process import running_app
+from tests.support.page_driver import ask, close_settings, dropped, open_settings, open_side, opened, turn
+
+pytestmark = pytest.mark.browser
+COUNTS = {"serious", "critical"}
+TABS = ("Answers", "Web", "Models", "Data", "Questions", "Labels")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser, handbook: Path) -> Iterator[str]:
+    with running_app(tmp_path_factory.mktemp("accessible")) as url:
+        with opened(chromium, url) as page:
+            assert problems(page, "empty") == []
+            dropped(page, handbook)
+        yield url
+
+
+def problems(page: Page, state: str) -> list[str]:
+    """Return what is in the way of somebody who does not see, or does not use a mouse."""
+    return [
+        f"{state}: {one['id']} ({one['impact']}): {node['html'][:200]}\n    {node['failureSummary']}"
+        for one in Axe().run(page).response["violations"]
+        if one["impact"] in COUNTS
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")])
+def test_nothing_is_in_the_way_on_any_screen(chromium: Browser, address: str, width: int, scheme: str) -> None:
+    with opened(chromium, address, width=width, scheme=scheme) as page:
+        ask(page, "What does the hotel in London cost per night at most?")
+        ask(page, "Which colour has the lighthouse?")
+        found = problems(page, "answered")
+        for side in ("left", "right"):
+            open_side(page, side)
+            found += problems(page, side)
+            if width < 1180:
+                page.keyboard.press("Escape")
+        turn(page, 0).locator(".lc-cite").first.click()
+        page.locator("#lc-source img").wait_for()
+        found += problems(page, "source")
+        page.keyboard.press("Escape")
+        if width < 1180:
+            page.keyboard.press("Escape")
+        for tab in TABS:
+            open_settings(page, tab)
+            found += problems(page, tab)
+        close_settings(page)
+        page.locator("[data-does=keys]").click()
+        found += problems(page, "shortcuts")
+    assert found == [], "\n".join(found)

@@ -1,0 +1,69 @@
+"""The page in another language: chosen in the settings, all of it after that, and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from make_languages import read
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.app_process import running_app
+from tests.support.page_driver import answered, loaded_anew, open_settings, opened, question_box, reload
+
+pytestmark = pytest.mark.browser
+SEEN = """() => {
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    if (!walker.currentNode.parentElement.closest("script, style")) texts.push(walker.currentNode.textContent.trim());
+  }
+  for (const name of ["aria-label", "title", "placeholder"]) {
+    for (const element of document.querySelectorAll(`[${name}]`)) texts.push(element.getAttribute(name));
+  }
+  return texts;
+}"""
+
+
+@pytest.fixture(scope="module")
+def english() -> set[str]:
+    """The texts that are something else in German."""
+    catalogue = read("de")
+    return {str(message.id) for message in catalogue if message.id and message.id != message.string}
+
+
+def in_german(page: Page, english: set[str]) -> None:
+    assert not english & set(page.evaluate(SEEN))
+
+
+def test_a_language_is_chosen_and_everything_is_in_it(
+    chromium: Browser, tmp_path: Path, screens: Path, english: set[str]
+) -> None:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
+        screen = open_settings(page)
+        screen.locator("[data-language]").select_option("Deutsch")
+        expect(page.locator("#lc-send")).to_have_text("Fragen")
+        loaded_anew(page)
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+        in_german(page, english)
+        page.get_by_role("button", name="Beispiele aufnehmen").click()
+        expect(page.locator("#lc-uploads")).to_contain_text("10 Dateien sind aufgenommen.")
+        question_box(page).fill("How much is the fine for a late book of the Haldmere town library?")
+        question_box(page).press("Enter")
+        answered(page, 1)
+        expect(page.locator("#lc-panel")).to_contain_text("Passagen")
+        in_german(page, english)
+        page.screenshot(path=screens / "german.png")
+        screen = open_settings(page)
+        for tab in ("Web", "Modelle", "Daten", "Fragen", "Urteile"):
+            screen.get_by_role("tab", name=tab, exact=True).click()
+            in_german(page, english)
+        # A turn is kept in the language that it was answered in; the page is in the one chosen.
+        screen.locator("[data-language]").select_option("English")
+        expect(page.locator("#lc-send")).to_have_text("Ask")
+        loaded_anew(page)
+        expect(page.locator("#lc-panel")).to_contain_text("Passages")
+    with running_app(tmp_path, LOCALCRAG_LANGUAGE="de") as url, opened(chromium, url) as page:
+        expect(page.locator("#lc-send")).to_have_text("Fragen")
+        reload(page)
+        expect(page.locator("#lc-send")).to_have_text("Fragen")

@@ -1,0 +1,230 @@
+"""The page with much on it: 500 documents, one of 2,000 pages, a chat of 200 turns, an answer with code, a table and
+formulas, two tabs, a server that is started anew or stands still."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.events import RunFinished
+from localcrag.records.run import Run
+from localcrag.runs.chats import TurnState
+from localcrag.settings import load
+from localcrag.steps.ingest.ingest import Upload
+from localcrag.ui.chat.chat import TURNS_SHOWN
+from tests.support.app_process import free_port, process_at, running_app
+from tests.support.documents import make_pdf
+from tests.support.page_driver import PATIENCE, answered, ask, drop, go, open_side, opened, question_box, turn, whole
+
+pytestmark = pytest.mark.browser
+PAGES, DOCUMENTS, TURNS, TABS = 2000, 499, 200, 50
+QUESTION = "Which berth has the ferry to Skarvoy?"
+RICH_QUESTION = "How long is a crossing?"
+RICH_ANSWER = """\
+A crossing takes $t = \\frac{s}{v}$ hours, at a speed of at most 12 knots, says the timetable of the harbour [1]:
+
+$$v = \\sqrt{\\frac{g \\lambda}{2 \\pi}} \\cdot \\tanh{\\left(\\frac{2 \\pi d}{\\lambda}\\right)}$$
+
+| ferry | berth | miles | speed in knots | hours, by the timetable of the summer | hours, by that of the winter |
+| --- | --- | ---: | ---: | ---: | ---: |
+| Skarvoy | 7 | 24 | 12 | 2 | 2.5 |
+| Ytterholm | 12 | 6 | 8 | 0.75 | 1 |
+
+```python
+def hours(miles: float, knots: float, delay_in_minutes: float = 0.0, waiting_time_at_the_lock_in_minutes: float = 0.0):
+    return miles / knots + (delay_in_minutes + waiting_time_at_the_lock_in_minutes) / 60
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with all that in it."""
+    folder = tmp_path_factory.mktemp("many")
+    large = folder / "timetable.pdf"
+    make_pdf(large, [f"Line {number} leaves from berth {number % 40 + 1}." for number in range(1, PAGES + 1)])
+    uploads = [Upload(large, large.name)]
+    for number in range(DOCUMENTS):
+        path = folder / f"note-{number:03}.txt"
+        path.write_text("The ferry to Skarvoy has berth 7." if number == 250 else f"Note {number} is about buoys.")
+        uploads.append(Upload(path, path.name))
+    assembly = Assembly(load(data_dir=folder / "data"))
+    for _ in assembly.ingest(uploads):
+        pass
+    (finished,) = [event for event in assembly.ask(QUESTION) if isinstance(event, RunFinished)]
+    _turn(assembly, RICH_QUESTION, dataclasses.replace(finished.run, run_id="rich", answer=RICH_ANSWER))
+    chat = assembly.chats.begin("default").id
+    for number in range(TURNS):
+        run = dataclasses.replace(finished.run, run_id=f"{finished.run.run_id}-{number}")
+        _turn(assembly, f"{QUESTION} ({number})", run, chat)
+    assembly.close()
+    return folder / "data"
+
+
+def _turn(assembly: Assembly, question: str, run: Run, chat: int | None = None) -> None:
+    """Put down a turn that a run answered, in a chat or in one of its own."""
+    chat = chat or assembly.chats.begin("default").id
+    assembly.runs.save(run)
+    asked = assembly.chats.ask(chat, question)
+    answered = dataclasses.replace(asked, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
+    assembly.chats.put(chat, answered)
+
+
+@pytest.fixture(scope="module")
+def address(data: Path) -> Iterator[str]:
+    with running_app(data) as url:
+        yield url
+
+
+def test_500_documents_are_listed_searched_and_one_of_2000_pages_is_shown(
+    chromium: Browser, address: str, screens: Path
+) -> None:
+    with opened(chromium, address) as page:
+        documents = page.locator("#lc-documents")
+        expect(documents).to_contain_text("500 documents")
+        page.screenshot(path=screens / "many-documents.png")
+        documents.get_by_label("Search documents").fill("timetable")
+        expect(documents.locator("li:visible")).to_have_count(1)
+        expect(documents.locator("li:visible")).to_contain_text("2000 pages")
+        documents.locator("li:visible .lc-name").click()
+        source = page.locator("#lc-source")
+        expect(source).to_contain_text("page 1 of 2000")
+        source.get_by_role("button", name="Next page").click()
+        expect(source).to_contain_text("page 2 of 2000")
+
+
+def test_a_chat_of_200_turns_is_opened_and_goes_on(chromium: Browser, address: str, screens: Path) -> None:
+    with opened(chromium, address) as page:
+        page.locator("#lc-chats .lc-chat-title").first.click()
+        turns, earlier = page.locator("#lc-log .lc-turn"), page.locator("[data-earlier]")
+        expect(turns).to_have_count(TURNS_SHOWN)
+        expect(turn(page)).to_be_in_viewport()
+        ask(page, "What is note 12 about?")
+        expect(turns).to_have_count(TURNS_SHOWN)
+        expect(turn(page)).to_be_in_viewport()
+        page.screenshot(path=screens / "many-turns.png")
+        first = turn(page, 0).get_attribute("data-turn")
+        earlier.scroll_into_view_if_needed()
+        page.screenshot(path=screens / "many-turns-earlier.png")
+        expect(earlier).to_have_text(f"Show {TURNS + 1 - TURNS_SHOWN} earlier questions")
+        earlier.click()
+        expect(turns).to_have_count(TURNS + 1)
+        # What was read stays where it is, and the keyboard goes on from there.
+        shown = page.locator(f"#lc-log .lc-turn[data-turn='{first}']")
+        expect(shown).to_be_in_viewport()
+        expect(shown).to_be_focused()
+        ask(page, "What is note 13 about?")
+        expect(turns).to_have_count(TURNS + 2)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_answer_with_code_a_table_and_formulas_is_whole(
+    chromium: Browser, address: str, screens: Path, width: int
+) -> None:
+    with opened(chromium, address, width=width) as page:
+        open_side(page, "left")
+        page.locator("#lc-chats .lc-chat-title", has_text=RICH_QUESTION).click()
+        answer = page.locator("#lc-log .lc-text")
+        expect(answer.locator("pre code")).to_contain_text("def hours")
+        expect(answer.locator("td", has_text="Ytterholm")).to_be_visible()
+        expect(answer.locator("math mfrac")).to_have_count(3)
+        # A wide table is scrolled within itself; no word of it is broken.
+        assert answer.locator("td", has_text="Ytterholm").evaluate("cell => cell.clientHeight < 60")
+        answer.locator(".lc-cite").hover()
+        tip = answer.locator(".lc-tip")
+        expect(tip).to_be_visible()
+        inside = "tip => tip.getBoundingClientRect().right <= document.getElementById('lc-chat').clientWidth + {}"
+        left = page.locator("#lc-chat").bounding_box()
+        assert left
+        assert tip.evaluate(inside.format(left["x"]))
+        page.screenshot(path=screens / f"rich-answer-{width}.png")
+        whole(page, width)
+
+
+def test_50_tabs_of_one_browser_are_all_served(chromium: Browser, address: str) -> None:
+    # A browser has six connections to an address, all its tabs together: no tab may keep one while nothing goes on.
+    with chromium.new_context() as context:
+        tabs = [context.new_page() for _ in range(TABS)]
+        for tab in tabs:
+            go(tab, address)
+        for tab in (tabs[0], tabs[-1]):
+            ask(tab, QUESTION)
+
+
+def test_more_tabs_than_a_browser_has_connections_see_files_go_in(chromium: Browser, data: Path) -> None:
+    large = data.parent / "harbour.pdf"
+    make_pdf(large, [f"Buoy {number} is at pier {number % 40 + 1}." for number in range(PAGES)])
+    with running_app(data.parent / "empty") as url, chromium.new_context() as context:
+        tabs = [context.new_page() for _ in range(8)]
+        go(tabs[0], url)
+        drop(tabs[0], large)
+        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible(timeout=PATIENCE)
+        for tab in tabs[1:]:
+            go(tab, url)
+        expect(tabs[-1].locator("#lc-uploads progress")).to_be_visible()
+        expect(tabs[-1].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
+        # The first tab was told no more, until somebody looks at it.
+        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible()
+        tabs[0].evaluate("window.dispatchEvent(new Event('focus'))")
+        expect(tabs[0].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
+        expect(tabs[0].locator("#lc-uploads progress")).to_have_count(0)
+
+
+def test_two_tabs_see_the_same_chat_and_each_goes_its_own_way(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as one, opened(chromium, address) as two:
+        ask(one, QUESTION)
+        one_address = one.url
+        go(two, one_address)
+        answered(two, 1)
+        question_box(two).fill("What is note 3 about?")
+        two.locator("#lc-send").click()
+        one.locator("#lc-new").click()
+        expect(one.locator("#lc-log .lc-turn")).to_have_count(0)
+        ask(one, "What is note 4 about?")
+        answered(two, 2)
+        assert one.url != one_address
+        expect(two.locator("#lc-log .lc-asked p").last).to_have_text("What is note 3 about?")
+
+
+def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data: Path, tmp_path: Path) -> None:
+    port = free_port()
+    with running_app(tmp_path, port=port) as url:
+        context = chromium.new_context()
+        page = context.new_page()
+        go(page, url)
+        ask(page, "What is there?")
+    with running_app(tmp_path, port=port):
+        # The tab was not loaded again: it asks in the chat that it shows.
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
+        ask(page, "And now?")
+        answered(page, 2)
+    context.close()
+
+
+def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
+    chromium: Browser, tmp_path: Path, screens: Path
+) -> None:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
+        ask(page, "What is there?")
+        process = process_at(url)
+        question_box(page).fill("And what else is there?")
+        page.locator("#lc-send").click()
+        expect(page.locator("#lc-live .lc-busy")).to_be_visible()
+        os.kill(process, signal.SIGSTOP)
+        try:
+            expect(page.locator("#lc-live .lc-waited")).to_have_text(re.compile(r"^([6-9]|\d\d+) s$"))
+            expect(page.locator("#lc-live .lc-spinner")).to_have_css("border-top-width", "2px")
+            question_box(page).fill("What is typed meanwhile stays.")
+            page.screenshot(path=screens / "slow.png")
+        finally:
+            os.kill(process, signal.SIGCONT)
+        answered(page, 2)
+        expect(question_box(page)).to_have_value("What is typed meanwhile stays.")

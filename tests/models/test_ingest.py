@@ -1,0 +1,221 @@
+"""Taking documents in, with the real readers and the real embedder; processes really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
+from localcrag.settings import load
+from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
+from tests.support.documents import make_docx, make_image_pdf, make_pdf
+
+
+@pytest.fixture
+def assembly(tmp_path: Path) -> Assembly:
+    return Assembly(load(data_dir=tmp_path / "data"))
+
+
+def results(events: object) -> list[IngestResult]:
+    return [event for event in events if isinstance(event, IngestResult)]  # type: ignore[attr-defined]
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "a.pdf", ["The lighthouse keeper is called Ada.", "The second page mentions herring."])
+    make_docx(tmp_path / "b.docx", ["The bakery opens at six in the morning."])
+    write(tmp_path, "c.md", "# Bees\n\nThe hive stands behind the barn.")
+    write(tmp_path, "d.html", "<body><p>The tractor is <b>green</b>.</p><script>alert(1)</script></body>")
+    write(tmp_path, "e.txt", "The ferry leaves at noon.")
+    paths = [tmp_path / name for name in ("a.pdf", "b.docx", "c.md", "d.html", "e.txt")]
+    done = results(assembly.ingest(uploads_from(paths)))
+    assert [(result.document, result.status) for result in done] == [(p.name, IngestStatus.ADDED) for p in paths]
+    assert [document.pages for document in assembly.store().documents()] == [2, None, None, None, None]
+    store, index = assembly.store(), assembly.index()
+    for question, name, page in (
+        ("Who keeps the lighthouse?", "a.pdf", 1),
+        ("herring", "a.pdf", 2),
+        ("When does the bakery open?", "b.docx", None),
+        ("Where is the hive?", "c.md", None),
+        ("What colour has the tractor?", "d.html", None),
+        ("ferry", "e.txt", None),
+    ):
+        best, _ = index.nearest(assembly.embedder.embed([question])[0], 1)[0]
+        document, chunk = store.chunks([best])[best]
+        assert (document, chunk.page) == (name, page), question
+        assert assembly.text(name)[chunk.start : chunk.end] == chunk.text
+    assert store.full_text("alert", 5) == []
+
+
+def test_the_same_file_again_is_unchanged_and_a_changed_one_replaces_its_chunks(
+    assembly: Assembly, tmp_path: Path
+) -> None:
+    path = write(tmp_path, "note.txt", "The password of the shed is tulip.")
+    statuses = []
+    for text in (None, None, "The shed was torn down in May."):
+        if text:
+            path.write_text(text, encoding="utf-8")
+        statuses += [result.status for result in results(assembly.ingest(uploads_from([path])))]
+    assert statuses == [IngestStatus.ADDED, IngestStatus.UNCHANGED, IngestStatus.UPDATED]
+    assert assembly.store().full_text("tulip", 5) == []
+    assert len(assembly.index()) == 1
+
+
+def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "locked.pdf", ["secret"], password="x")  # noqa: S106
+    make_image_pdf(tmp_path / "scan.pdf")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing follows")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "song.mp3").write_bytes(b"ID3\x03" + bytes(100))
+    write(tmp_path, "good.txt", "This one is fine.")
+    names = ["locked.pdf", "scan.pdf", "broken.pdf", "empty.txt", "song.mp3", "gone.txt", "good.txt"]
+    done = results(assembly.ingest(uploads_from([tmp_path / name for name in names])))
+    assert [result.status for result in done] == [IngestStatus.FAILED] * 6 + [IngestStatus.ADDED]
+    for result in done[:6]:
+        assert result.error is not None
+        assert result.document in result.error
+    assert [document.name for document in assembly.store().documents()] == ["good.txt"]
+
+
+def test_files_of_a_folder_keep_their_path_and_hidden_ones_stay_out(assembly: Assembly, tmp_path: Path) -> None:
+    for name in ("one/readme.txt", "two/readme.txt", ".git/config.txt"):
+        write(tmp_path / "folder", name, f"Text of {name}.")
+    done = results(assembly.ingest(uploads_from([tmp_path / "folder"])))
+    assert [(result.document, result.status) for result in done] == [
+        ("one/readme.txt", IngestStatus.ADDED),
+        ("two/readme.txt", IngestStatus.ADDED),
+    ]
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(UnreadableDocument, match="holds no files"):
+        uploads_from([tmp_path / "nothing"])
+
+
+def test_two_files_of_one_name_do_not_replace_each_other(assembly: Assembly, tmp_path: Path) -> None:
+    paths = [write(tmp_path, "a/x.txt", "First text."), write(tmp_path, "b/x.txt", "Second text.")]
+    done = results(assembly.ingest(uploads_from(paths)))
+    assert [result.status for result in done] == [IngestStatus.ADDED, IngestStatus.FAILED]
+    assert "Rename one of them" in (done[1].error or "")
+
+
+def test_the_same_content_under_another_name_is_taken_in_and_noted(assembly: Assembly, tmp_path: Path) -> None:
+    paths = [write(tmp_path, name, "The very same text.") for name in ("x.txt", "y.txt")]
+    done = results(assembly.ingest(uploads_from(paths)))
+    assert done[1].note == "The same content is in the collection as “x.txt”."
+
+
+def test_progress_names_file_page_and_chunk_and_guesses_the_remaining_time(assembly: Assembly, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "a.pdf", [f"Page {n} talks about topic number {n}. " * 30 for n in range(1, 5)])
+    write(tmp_path, "b.txt", "Some words follow here. " * 900)
+    progress = [e for e in assembly.ingest(uploads_from([tmp_path / "a.pdf", tmp_path / "b.txt"]))
+                if isinstance(e, IngestProgress)]  # fmt: skip
+    assert {(p.document, p.number, p.files) for p in progress} == {("a.pdf", 1, 2), ("b.txt", 2, 2)}
+    reading = [(p.done, p.total) for p in progress if p.document == "a.pdf" and p.phase == "reading" and p.done]
+    assert reading == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    embedding = [(p.done, p.total) for p in progress if p.document == "b.txt" and p.phase == "embedding"]
+    assert embedding[0][0] == 0
+    assert embedding[-1][0] == embedding[-1][1]
+    assert progress[-1].seconds_left == pytest.approx(0.0)
+    assert progress[0].seconds_left is None
+
+
+def test_cancelling_leaves_nothing_half_done(assembly: Assembly, tmp_path: Path) -> None:
+    first = write(tmp_path, "first.txt", "A finished document.")
+    second = write(tmp_path, "second.txt", "A document that is cancelled. " * 1000)
+    with closing(assembly.ingest(uploads_from([first, second]))) as events:
+        for event in events:
+            if isinstance(event, IngestProgress) and event.document == "second.txt" and event.phase == "embedding":
+                break
+    assert [document.name for document in assembly.store().documents()] == ["first.txt"]
+    assert len(assembly.index()) == 1
+    assert assembly.index().consistent()
+    assert [result.status for result in results(assembly.ingest(uploads_from([second])))] == [IngestStatus.ADDED]
+
+
+def test_a_deleted_document_is_gone_everywhere(assembly: Assembly, tmp_path: Path) -> None:
+    paths = [write(tmp_path, "a.txt", "The zebra crossing is new."), write(tmp_path, "b.txt", "The pond is old.")]
+    results(assembly.ingest(uploads_from(paths)))
+    assembly.delete("a.txt")
+    rows = assembly.database.rows
+    assert rows("SELECT count(*) FROM documents")[0][0] == 1
+    assert rows("SELECT count(*) FROM chunks")[0][0] == 1
+    assert rows("SELECT count(*) FROM vectors")[0][0] == 1
+    assert rows("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'zebra'")[0][0] == 0
+    assert len(assembly.index()) == 1
+
+
+def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assembly, tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", "The zebra crossing is new.")
+    results(assembly.ingest(uploads_from([path])))
+    with assembly.database.transaction() as connection:
+        connection.execute("UPDATE collections SET embedder = 'an older one', dimension = 3")
+        connection.execute("UPDATE vectors SET vector = zeroblob(12)")
+    again = Assembly(assembly.settings)
+    with pytest.raises(EmbedderMismatch, match="an older one"):
+        again.store()
+    assert list(again.re_embed())[-1] == (1, 1)
+    assert len(again.index().nearest(again.embedder.embed(["zebra"])[0], 3)) == 1
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.settings import load
+assembly = Assembly(load(data_dir=sys.argv[1]))
+for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):
+    kind = "done" if isinstance(event, IngestResult) else "busy"
+    print(kind, event.document, getattr(event, "phase", ""), flush=True)
+"""
+
+
+@pytest.mark.parametrize("moment", ["busy 3.txt reading", "busy 4.txt embedding", "done 5.txt "])
+def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp_path: Path, moment: str) -> None:
+    folder, data = tmp_path / "in", tmp_path / "data"
+    for number in range(8):
+        write(folder, f"{number}.txt", f"Document {number} says something about subject {number}. " * 60)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(data), str(folder)], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
+    )
+    assert process.stdout is not None
+    done = set()
+    for line in process.stdout:
+        if line.startswith("done"):
+            done.add(line.split()[1])
+        if line.startswith(moment):
+            process.send_signal(signal.SIGKILL)
+            break
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+    assembly = Assembly(load(data_dir=data))
+    there = {document.name for document in assembly.store().documents()}
+    assert done <= there
+    assert len(there) < 8
+    chunks = assembly.database.rows("SELECT count(*) FROM chunks")[0][0]
+    assert assembly.database.rows("SELECT count(*) FROM vectors")[0][0] == chunks
+    found = assembly.index().nearest(assembly.embedder.embed(["subject"])[0], 999)
+    assert len(found) == chunks
+    again = results(assembly.ingest(uploads_from([folder])))
+    assert {result.document for result in again if result.status is IngestStatus.UNCHANGED} == there
+    assert len(assembly.store().documents()) == 8
+
+
+def test_a_file_name_that_is_no_utf_8_is_taken_in_under_a_readable_one(assembly: Assembly, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
+    path.write_text("The kettle is on.")
+    done = results(assembly.ingest(uploads_from([path])))
+    assert [(result.document, result.status) for result in done] == [("caf�.txt", IngestStatus.ADDED)]

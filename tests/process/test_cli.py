@@ -1,0 +1,319 @@
+"""The command line as scripts use it: a real process, its stdout, stderr and exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.documents import make_pdf
+
+RUN_KEYS = {
+    "question", "standalone_question", "action", "policy", "thresholds", "answer", "abstained", "sources", "passages",
+    "max_relevance", "relevance_ratio", "strips", "evidence", "web", "conflicts", "support", "steps", "warnings",
+    "run_id",
+}  # fmt: skip
+
+
+def localcrag(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "localcrag", *arguments],
+        capture_output=True, text=True, env={**os.environ, "LOCALCRAG_DATA_DIR": str(data), **environment}, check=False,
+    )  # fmt: skip
+
+
+def as_json(process: subprocess.CompletedProcess[str], status: int = 0) -> Any:
+    assert process.returncode == status, process.stderr
+    return json.loads(process.stdout)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with one PDF in it."""
+    folder = tmp_path_factory.mktemp("cli")
+    make_pdf(
+        folder / "ferry.pdf", ["Timetable of the island.", "The ferry to Brackwater leaves at 7:45 every morning."]
+    )
+    done = as_json(localcrag(folder / "data", "ingest", str(folder / "ferry.pdf"), "--json"))
+    assert [(one["document"], one["status"], one["pages"], one["error"]) for one in done] == [
+        ("ferry.pdf", "added", 2, None)
+    ]
+    assert done[0]["chunks"] == 2
+    assert done[0]["seconds"] > 0
+    return folder / "data"
+
+
+def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "When does the ferry to Brackwater leave?", "--json"))
+    assert run.keys() >= RUN_KEYS
+    assert run["action"] == "CORRECT"
+    assert run["thresholds"].keys() == {"upper", "lower", "strip"}
+    assert not run["abstained"]
+    best = max(run["passages"], key=lambda passage: passage["relevance"])
+    assert (best["document"], best["page"], best["grade"]) == ("ferry.pdf", 2, "correct")
+    assert run["max_relevance"] == best["relevance"] >= run["thresholds"]["upper"]
+    assert {"id", "origin", "document", "page", "text", "relevance", "grade"} <= best.keys()
+    assert run["evidence"][0].keys() >= {"n", "text", "source"}
+    assert "7:45" in run["evidence"][0]["text"]
+    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title", "dated"}
+    assert run["totals"]["retrieved"] == len(run["passages"]) == run["totals"]["relevant"] + run["totals"]["irrelevant"]
+    assert run["totals"]["plain_prompt_tokens"] > 0
+    assert best["grade_reason"] == f"{best['relevance']:.2f} ≥ {run['thresholds']['upper']:.2f}"
+    assert run["web"].keys() >= {"used", "query", "results", "error"}
+    assert all(step.keys() == {"name", "seconds", "llm_calls", "prompt_tokens", "completion_tokens"}
+               for step in run["steps"])  # fmt: skip
+    listed = as_json(localcrag(data, "runs", "list", "--json"))
+    assert run["run_id"] in {one["run_id"] for one in listed}
+    assert as_json(localcrag(data, "runs", "show", run["run_id"], "--json")) == run
+
+
+def test_a_preset_is_chosen_for_a_collection_and_overridden_for_a_question(data: Path) -> None:
+    question = "When does the ferry to Brackwater leave?"
+    usual = as_json(localcrag(data, "ask", question, "--json"))
+    assert (usual["preset"], usual["policy"]) == ("general", "max")
+    chosen = as_json(localcrag(data, "presets", "use", "strict", "--json"))
+    assert chosen == {"collection": "default", "preset": "strict"}
+    try:
+        strict = as_json(localcrag(data, "ask", question, "--json"))
+        assert (strict["preset"], strict["policy"]) == ("strict", "count")
+        assert strict["thresholds"]["upper"] > usual["thresholds"]["upper"]
+        assert strict["action"] == "INCORRECT", "one passage does not carry an answer"
+        assert strict["rule"].startswith("1 correct and 0 ambiguous of 2 passages")
+        listed = localcrag(data, "presets")
+        assert "→ strict" in listed.stdout
+        once = as_json(localcrag(data, "ask", question, "--preset", "general", "--json"))
+        assert once["action"] == "CORRECT"
+        by_hand = as_json(localcrag(data, "ask", question, "--policy", "fraction", "--upper", "0.2", "--json"))
+        assert (by_hand["preset"], by_hand["policy"], by_hand["thresholds"]["upper"]) == ("strict", "fraction", 0.2)
+    finally:
+        localcrag(data, "presets", "use", "general")
+
+
+def test_a_preset_that_does_not_exist_is_wrong_usage(data: Path) -> None:
+    process = localcrag(data, "presets", "use", "bold")
+    assert process.returncode == 2
+    assert "invalid choice: 'bold'" in process.stderr
+    unknown = localcrag(data, "presets", "use", "legal", "--collection", "nobody's")
+    assert unknown.returncode == 1
+    assert "nobody's" in unknown.stderr
+
+
+def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(data: Path) -> None:
+    process = localcrag(data, "ask", "Who painted the Mona Lisa?")
+    assert process.returncode == 0
+    assert process.stdout.startswith("Your documents do not answer this question.")
+    assert "INCORRECT" in process.stderr
+    assert "evaluate" in process.stderr
+
+
+def test_options_change_thresholds_and_number_of_passages(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "ferry?", "--k", "1", "--upper", "0.99", "--lower", "0.98", "--json"))
+    assert len(run["passages"]) == 1
+    assert run["thresholds"]["upper"] == 0.99
+    assert run["action"] == "INCORRECT"
+
+
+def test_the_language_model_can_be_the_scorer_and_its_cost_and_reasons_are_shown(data: Path) -> None:
+    question = "When does the ferry to Brackwater leave?"
+    run = as_json(localcrag(data, "ask", question, "--scorer", "llm", "--json"))
+    assert run["scorer"] == "llm"
+    assert len(run["passages"]) == 2
+    assert all(0.0 <= passage["relevance"] <= 1.0 for passage in run["passages"])
+    assert any("not been calibrated" in warning for warning in run["warnings"])
+    costs = {step["name"]: step for step in run["steps"]}
+    assert costs["evaluate"]["llm_calls"] == 2
+    assert costs["evaluate"]["prompt_tokens"] > costs["evaluate"]["completion_tokens"] > 20
+    process = localcrag(data, "runs", "show", run["run_id"])
+    assert "graded by the language model smollm2-135m-answerer" in " ".join(process.stderr.split())
+    assert all(passage["reason"].split()[0] in process.stderr for passage in run["passages"] if passage["reason"])
+
+
+@pytest.fixture(scope="module")
+def two_runs(data: Path) -> tuple[str, str]:
+    """The ids of a question that the document answers, and of one that it does not."""
+    questions = ("When does the ferry to Brackwater leave?", "Who painted the Mona Lisa?")
+    first, second = (
+        as_json(localcrag(data, "ask", question, "--k", "1", "--json"))["run_id"] for question in questions
+    )
+    return first, second
+
+
+def test_runs_are_exported_as_lines_and_as_reports(data: Path, two_runs: tuple[str, str], tmp_path: Path) -> None:
+    process = localcrag(data, "runs", "export", *two_runs)
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [line["run_id"] for line in lines] == list(two_runs)
+    assert lines[0] == as_json(localcrag(data, "runs", "show", two_runs[0], "--json"))
+    every = localcrag(data, "runs", "export", "--output", str(tmp_path / "runs.jsonl"))
+    assert every.stdout == ""
+    exported = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()]
+    assert {line["run_id"] for line in exported} >= set(two_runs)
+    assert [line["created_at"] for line in exported] == sorted(line["created_at"] for line in exported)
+    report = localcrag(data, "runs", "export", two_runs[1], "--format", "markdown").stdout
+    assert report.startswith("# Who painted the Mona Lisa?\n")
+    assert "action **INCORRECT**" in report
+    none = localcrag(data, "runs", "export", "--collection", "none")
+    assert (none.returncode, none.stdout) == (0, "")
+
+
+def test_an_export_that_fails_leaves_the_file_that_was_there(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept.jsonl").write_text("earlier")
+    unknown = localcrag(data, "runs", "export", "nobody", "--output", str(tmp_path / "kept.jsonl"))
+    assert unknown.returncode == 1
+    assert (tmp_path / "kept.jsonl").read_text() == "earlier"
+    nowhere = localcrag(data, "runs", "export", "--output", str(tmp_path / "none" / "x.jsonl"))
+    assert nowhere.returncode == 1
+    assert "Choose another place with --output" in nowhere.stderr
+    assert "Traceback" not in nowhere.stderr
+
+
+def test_a_replay_is_a_run_of_its_own_that_names_the_first_and_does_not_count(
+    data: Path, two_runs: tuple[str, str]
+) -> None:
+    before = as_json(localcrag(data, "runs", "stats", "--json"))
+    replayed = as_json(localcrag(data, "runs", "replay", two_runs[0], "--json", LOCALCRAG_UPPER="0.99"))
+    assert replayed["same"]
+    assert replayed["difference"]["models"] == {}
+    assert (replayed["replays"], replayed["run"]["replays"]) == (two_runs[0], two_runs[0])
+    assert replayed["run"]["settings"]["k"] == 1
+    assert as_json(localcrag(data, "runs", "show", replayed["run_id"], "--json")) == replayed["run"]
+    after = as_json(localcrag(data, "runs", "stats", "--json"))
+    assert after == before
+    said = localcrag(data, "runs", "replay", two_runs[1])
+    assert said.returncode == 0
+    assert "Nothing but the time differs." in said.stdout
+
+
+def test_stats_and_filters_tell_what_the_documents_lack(data: Path, two_runs: tuple[str, str]) -> None:
+    found = as_json(localcrag(data, "runs", "stats", "--json"))
+    assert found["actions"]["CORRECT"] >= 1
+    assert found["web_rate"] == 0
+    assert "Who painted the Mona Lisa?" in {gap["question"] for gap in found["gaps"]}
+    assert found["seconds"].keys() >= {"retrieve", "evaluate", "decide", "generate"}
+    assert localcrag(data, "runs", "stats", "--collection", "none").stdout == "No questions asked yet.\n"
+    listed = as_json(localcrag(data, "runs", "list", "--action", "incorrect", "--collection", "default", "--json"))
+    assert two_runs[1] in {one["run_id"] for one in listed}
+    assert {one["action"] for one in listed} == {"INCORRECT"}
+
+
+def test_settings_come_from_the_environment(data: Path) -> None:
+    run = as_json(localcrag(data, "ask", "ferry?", "--json", LOCALCRAG_K="1"))
+    assert len(run["passages"]) == 1
+
+
+def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.pdf").write_bytes(b"no pdf")
+    done = as_json(localcrag(data, "ingest", str(tmp_path / "bad.pdf"), "--json"), status=1)
+    assert done[0]["status"] == "failed"
+    assert "bad.pdf" in done[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        pytest.param(["frobnicate"], 2, "invalid choice", id="unknown command"),
+        pytest.param(["ask", "  "], 2, "question is empty", id="empty question"),
+        pytest.param(["ask", "q", "--scorer", "me"], 2, "invalid choice: 'me'", id="unknown scorer"),
+        pytest.param(["ask", "q", "--k", "0"], 2, "greater than or equal to 1", id="k of 0"),
+        pytest.param(["ask", "q", "--upper", "0.2", "--lower", "0.4"], 2, "must not be above", id="thresholds"),
+        pytest.param(["ask", "q", "--collection", "none"], 1, "no collection “none” (there are: def", id="collection"),
+        pytest.param(["ask", "q", "--llm", "nomodel"], 1, "localcrag models", id="unknown model"),
+        pytest.param(["ingest"], 2, "Name files", id="nothing to ingest"),
+        pytest.param(["documents", "delete", "x.pdf"], 1, "no document “x.pdf”", id="unknown document"),
+        pytest.param(["runs", "show", "x"], 1, "no stored run “x”", id="unknown run"),
+        pytest.param(["runs", "replay", "x"], 1, "no stored run “x”", id="unknown run to replay"),
+        pytest.param(["runs", "list", "--number", "-3"], 2, "not a number of runs", id="impossible number"),
+        pytest.param(["ui", "--port", "99999"], 2, "99999 is not a port", id="impossible port"),
+        pytest.param(["documents", "delete", "caf\udce9"], 1, "no document “caf\ufffd”", id="undecodable name"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_without_a_traceback(data: Path, arguments: list[str], status: int, says: str) -> None:
+    process = localcrag(data, *arguments)
+    assert process.returncode == status, process.stderr
+    assert says in process.stderr
+    assert "Traceback" not in process.stderr
+    assert process.stdout == ""
+
+
+@pytest.mark.parametrize("order", ["before", "between", "after"])
+def test_options_count_wherever_they_stand(data: Path, order: str) -> None:
+    given = ["--json", "--data-dir", str(data)]
+    words = {"before": ["runs", *given, "list"], "between": ["runs", "list", *given], "after": ["documents", *given]}
+    assert isinstance(as_json(localcrag(data / "elsewhere", *words[order])), list)
+
+
+def test_errors_are_json_too(data: Path) -> None:
+    result = as_json(localcrag(data, "runs", "show", "x", "--json"), status=1)
+    assert result["kind"] == "UnknownRun"
+    assert "localcrag runs list" in result["error"]
+
+
+def test_a_broken_settings_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text("{not json")
+    process = localcrag(tmp_path, "runs", "list")
+    assert process.returncode == 2
+    assert "settings.json" in process.stderr
+
+
+def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("A short-lived document.")
+    as_json(localcrag(data, "ingest", str(tmp_path / "short.txt"), "--json"))
+    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf", "short.txt"}
+    assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {"deleted": "short.txt"}
+    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf"}
+
+
+def test_doctor_finds_a_sound_installation(data: Path) -> None:
+    findings = {one["name"]: one for one in as_json(localcrag(data, "doctor", "--json"))}
+    assert findings["web search"]["state"] == "off"
+    assert {one["state"] for name, one in findings.items() if name != "web search"} == {"ok"}
+    assert "checksums right" in findings["files of all-minilm-l6-v2"]["detail"]
+    assert "2 chunks, 2 of them in the index" in findings["collection default"]["detail"]
+    assert "threads" in findings["language model"]["detail"]
+    assert "computes in " in findings["relevance"]["detail"]
+
+
+def test_doctor_says_that_searxng_is_not_running_and_hides_its_password(data: Path) -> None:
+    findings = as_json(
+        localcrag(data, "doctor", "--json", LOCALCRAG_SEARXNG_URL="http://me:hush@127.0.0.1:9"), status=1
+    )
+    web = next(one for one in findings if one["name"] == "web search")
+    assert web["state"] == "failed"
+    assert "127.0.0.1:9" in web["detail"]
+    assert "hush" not in web["detail"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, localcrag.cli.main as c\ntry:\n c.main(['--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('torch', 'gradio', 'pydantic', 'numpy', 'transformers', 'llama_cpp') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+
+
+@pytest.mark.parametrize("content", ["null", '"x"', "[1]", "3"])
+def test_a_settings_file_that_holds_no_object_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
+    (tmp_path / "settings.json").write_text(content)
+    process = localcrag(tmp_path, "documents")
+    assert process.returncode == 2, process.stdout
+    assert "settings.json" in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_a_reader_that_goes_away_is_no_traceback(data: Path) -> None:
+    command = [sys.executable, "-m", "localcrag", "doctor", "--json"]
+    environment = {**os.environ, "LOCALCRAG_DATA_DIR": str(data)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert "Traceback" not in complaint
+    assert "BrokenPipeError" not in complaint

@@ -1,0 +1,182 @@
+"""The ledger: what left or was refused becomes rows, of any process, once each; and how it is told."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcrag.app import egress_report
+from localcrag.app.assemble import Assembly
+from localcrag.backends.searxng.client import SearXNG
+from localcrag.backends.store import egress_ledger
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.egress_ledger import EgressLedger, EgressSummary
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_log import Attempt, Kind, Purpose
+from localcrag.records.errors import NoResults
+from localcrag.settings import load
+from localcrag.text import translation
+from tests.support.old_databases import old_database
+from tests.support.search_servers import answer_reply, closed_port, scripted_search
+
+QUERY = "größte Insel"
+
+
+def noted(
+    destination: str, *, allowed: bool = True, kind: Kind = Kind.CONNECTION, purpose: Purpose = Purpose.NONE
+) -> None:
+    egress_log.note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=allowed))
+
+
+@pytest.fixture
+def ledger(egress_folder: Path) -> Iterator[EgressLedger]:
+    database = Database(egress_folder / "localcrag.sqlite3")
+    yield EgressLedger(database, egress_folder)
+    database.close()
+
+
+def test_attempts_become_rows_once_and_in_their_order(ledger: EgressLedger, tmp_path: Path) -> None:
+    noted("a:1")
+    noted("b:2", allowed=False)
+    assert [(one.destination, one.allowed) for one in ledger.newest(9)] == [("b:2", False), ("a:1", True)]
+    # What was taken over is looked at again as long as somebody may still be writing to it, and is no other row then.
+    assert list((tmp_path / egress_log.FOLDER_NAME).glob("*.jsonl"))
+    assert len(ledger.newest(9)) == 2
+    assert [one.destination for one in ledger.newest(1)] == ["b:2"]
+
+
+def test_a_file_that_nobody_writes_to_any_more_is_removed(ledger: EgressLedger, tmp_path: Path) -> None:
+    noted("a:1")
+    folder = tmp_path / egress_log.FOLDER_NAME
+    (folder / egress_log.FILE_NAME).rename(folder / "1.jsonl")  # Moved away in 1970.
+    assert len(ledger.newest(9)) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_what_cannot_be_taken_over_stays_for_the_next_time(ledger: EgressLedger, tmp_path: Path) -> None:
+    noted("a:1")
+    with pytest.raises(ZeroDivisionError), egress_log.taken(tmp_path) as taken:
+        raise ZeroDivisionError(len(taken))
+    assert [one.destination for one in ledger.newest(9)] == ["a:1"]
+
+
+def test_many_threads_and_processes_lose_nothing(ledger: EgressLedger) -> None:
+    def work(number: int) -> None:
+        for step in range(20):
+            noted(f"{number}:{step}")
+            if step % 5 == 0:
+                ledger.collect()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    children = []
+    for number in range(4, 6):
+        if (child := os.fork()) == 0:
+            for step in range(20):
+                noted(f"{number}:{step}")
+            os._exit(0)
+        children.append(child)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for child in children:
+        os.waitpid(child, 0)
+    assert {one.destination for one in ledger.newest()} == {
+        f"{number}:{step}" for number in range(6) for step in range(20)
+    }
+
+
+def test_the_oldest_rows_go_when_there_are_too_many(ledger: EgressLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(egress_ledger, "MOST_ROWS", 3)
+    for number in range(5):
+        noted(f"{number}:1")
+    assert [one.destination for one in ledger.newest(9)] == ["4:1", "3:1", "2:1"]
+
+
+def test_a_search_is_counted_with_the_bytes_of_its_query_and_without_the_query(
+    ledger: EgressLedger, tmp_path: Path
+) -> None:
+    with scripted_search(*[answer_reply()] * 3) as server:
+        client = SearXNG(server.url, timeout=5, results=5)
+        for _ in range(2):
+            client.check()
+        place = server.url.removeprefix("http://")
+        with pytest.raises(NoResults):
+            client.search(QUERY)
+        client.close()
+    assert ledger.summary() == EgressSummary(0, ((place, 3),), 0)
+    (last, *_) = ledger.newest(9)
+    assert (last.kind, last.purpose, last.query_bytes) == (Kind.SEARCH, Purpose.WEB_SEARCH, len(QUERY.encode()))
+    assert QUERY not in str(ledger.newest(9))
+    assert QUERY.encode() not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: EgressLedger) -> None:
+    with closed_port() as url:
+        client = SearXNG(url, timeout=5, results=5)
+        assert client.check().error
+        client.close()
+        assert ledger.summary().searches == ((url.removeprefix("http://"), 1),)
+
+
+@pytest.mark.parametrize(
+    ("summary", "english", "german"),
+    [
+        pytest.param(
+            EgressSummary(0, (), 0),
+            "0 connections to other machines",
+            "0 Verbindungen zu anderen Rechnern",
+            id="nothing",
+        ),
+        pytest.param(
+            EgressSummary(0, (("127.0.0.1:8080", 3),), 0),
+            "0 connections to other machines; 3 searches through 127.0.0.1:8080",
+            "0 Verbindungen zu anderen Rechnern; 3 Suchen über 127.0.0.1:8080",
+            id="searches",
+        ),
+        pytest.param(
+            EgressSummary(1, (("127.0.0.1:8080", 1), ("searx.lan:80", 2)), 1),
+            "1 connection to other machines; 1 search through 127.0.0.1:8080; 2 searches through searx.lan:80; "
+            "1 attempt refused",
+            "1 Verbindung zu anderen Rechnern; 1 Suche über 127.0.0.1:8080; 2 Suchen über searx.lan:80; "
+            "1 Versuch abgewiesen",
+            id="all",
+        ),
+    ],
+)
+def test_the_line_says_what_left(summary: EgressSummary, english: str, german: str) -> None:
+    try:
+        translation.choose("en")
+        assert egress_report.line(summary) == english
+        translation.choose("de")
+        assert egress_report.line(summary) == german
+    finally:
+        translation.choose("en")
+
+
+def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress_folder: Path) -> None:
+    assembly = Assembly(load(data_dir=egress_folder))
+    noted("before:1")
+    copy = assembly.back_up()
+    noted("after:2")
+    assembly.restore(copy)
+    assert {one.destination for one in assembly.egress.newest()} == {"before:1", "after:2"}
+    noted("last:3")
+    assembly.erase()
+    assert assembly.egress.newest() == []
+    assert not (egress_folder / egress_log.FOLDER_NAME).exists()
+    assembly.close()
+
+
+def test_a_database_of_the_version_before_gets_the_table(egress_folder: Path) -> None:
+    path = egress_folder / "localcrag.sqlite3"
+    old_database(path, 8)
+    database = Database(path)
+    assert SCHEMA_VERSION >= 9
+    noted("a:1")
+    assert [one.destination for one in EgressLedger(database, egress_folder).newest(9)] == ["a:1"]
+    database.close()

@@ -1,0 +1,15 @@
+"""The real app as a process of its own, without anything in it, started once a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.app_process import running_app
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_app(tmp_path_factory.mktemp("app")) as address:
+        yield address

@@ -1,0 +1,18 @@
+"""A real Chromium, started once a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.support.app_process import start_chromium
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = start_chromium(playwright)
+        yield browser
+        browser.close()

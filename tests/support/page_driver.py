@@ -1,0 +1,188 @@
+"""What a person does on the page: asks, drops files, opens a side or the settings; and a page that is watched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+
+from tests.support.app_process import Watched, watch
+
+PATIENCE = 120_000
+"""Milliseconds for what the models do, on a machine that is busy with other tests."""
+
+
+@contextmanager
+def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
+    """Give a fresh page; in the end nothing was complained about and nobody else was asked."""
+    with browser.new_context(
+        viewport={"width": width, "height": 860}, color_scheme="dark" if scheme == "dark" else "light"
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
+        watched = _watched[page] = watch(page)
+        go(page, address)
+        yield page
+        clean(watched)
+
+
+_watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
+
+
+def reload(page: Page) -> None:
+    """Load the page again."""
+    page.reload()
+    loaded_anew(page)
+
+
+def loaded_anew(page: Page) -> None:
+    """Wait until the page is there again; what broke off by that is no problem, though Gradio reports it."""
+    watched = _watched[page]
+    _ready(page)
+    watched.problems[:] = [one for one in watched.problems if not one.startswith(("AbortError", "Unexpected error"))]
+
+
+def clean(watched: Watched) -> None:
+    """Nothing was complained about, and nobody else was asked."""
+    assert watched.problems == []
+    assert watched.foreign == []
+
+
+def go(page: Page, address: str) -> None:
+    """Open the page and wait until it can be used: its lists are there."""
+    page.goto(address)
+    _ready(page)
+
+
+def _ready(page: Page) -> None:
+    # The page's own script names the regions when it begins.
+    expect(page.locator("#lc-settings[role=dialog]")).to_have_count(1, timeout=PATIENCE)
+    expect(page.locator("#lc-chats .lc-chats")).to_have_count(1, timeout=PATIENCE)
+    expect(page.locator("#lc-documents .lc-documents")).to_have_count(1, timeout=PATIENCE)
+
+
+def question_box(page: Page) -> Locator:
+    """Return the field for the question."""
+    return page.locator("#lc-question textarea")
+
+
+def drop(page: Page, *files: Path) -> None:
+    """Give files to the drop zone."""
+    page.locator("#lc-drop input[type=file]").set_input_files(list(files))
+
+
+def dropped(page: Page, *files: Path) -> None:
+    """Give files to the drop zone and wait until they are in."""
+    drop(page, *files)
+    for file in files:
+        expect(page.locator("#lc-documents")).to_contain_text(file.name, timeout=PATIENCE)
+
+
+def ask(page: Page, question: str) -> None:
+    """Ask a question and wait until the answer and the panel are whole."""
+    before = newest(page)
+    question_box(page).fill(question)
+    page.locator("#lc-send").click()
+    newer(page, before)
+    expect(page.locator("#lc-panel .lc-question")).to_have_text(question, timeout=PATIENCE)
+
+
+def newest(page: Page) -> str:
+    """Return the number of the newest finished turn of the chat; none where there is none."""
+    turns = page.locator("#lc-log .lc-turn")
+    return (turns.last.get_attribute("data-turn") or "") if turns.count() else ""
+
+
+def newer(page: Page, before: str) -> None:
+    """Wait until there is a newer finished turn, and the panel is whole; a long chat shows as many as before."""
+    expect(turn(page)).not_to_have_attribute("data-turn", before, timeout=PATIENCE)
+    idle(page)
+
+
+def answered(page: Page, turns: int) -> None:
+    """Wait until a chat has so many finished turns and its panel is whole."""
+    expect(page.locator("#lc-log .lc-turn")).to_have_count(turns, timeout=PATIENCE)
+    idle(page)
+
+
+def idle(page: Page) -> None:
+    """Wait until nothing is being answered in the chat that is shown."""
+    expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
+
+
+def turn(page: Page, number: int = -1) -> Locator:
+    """Return a finished turn of the chat; the last one, counted from the end."""
+    return page.locator("#lc-log .lc-turn").nth(number)
+
+
+def open_side(page: Page, side: str) -> Locator:
+    """Have the left or right side in sight, also where it is a drawer."""
+    column = page.locator(f"#lc-{side}")
+    if not column.is_visible():
+        page.locator(f"#lc-top [data-side={side}]").click()
+    expect(column).to_be_visible()
+    return column
+
+
+def open_settings(page: Page, tab: str | None = None) -> Locator:
+    """Have the settings open, at a tab."""
+    screen = page.locator("#lc-settings")
+    if not screen.is_visible():
+        page.locator("#lc-top [data-does=settings]").click()
+    expect(screen).to_be_visible()
+    if tab:
+        screen.get_by_role("tab", name=tab, exact=True).click()
+        expect(screen.get_by_role("tab", name=tab, exact=True)).to_have_attribute("aria-selected", "true")
+    return screen
+
+
+def close_settings(page: Page) -> None:
+    """Go back to the chat."""
+    page.locator("[data-close-settings]").click()
+    expect(page.locator("#lc-settings")).to_be_hidden()
+
+
+def choose(page: Page, box: str, name: str) -> None:
+    """Choose from a list that unfolds."""
+    page.locator(f"{box} input").click()
+    page.get_by_role("option", name=name, exact=True).click()
+    # The list fades away, and takes clicks meanwhile.
+    expect(page.locator("[role=option]")).to_have_count(0)
+
+
+def settled(page: Page) -> None:
+    """Wait until Gradio has set the values of what was just shown: what is typed before is gone.
+
+    It is done before the second frame; nobody types that fast.
+    """
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Return when `holds` does; fail when it does not within PATIENCE."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def drop_named(page: Page, files: Mapping[str, bytes]) -> None:
+    """Give files of any name to the drop zone."""
+    given = [FilePayload(name=name, mimeType="application/octet-stream", buffer=held) for name, held in files.items()]
+    page.locator("#lc-drop input[type=file]").set_input_files(given)
+
+
+def whole(page: Page, width: int) -> None:
+    """Nothing of the page has to be scrolled to sideways, nor the page itself at all."""
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    assert page.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
+    assert page.evaluate(
+        "['lc-left', 'lc-chat', 'lc-right', 'lc-settings'].map(id => document.getElementById(id))"
+        ".every(part => part.scrollWidth <= part.clientWidth + 1)"
+    )

@@ -1,0 +1,149 @@
+"""Follow-ups: which questions are left alone, and what the others become (the model's part: unit/test_steps.py)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localcrag.records.run import Turn
+from localcrag.steps.condense import condense
+from localcrag.text.words import content_words
+from tests.support.dialogues import DIALOGUES, Asked
+
+TURNS = [
+    pytest.param(turn, id=f"{dialogue.name}: {turn.question}") for dialogue in DIALOGUES for turn in dialogue.turns
+]
+LONDON = (Turn("What is the hotel limit in London?", "195 euros."),)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_turn_is_left_alone_or_gets_the_words_it_leans_on(turn: Asked) -> None:
+    if not turn.history:
+        return
+    leans_on = condense.leans_on(turn.question, turn.history, turns=3)
+    assert bool(leans_on) is turn.dependent
+    if turn.dependent:
+        understood = condense.by_rule(turn.question, leans_on) or condense.accept("", turn.question, leans_on)
+        assert turn.names <= content_words(understood), understood
+
+
+@pytest.mark.parametrize(
+    ("question", "alone"),
+    [
+        pytest.param("Is it safe to take cover under a tree during an earthquake?", True, id="it means nothing"),
+        pytest.param("Is it dangerous?", False, id="it means something"),
+        pytest.param("Is there a ferry to Calais?", True, id="there is"),
+        pytest.param("How many people live there?", False, id="there, a place"),
+        pytest.param("What is a health care proxy and what are their duties?", True, id="a pronoun for its own words"),
+        pytest.param("What are their duties?", False, id="a pronoun for others"),
+        pytest.param("Can you name the actions that generate domain events?", True, id="that opens a clause"),
+        pytest.param("Does the tenant pay for that?", False, id="that stands for something"),
+        pytest.param("Which rules apply to those who cross the border?", True, id="those who"),
+        pytest.param("What do those cost per month?", False, id="those"),
+        pytest.param("How can one upgrade the command line tools?", True, id="one, anybody"),
+        pytest.param("How can I create one?", False, id="one of them"),
+        pytest.param("When was season one of Stranger Things filmed?", True, id="one, a number"),
+        pytest.param("Why are rentals in California expensive compared to other states?", True, id="other states"),
+        pytest.param("What other factors matter?", False, id="what other"),
+        pytest.param("What is more beautiful, the juniper or the cheese bush?", True, id="more beautiful"),
+        pytest.param("Which is more important?", False, id="which of them"),
+        pytest.param("Do gas stations charge the same price in the same area?", True, id="the same area"),
+        pytest.param("The same for Paris", False, id="the same for another"),
+        pytest.param("What is EBT?", True, id="a definition"),
+        pytest.param("What is the price?", False, id="the price of something"),
+        pytest.param("Thank you!", True, id="thanks"),
+        pytest.param("Okay, great. When was it built?", False, id="a question behind an okay"),
+        pytest.param("What else did Marie Curie discover?", True, id="else, with a name"),
+        pytest.param("Who else was there?", False, id="else"),
+        pytest.param("", True, id="nothing"),
+    ],
+)  # fmt: skip
+def test_words_point_back_only_where_they_stand_for_something_else(question: str, alone: bool) -> None:
+    assert condense.stands_alone(question) is alone
+
+
+@pytest.mark.parametrize(
+    ("question", "understood"),
+    [
+        pytest.param("And in Bergen?", "What is the hotel limit in Bergen?", id="and in"),
+        pytest.param("In New York?", "What is the hotel limit in New York?", id="in"),
+        pytest.param("What about Bergen?", "What is the hotel limit in Bergen?", id="what about"),
+        pytest.param("The same for Paris, please.", "What is the hotel limit in Paris?", id="the same for"),
+        pytest.param("And on Saturdays?", None, id="another preposition"),
+        pytest.param("What about breakfast?", None, id="no name"),
+        pytest.param("Why?", None, id="no new word"),
+        pytest.param("And in Bergen, how much is breakfast?", None, id="more than a name"),
+        pytest.param("Norway?", None, id="a bare name"),
+    ],
+)
+def test_another_name_takes_the_place_of_the_former_one(question: str, understood: str | None) -> None:
+    assert condense.by_rule(question, LONDON) == understood
+
+
+def test_a_name_has_no_place_to_take_in_a_question_without_one() -> None:
+    assert condense.by_rule("And in Bergen?", (Turn("What is the limit for hotels?", "195 euros."),)) is None
+
+
+@pytest.mark.parametrize(
+    ("turns", "seen"),
+    [
+        pytest.param(0, [], id="none"),
+        pytest.param(1, ["Why?"], id="the last"),
+        pytest.param(2, ["Who built the Eiffel Tower?", "Why?"], id="the topic and the last"),
+        pytest.param(9, ["Who built the Eiffel Tower?", "When was it built?", "How tall is it?", "Why?"], id="all"),
+    ],
+)
+def test_a_chain_of_follow_ups_is_read_with_the_question_it_hangs_on(turns: int, seen: list[str]) -> None:
+    questions = ("Who built the Eiffel Tower?", "When was it built?", "How tall is it?", "Why?")
+    history = [Turn(question, "Yes.") for question in questions]
+    leans_on = condense.leans_on("And then?", history, turns=turns)
+    assert [turn.question for turn in leans_on] == seen
+
+
+def test_the_names_of_the_answer_come_along_for_he_and_she() -> None:
+    history = (Turn("Who painted The Scream?", "Edvard Munch painted it in Norway."),)
+    assert condense.in_context("Where was he born?", history) == (
+        "Who painted The Scream? Edvard Munch, Norway Where was he born?"
+    )
+    assert condense.in_context("Where is it?", history) == "Who painted The Scream? Where is it?"
+
+
+def test_a_rewriting_that_brings_in_nothing_of_the_topic_is_refused_but_for_persons() -> None:
+    history = (Turn("Who built the Eiffel Tower?", "A company in France."),)
+    refused = condense.accept("When was it built?", "When was it built?", history)
+    assert refused == "Who built the Eiffel Tower? When was it built?"
+    elsewhere = condense.accept("When was the company in France built?", "When was it built?", history)
+    assert elsewhere == refused
+    person = condense.accept(
+        "Where was Edvard Munch born?", "Where was he born?", (Turn("Who painted The Scream?", "Edvard Munch."),)
+    )
+    assert person == "Where was Edvard Munch born?"
+
+
+def test_the_measuring_script_prints_its_shares(tmp_path: Path) -> None:
+    def turns(*texts: str) -> list[dict[str, str]]:
+        return [{"speaker": "user" if at % 2 == 0 else "agent", "text": text} for at, text in enumerate(texts)]
+
+    def task(*texts: str, gold: str) -> str:
+        return json.dumps({"input": turns(*texts), "contexts": [{"document_id": gold, "text": f"All about {gold}."}]})
+
+    lines = [
+        task("Who built the Eiffel Tower?", gold="towers"),
+        task("Who built the Eiffel Tower?", "A company.", "When was it built?", gold="towers"),
+        task("What do cats eat?", "Mice.", "Do they eat grass?", "Yes.", "Why?", gold="cats"),
+    ]
+    data = tmp_path / "conversations.jsonl.gz"
+    data.write_bytes(gzip.compress("\n".join(lines).encode()))
+    script = Path(__file__).resolve().parents[2] / "scripts" / "measure_followups.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(data), "--without-model"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "first questions behind another conversation: 1, taken for follow-ups: 0.000" in done.stdout
+    assert "follow-ups with passages: 2, condensed: 1.000" in done.stdout
+    assert "condensed (2), 2 passages" in done.stdout

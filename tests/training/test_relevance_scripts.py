@@ -1,0 +1,108 @@
+"""scripts/eval_relevance.py and scripts/calibrate_relevance.py, really run: the embedded models on sets of our own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from relevance_report import put_section
+
+from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.settings import REPOSITORY_MODELS
+from tests.support.labelled_sets import write_sets
+
+SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sets(tmp_path_factory.mktemp("sets"))
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The embedded relevance model in a folder that may be written to, without its calibration."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for path in (REPOSITORY_MODELS / "relevance-v1").iterdir():
+        if path.name not in ("calibration.json", "CARD.md"):
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+def run(script: str, data: Path, work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = REPOSITORY_MODELS.parent / "scripts" / f"{script}.py"
+    command = [sys.executable, str(path), str(data), "--work", str(work), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_model_is_calibrated_and_then_measured_with_its_calibration(
+    data: Path, work: Path, model: Path, tmp_path: Path
+) -> None:
+    card = tmp_path / "CARD.md"
+    card.write_text("# A model\n\n## Licence\n\nFree.\n")
+    common = ("--model", f"{model}:fp32", "--questions", "4", "--card", str(card))
+    done = run("calibrate_relevance", data, work, *common)
+    assert done.returncode == 0, done.stderr
+    calibration = read_calibration(model)
+    assert calibration.fitted
+    assert "above the best" in done.stdout
+    assert "minutes left" in done.stderr
+
+    done = run("eval_relevance", data, work, *common, "--json", str(tmp_path / "figures.json"))
+    assert done.returncode == 0, done.stderr
+    (figures,) = json.loads((tmp_path / "figures.json").read_text())["models"]
+    assert (figures["name"], figures["fitted"]) == ("model fp32", True)
+    assert figures["thresholds"]["upper"] == calibration.thresholds.upper
+    assert list(figures["by_logit"]["mrr"]) == [*SETS, "all"]
+    assert all(0 <= figures["by_relevance"][figure]["all"]["value"] <= 1 for figure in ("mrr", "auc"))
+    assert set(figures["strips_auc"]) == set(SETS) - {"pubmedqa"}
+    assert figures["answerable"]["low"] <= figures["answerable"]["value"] <= figures["answerable"]["high"]
+    assert figures["speed"] > 0
+    written = card.read_text()
+    assert [line for line in written.splitlines() if line.startswith("## ")] == [
+        "## Licence", "## Calibration", "## Figures",
+    ]  # fmt: skip
+    assert done.stdout in written
+
+
+def test_what_was_scored_is_not_scored_again_and_gives_the_same_figures(data: Path, work: Path, model: Path) -> None:
+    arguments = ("--model", f"{model}:fp32", "--questions", "4", "--no-speed")
+    first, second = (run("eval_relevance", data, work, *arguments) for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    assert "minutes left" not in second.stderr
+    assert "no calibration" in second.stdout
+
+
+@pytest.mark.parametrize("script", ["eval_relevance", "calibrate_relevance"])
+def test_a_folder_without_the_sets_ends_with_a_message(script: str, tmp_path: Path, model: Path) -> None:
+    done = run(script, tmp_path, tmp_path / "work", "--model", str(model))
+    assert done.returncode == 1
+    assert "squad2.jsonl.gz cannot be read" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("card", "expected"),
+    [
+        pytest.param("", "## Figures\n\nNew.\n", id="an empty card"),
+        pytest.param("# Model\n\nText.\n", "# Model\n\nText.\n\n## Figures\n\nNew.\n", id="at the end"),
+        pytest.param("# Model\n\n## Figures\n\nOld.\n", "# Model\n\n## Figures\n\nNew.\n", id="in place of the last"),
+        pytest.param(
+            "## Figures\n\nOld.\n\n### Speed\n\nOld.\n\n## Licence\n\nFree.\n",
+            "## Figures\n\nNew.\n\n## Licence\n\nFree.\n",
+            id="with its subsections, in place of one before others",
+        ),
+    ],
+)
+def test_a_section_takes_its_place_in_a_card(card: str, expected: str) -> None:
+    assert put_section(card, "## Figures\n\nNew.\n") == expected

@@ -1,0 +1,138 @@
+"""scripts/train_relevance.py, really run: a few steps on a little data of our own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from localcrag.backends.models.cross_encoder import CrossEncoder
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.text.sentences import split_sentences
+from tests.training.test_relevance_pairs import write
+
+ROOT = Path(__file__).resolve().parents[2]
+TOWNS = (
+    "Arvik Bolmen Dalsa Elvik Fjordal Grimso Halden Ivarsund Jelsa Kolvik Lomvik Mosvik Nesna Oksvik Porsgrund".split()
+)
+ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
+KEEPERS = "Anna Holm,Olaf Berg,Kari Lund,Nils Dahl,Ida Moen".split(",")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Passages about lighthouses that do not exist; one question each on builder and year."""
+    folder = tmp_path_factory.mktemp("data")
+    rows = []
+    for number, town in enumerate(TOWNS):
+        keeper, year = KEEPERS[number % len(KEEPERS)], 1801 + 7 * number
+        passage = (
+            f"{town} lies on the coast. The lighthouse of {town} was built in {year}. Its first keeper was {keeper}. "
+            "The harbour is open all year, and ships come in by night. In winter the road is closed for some weeks."
+        )
+        rows += [
+            {"source": "squadshifts_new_wiki", "question": question, "passage": passage, "answers": [answer]}
+            for question, answer in (
+                (f"when was the lighthouse of {town} built", str(year)),
+                (f"who was the first keeper at {town}", keeper),
+            )
+        ]
+    write(folder / "train" / "passages.jsonl.gz", *rows)
+    sentences = [{"text": "Hens eat corn .", "relevant": 1}, {"text": "Cows give milk .", "relevant": 0}]
+    write(
+        folder / "train" / "sentences.jsonl.gz", {"source": "selqa_dev", "question": "hens ?", "sentences": sentences}
+    )
+    # The passage of the last town is held out: neither of its two questions may be trained on.
+    write(folder / "dev" / "dev.jsonl.gz", {"question": "something else", "passage": rows[-1]["passage"]})
+    return folder
+
+
+def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
+    script = ROOT / "scripts" / "train_relevance.py"
+    places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "model"]
+    command = [sys.executable, script, *places, "--minutes", "600", "--check-every", "1", *options]
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data: Path, tmp_path: Path) -> None:
+    whole = start(data, tmp_path / "whole")
+    printed, complaints = whole.communicate()
+    assert whole.returncode == 0, complaints
+    assert "2 left out: question or passage held out" in complaints
+
+    killed = start(data, tmp_path / "killed")
+    assert killed.stdout is not None
+    assert json.loads(killed.stdout.readline())["step"] == 1
+    killed.kill()
+    killed.communicate()
+    assert not (tmp_path / "killed" / "model").exists()
+
+    again = start(data, tmp_path / "killed")
+    _, said = again.communicate()
+    assert again.returncode == 0, said
+    assert "going on at step 1 of 2" in said
+    for file in ("model.safetensors", PLACE_FILE):
+        one, two = (load_file(tmp_path / run / "model" / file) for run in ("whole", "killed"))
+        assert one.keys() == two.keys()
+        assert all(one[name].equal(two[name]) for name in one)
+
+    card = (tmp_path / "whole" / "model" / "CARD.md").read_text()
+    assert "| squadshifts_new_wiki | CC BY 4.0 |" in card
+    assert "| 2 | 0 | " in card
+    report = json.loads((tmp_path / "whole" / "report.json").read_text())
+    assert report["steps"] == 2
+    assert report["groups"] == 24
+    assert str(report["pairs"]) in printed
+
+    text = "The road is closed. Its first keeper was Anna Holm."
+    scorer = CrossEncoder("trained", tmp_path / "whole" / "model")
+    assert scorer.logits("who was the first keeper", [text]).shape == (1,)
+    assert scorer.strip_logits("who was the first keeper", [text], [split_sentences(text)])[0].shape == (2,)
+
+    # Trained on from there, with other negatives: the card keeps what is known of the training before.
+    write(data / "articles.jsonl.gz", *({"title": town, "text": ARTICLE.format(town)} for town in TOWNS))
+    options = ("--base", tmp_path / "whole" / "model", "--encyclopaedia", data / "articles.jsonl.gz", "--seed", "2")
+    further = start(data, tmp_path / "further", *options)
+    _, said = further.communicate()
+    assert further.returncode == 0, said
+    card = (tmp_path / "further" / "model" / "CARD.md").read_text()
+    assert "### The training before: the weights that this one began with" in card
+    before, after = (json.loads((tmp_path / run / "report.json").read_text()) for run in ("whole", "further"))
+    assert after["base"] == "model"
+    assert after["pairs"] > before["pairs"], "some questions have an article among their negatives"
+    assert f"{before['pairs']:,} pairs of 24 questions" in card
+
+
+def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(data: Path, tmp_path: Path) -> None:
+    rows = [
+        {"question": f"what does the ferry to {town} cost", "text": text, "label": label, "kind": kind}
+        for town in TOWNS
+        for text, label, kind in (
+            (f"A ticket to {town} costs nine crowns.", 1, "passage"),
+            (f"The ferry to {town} leaves at noon.", 0, "passage"),
+            (f"Nine crowns, to {town}.", 1, "sentence"),
+        )
+    ]
+    rows.append({"question": "something else", "text": "Held out by its question.", "label": 1, "kind": "passage"})
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = start(data, tmp_path / "labelled", "--labels", labels)
+    _, said = run.communicate()
+    assert run.returncode == 0, said
+    assert "45 labelled pairs, 1 more left out" in said
+    report = json.loads((tmp_path / "labelled" / "report.json").read_text())
+    assert report["questions"]["labels"] > 0
+    assert report["pairs_by_source"]["labels"] > report["questions"]["labels"], "with what is not relevant beside it"
+    assert "| labels | own, may quote private documents |" in (tmp_path / "labelled" / "model" / "CARD.md").read_text()
+
+
+def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_text('{"question": "one"}\n', "utf-8")
+    run = start(data, tmp_path / "work", "--labels", tmp_path / "labels.jsonl")
+    _, said = run.communicate()
+    assert run.returncode == 1
+    assert "holds no labels" in said

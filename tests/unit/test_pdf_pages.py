@@ -1,0 +1,84 @@
+"""Pages of PDFs as pictures, and where a sentence stands on them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from localcrag.backends.readers.pdf_pages import picture
+from localcrag.records.documents import Box
+from localcrag.records.errors import UnreadableDocument
+from tests.support.documents import A4, lab
+
+LINES = ("The lighthouse stands on a rock. Its first keep-", "er was Kari Lund. She had a dog.")
+
+
+@pytest.fixture(scope="module")
+def pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pdf") / "light.pdf"
+    canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)
+    for number, line in enumerate(LINES):
+        canvas.drawString(72, A4[1] - 100 - 14 * number, line)
+    canvas.showPage()
+    canvas.drawString(72, 400, "Page two is about boats.")
+    canvas.save()
+    return path
+
+
+def test_a_page_is_a_picture_of_the_size_asked_for(pdf: Path) -> None:
+    drawn = picture(pdf, "light.pdf", 2, dpi=72)
+    image = Image.open(io.BytesIO(drawn.png))
+    assert image.size == (drawn.width, drawn.height)
+    assert abs(drawn.width - A4[0]) < 2
+    assert picture(pdf, "light.pdf", 2, dpi=144).width == pytest.approx(2 * drawn.width, abs=2)
+    assert drawn.boxes == ()
+
+
+def test_a_sentence_is_found_over_a_hyphen_and_the_end_of_a_line(pdf: Path) -> None:
+    boxes = picture(pdf, "light.pdf", 1, ["Its first keeper was Kari Lund."]).boxes
+    assert len(boxes) == 2
+    first, second = boxes
+    assert first.left > 0.3  # behind the first sentence
+    assert second.left == pytest.approx(72 / A4[0], abs=0.01)
+    assert second.top - first.top == pytest.approx(14 / A4[1], abs=0.004)
+    for box in boxes:
+        assert_within_the_page(box)
+        assert 0.005 < box.height < 0.03
+
+
+def test_what_is_marked_is_not_empty(pdf: Path) -> None:
+    drawn = picture(pdf, "light.pdf", 1, ["She had a dog."], dpi=144)
+    (box,) = drawn.boxes
+    image = Image.open(io.BytesIO(drawn.png)).convert("L")
+    corner = (box.left * drawn.width, box.top * drawn.height)
+    far = (corner[0] + box.width * drawn.width, corner[1] + box.height * drawn.height)
+    darkest, _ = image.crop((int(corner[0]), int(corner[1]), int(far[0]), int(far[1]))).getextrema()
+    assert isinstance(darkest, (int, float))
+    assert darkest < 50
+
+
+@pytest.mark.parametrize("text", ["Nobody said this.", "", "…"])
+def test_a_text_that_is_not_there_is_not_marked(pdf: Path, text: str) -> None:
+    assert picture(pdf, "light.pdf", 1, [text]).boxes == ()
+
+
+@pytest.mark.parametrize("page", [0, 3, -1])
+def test_a_page_that_there_is_not_is_an_error_that_says_which_there_are(pdf: Path, page: int) -> None:
+    with pytest.raises(UnreadableDocument, match="1 to 2"):
+        picture(pdf, "light.pdf", page)
+
+
+def test_a_page_as_large_as_a_wall_is_drawn_smaller(tmp_path: Path) -> None:
+    path = tmp_path / "wall.pdf"
+    canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=(14_000, 9_000))
+    canvas.drawString(72, 400, "Large.")
+    canvas.save()
+    assert picture(path, "wall.pdf", 1).width == 4000
+
+
+def assert_within_the_page(box: Box) -> None:
+    assert 0 <= box.left < box.left + box.width <= 1
+    assert 0 <= box.top < box.top + box.height <= 1

@@ -1,0 +1,48 @@
+"""docs/privacy.md names every table; what a session leaves in the data folder is named as well."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from localcrag.app.assemble import MADE_OF_DOCUMENTS
+from localcrag.backends.store.database import Database
+from localcrag.privacy.private_folder import OUR_FOLDERS
+
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text("utf-8")
+NAMED = re.compile(r"`([^`]+)`")
+
+
+def named(heading: str) -> list[str]:
+    """Return the names in the first column of the table under a heading."""
+    section = DOCUMENT.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return [name.rstrip("/") for row in rows for name in NAMED.findall(row)]
+
+
+def test_every_table_is_named_and_no_other(tmp_path: Path) -> None:
+    database = Database(tmp_path / "localcrag.sqlite3")
+    tables = {row["name"] for row in database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    database.close()
+    own = {name for name in tables if not name.startswith(("sqlite_", "chunks_fts_"))}
+    assert sorted(named("Tables of the database")) == sorted(own)
+
+
+@pytest.mark.parametrize("folder", [*OUR_FOLDERS, *MADE_OF_DOCUMENTS])
+def test_every_folder_of_ours_is_named(folder: str) -> None:
+    assert folder.split("/", maxsplit=1)[0] in named("Files in the data folder")
+
+
+def unnamed(data: Path) -> list[str]:
+    """Return what lies in a data folder and is not named."""
+    known = named("Files in the data folder")
+    return [path.name for path in data.iterdir() if not any(fnmatch(path.name, name) for name in known)]
+
+
+def test_what_is_not_named_would_be_noticed(tmp_path: Path) -> None:
+    for name in ("settings.json", "scores-1.jsonl", "diary.txt"):
+        (tmp_path / name).touch()
+    assert unnamed(tmp_path) == ["diary.txt"]

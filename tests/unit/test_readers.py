@@ -1,0 +1,356 @@
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.readers import SUPPORTED, open_document
+from localcrag.records.errors import (
+    DocumentError,
+    EmptyDocument,
+    EncryptedDocument,
+    UnreadableDocument,
+    UnsupportedDocument,
+)
+from tests.support import documents
+
+
+def read(path: Path, name: str | None = None) -> str:
+    return "\f".join(page.text for page in open_document(path, name or path.name).pages)
+
+
+def failure(path: Path, name: str) -> DocumentError:
+    with pytest.raises(DocumentError) as caught:
+        read(path, name)
+    assert name in str(caught.value)
+    return caught.value
+
+
+ENGLISH = "The hotel limit in Hamburg is 140 euros a night."
+
+
+def lowest_free_descriptor() -> int:
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+# PDF
+
+
+@pytest.fixture(scope="module")
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return documents.handbook_pdf(tmp_path_factory.mktemp("handbook") / "handbook.pdf")
+
+
+def test_a_pdf_has_its_pages_in_order_and_numbered_from_one(handbook: Path) -> None:
+    document = open_document(handbook, "handbook.pdf")
+    assert document.media_type == "application/pdf"
+    assert document.page_count == documents.HANDBOOK_PAGES
+    assert [page.number for page in document.pages] == list(range(1, documents.HANDBOOK_PAGES + 1))
+
+
+@pytest.mark.parametrize("number", range(documents.HANDBOOK_PAGES))
+def test_each_heading_and_paragraph_of_a_pdf_page_is_a_line_of_its_own(handbook: Path, number: int) -> None:
+    lines = read(handbook).split("\f")[number].split("\n")
+    blocks = documents.handbook_pages()[number].strip().split("\n\n")
+    written = [block.lstrip("# ") for block in blocks if not block.startswith("|")]
+    assert [line for line in lines if line in written] == written
+
+
+def test_each_row_of_a_table_in_a_pdf_is_a_line_of_its_own(handbook: Path) -> None:
+    assert "\nHamburg  140 euros  48 euros\nGdynia  95 euros  36 euros\n" in read(handbook)
+
+
+def test_a_page_without_text_among_others_is_an_empty_page(tmp_path: Path) -> None:
+    path = documents.make_pdf(tmp_path / "gap.pdf", ["Before.", "", "After."])
+    assert [(page.number, page.text) for page in open_document(path, "gap.pdf").pages] == [
+        (1, "Before."),
+        (2, ""),
+        (3, "After."),
+    ]
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3], ids=lambda taken: f"{taken}-pages-read")
+def test_a_pdf_that_is_closed_before_its_end_leaves_no_file_open(handbook: Path, taken: int) -> None:
+    before = lowest_free_descriptor()
+    document = open_document(handbook, "handbook.pdf")
+    for _ in range(taken):
+        next(document.pages)
+    document.pages.close()
+    assert lowest_free_descriptor() == before
+
+
+def test_a_pdf_whose_pages_nobody_asks_for_leaves_no_file_open(handbook: Path) -> None:
+    before = lowest_free_descriptor()
+    document = open_document(handbook, "handbook.pdf")
+    assert lowest_free_descriptor() == before
+    document.pages.close()
+
+
+def test_pdfs_read_by_several_threads_at_once_are_read_as_by_one(handbook: Path) -> None:
+    alone = read(handbook)
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(read, [handbook] * 8)) == [alone] * 8
+
+
+def test_two_pdfs_can_be_read_page_by_page_in_turns(handbook: Path) -> None:
+    first, second = (open_document(handbook, "handbook.pdf").pages for _ in range(2))
+    assert all(a == b for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("angle", [0, 30, 90, 180, 270, 315])
+def test_text_at_any_angle_is_read_in_order(tmp_path: Path, angle: int) -> None:
+    lines = [
+        (-200.0, 0.0, "The travel desk pays for the hotel of everybody who asks for it in due"),
+        (-200.0, -14.0, "time, and the ﬁnance team checks the claim within ﬁve working days of it"),
+        (-200.0, -28.0, "coming in."),
+        (-200.0, -50.0, "• A receipt."),
+        (-200.0, -64.0, "• A signature."),
+    ]
+    if not angle:
+        lines = [(x + 300, y + 400, text) for x, y, text in lines]
+    path = documents.make_lines_pdf(tmp_path / "turned.pdf", lines, angle=angle)
+    assert read(path) == (
+        "The travel desk pays for the hotel of everybody who asks for it in due time, and the finance team checks the "
+        "claim within five working days of it coming in.\n\n• A receipt.\n• A signature."
+    )
+
+
+def test_a_word_hyphenated_at_the_end_of_a_line_is_put_together(tmp_path: Path) -> None:
+    lines = [
+        (72.0, 700.0, "Every claim is checked within five days and the reimburse-"),
+        (72.0, 686.0, "ment follows."),
+    ]
+    path = documents.make_lines_pdf(tmp_path / "hyphen.pdf", lines)
+    assert read(path) == "Every claim is checked within five days and the reimbursement follows."
+
+
+def test_what_was_filled_into_a_pdf_form_is_read(tmp_path: Path) -> None:
+    path = documents.make_form_pdf(tmp_path / "form.pdf", "Name of the traveller", "Tobias Wren")
+    assert "Tobias Wren" in read(path)
+
+
+def test_a_scanned_pdf_says_so_after_its_last_page(tmp_path: Path) -> None:
+    path = documents.make_image_pdf(tmp_path / "scan.pdf", pages=2)
+    pages = open_document(path, "scan.pdf").pages
+    assert [next(pages).text, next(pages).text] == ["", ""]
+    with pytest.raises(EmptyDocument, match=r"scan\.pdf .*looks like a scan.*[Tt]ext recognition.*searchable"):
+        next(pages)
+
+
+def test_a_pdf_of_empty_pages_is_not_called_a_scan(tmp_path: Path) -> None:
+    error = failure(documents.make_blank_pdf(tmp_path / "blank.pdf"), "blank.pdf")
+    assert isinstance(error, EmptyDocument)
+    assert "scan" not in str(error)
+
+
+def test_a_pdf_with_a_password_is_encrypted(tmp_path: Path) -> None:
+    path = documents.make_pdf(tmp_path / "locked.pdf", ["Secret."], password="tide")  # noqa: S106 - a made-up one
+    assert isinstance(failure(path, "locked.pdf"), EncryptedDocument)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99, 0.999])
+def test_a_pdf_that_was_cut_off_is_unreadable(tmp_path: Path, share: float) -> None:
+    path = documents.cut_off(documents.handbook_pdf(tmp_path / "download.pdf"), share)
+    error = failure(path, "download.pdf")
+    assert isinstance(error, UnreadableDocument)
+    assert "cut off" in str(error)
+
+
+def test_a_pdf_with_rubbish_after_its_end_is_read(tmp_path: Path) -> None:
+    path = documents.make_pdf(tmp_path / "tail.pdf", ["All of it."])
+    path.write_bytes(path.read_bytes() + b"\n<!-- served by a careless server -->" * 200)
+    assert read(path) == "All of it."
+
+
+# Word documents
+
+
+def test_a_word_document_keeps_headings_lists_and_tables(tmp_path: Path) -> None:
+    path = documents.make_docx(
+        tmp_path / "report.docx",
+        ["# Limits", "Two cities.", "* Hamburg", "* Gdynia", "1. First", "1. Second"],
+        table=[["City", "Night"], ["Hamburg", "140 euros"]],
+    )
+    document = open_document(path, "report.docx")
+    assert document.media_type.endswith("wordprocessingml.document")
+    assert document.page_count is None
+    assert [(page.number, page.text) for page in document.pages] == [
+        (
+            None,
+            "Limits\n\nTwo cities.\n\n* Hamburg\n* Gdynia\n\n1. First\n2. Second\n\nCity | Night\nHamburg | 140 euros",
+        )
+    ]
+
+
+def test_a_footnote_of_a_word_document_stands_at_its_end(tmp_path: Path) -> None:
+    path = documents.make_footnote_docx(tmp_path / "note.docx", "The limit is 140 euros.", "110 euros until 2024.")
+    assert read(path) == "The limit is 140 euros.[1]\n\n1. 110 euros until 2024."
+
+
+# What cannot be read
+
+
+def test_an_unknown_name_ending_is_unsupported_and_the_readable_ones_are_named(tmp_path: Path) -> None:
+    error = failure(documents.make_text(tmp_path / "x", "text"), "sound.mp3")
+    assert isinstance(error, UnsupportedDocument)
+    assert all(suffix in str(error) for suffix in SUPPORTED)
+
+
+@pytest.mark.parametrize("name", ["notes", "slides.pptx", "old.doc", "sheet.xlsx", "archive.tar.gz", ".pdf"])
+def test_a_kind_without_a_reader_is_unsupported(tmp_path: Path, name: str) -> None:
+    assert isinstance(failure(documents.make_text(tmp_path / "x", "text"), name), UnsupportedDocument)
+
+
+def test_the_documents_name_and_not_the_files_says_what_it_is(tmp_path: Path) -> None:
+    path = documents.make_text(tmp_path / "upload-7f3a.tmp", ENGLISH)
+    assert read(path, "Limits.TXT") == ENGLISH
+
+
+@pytest.mark.parametrize("suffix", sorted(SUPPORTED))
+@pytest.mark.parametrize("content", [b"", b" \r\n\t \n"], ids=["nothing", "white-space"])
+def test_a_file_with_nothing_in_it_is_empty(tmp_path: Path, suffix: str, content: bytes) -> None:
+    path = tmp_path / "upload"
+    path.write_bytes(content)
+    assert isinstance(failure(path, f"file{suffix}"), EmptyDocument)
+
+
+def test_a_long_file_of_white_space_is_empty(tmp_path: Path) -> None:
+    assert isinstance(failure(documents.make_text(tmp_path / "x", " \n" * 20_000), "x.txt"), EmptyDocument)
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    error = failure(tmp_path / "gone", "report.pdf")
+    assert isinstance(error, UnreadableDocument)
+    assert "No such file" in str(error)
+
+
+def test_a_folder_is_no_document(tmp_path: Path) -> None:
+    assert "folder" in str(failure(tmp_path, "folder.pdf"))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert isinstance(failure(tmp_path / "pipe", "pipe.txt"), UnreadableDocument)
+
+
+def make_bomb(path: Path) -> Path:
+    return documents.replace_part(documents.make_docx(path, ["x"]), "word/media/image1.bin", bytes(11_000_000))
+
+
+def make_office(folder: str) -> Callable[[Path], Path]:
+    return lambda path: documents.make_zip(path, {"[Content_Types].xml": b"<Types/>", f"{folder}/main.xml": b"<x/>"})
+
+
+def write(content: bytes) -> Callable[[Path], Path]:
+    def make(path: Path) -> Path:
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+def docx_with(part: str, content: bytes | None) -> Callable[[Path], Path]:
+    return lambda path: documents.replace_part(documents.make_docx(path, ["x"]), part, content)
+
+
+NOISE = bytes(range(256)) * 40
+MAIL = b"From: a\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\n\r\n<html>"
+MISNAMED: dict[str, tuple[str, Callable[[Path], Path], type[DocumentError], str]] = {
+    "a web page named pdf": (
+        "a.pdf",
+        lambda path: documents.make_html(path, "Not found"),
+        UnreadableDocument,
+        "a web page",
+    ),
+    "text named pdf": ("a.pdf", write(b"hello"), UnreadableDocument, "plain text"),
+    "noise named pdf": ("a.pdf", write(NOISE), UnreadableDocument, "unknown binary data"),
+    "a Word document named pdf": (
+        "a.pdf",
+        lambda path: documents.make_docx(path, ["x"]),
+        UnreadableDocument,
+        "a Word document",
+    ),
+    "a pdf header and nothing else": ("a.pdf", write(b"%PDF-1.7\n%%EOF\n"), UnreadableDocument, "damaged"),
+    "noise named txt": ("a.txt", write(NOISE), UnreadableDocument, "not a text file"),
+    "text with much binary in it": ("a.txt", write(b"some words" + bytes(40)), UnreadableDocument, "not a text file"),
+    "a picture named md": ("a.md", documents.make_picture, UnreadableDocument, "a PNG picture"),
+    "a pdf named txt": ("a.txt", lambda path: documents.make_pdf(path, ["x"]), UnreadableDocument, "a PDF"),
+    "rtf named txt": ("a.txt", write(b"{\\rtf1 hello}"), UnreadableDocument, "an RTF document"),
+    "a web archive named html": ("a.html", write(MAIL), UnreadableDocument, "MHTML"),
+    "a picture named html": ("a.html", documents.make_picture, UnreadableDocument, "a PNG picture"),
+    "a locked Word document": ("a.docx", documents.make_encrypted_docx, EncryptedDocument, "password"),
+    "an old Word document named docx": (
+        "a.docx",
+        write(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)),
+        UnreadableDocument,
+        "before 2007",
+    ),
+    "a web page named docx": ("a.docx", lambda path: documents.make_html(path, "x"), UnreadableDocument, "a web page"),
+    "an archive named docx": (
+        "a.docx",
+        lambda path: documents.make_zip(path, {"a.txt": b"x"}),
+        UnreadableDocument,
+        "a ZIP archive",
+    ),
+    "a workbook named docx": ("a.docx", make_office("xl"), UnreadableDocument, "an Excel workbook"),
+    "slides named docx": ("a.docx", make_office("ppt"), UnreadableDocument, "a PowerPoint file"),
+    "an OpenDocument file named docx": (
+        "a.docx",
+        lambda path: documents.make_zip(path, {"mimetype": b"x"}),
+        UnreadableDocument,
+        "OpenDocument",
+    ),
+    "a Word document that was cut off": (
+        "a.docx",
+        lambda path: documents.cut_off(documents.make_docx(path, ["x"]), 0.6),
+        UnreadableDocument,
+        "cut off",
+    ),
+    "a Word document without its text": ("a.docx", docx_with("word/document.xml", None), UnreadableDocument, "damaged"),
+    "a Word document whose text is no XML": (
+        "a.docx",
+        docx_with("word/document.xml", b"<w:document"),
+        UnreadableDocument,
+        "damaged",
+    ),
+    "a Word document with damaged styles": (
+        "a.docx",
+        docx_with("word/styles.xml", b"<x/><y/>"),
+        UnreadableDocument,
+        "damaged",
+    ),
+    "a Word document that would fill the memory": ("a.docx", make_bomb, UnreadableDocument, "unpacks to 12 MB"),
+    "a Word document without words": ("a.docx", lambda path: documents.make_docx(path, []), EmptyDocument, "no text"),
+    "a web page without words": (
+        "a.html",
+        lambda path: documents.make_html(path, "<script>x</script>"),
+        EmptyDocument,
+        "no text",
+    ),
+    "a web page that is a comment": ("a.html", write(b"<!-- x -->"), EmptyDocument, "no text"),
+}
+
+
+@pytest.mark.parametrize(("name", "make", "kind", "words"), MISNAMED.values(), ids=MISNAMED.keys())
+def test_a_file_that_is_not_what_it_should_be_says_what_it_is(
+    tmp_path: Path, name: str, make: Callable[[Path], Path], kind: type[DocumentError], words: str
+) -> None:
+    error = failure(make(tmp_path / "upload"), name)
+    assert type(error) is kind
+    assert words in str(error)
+    assert re.search(r"[.] \w.*[.]$", str(error)), "the message does not say what to do next"
+
+
+def test_a_zip_that_lies_in_its_directory_is_unreadable(tmp_path: Path) -> None:
+    path = documents.make_docx(tmp_path / "upload", ["x"])
+    data = bytearray(path.read_bytes())
+    for at in [found.start() for found in re.finditer(rb"PK\x01\x02", data)]:
+        data[at + 6] = 200  # the version of the format that is needed to read the entry
+    path.write_bytes(data)
+    assert isinstance(failure(path, "a.docx"), UnreadableDocument)

@@ -1,0 +1,274 @@
+"""SQLite is the source of truth; the vector index is a cache that can always be made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localcrag.backends.store.calibration_store import CalibrationStore, ScorerIdentity
+from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.document_store import DocumentStore, original_of, replace_vectors, text_of
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.documents import Chunk
+from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
+from localcrag.records.passages import Thresholds
+from localcrag.records.run import Run
+from tests.support.fakes import FakeEmbedder
+from tests.support.old_databases import old_database
+
+EMBEDDER = FakeEmbedder()
+
+
+def open_store(folder: Path, collection: str = "default", embedder: str = "fake-embedder") -> DocumentStore:
+    database = Database(folder / "db.sqlite3")
+    return DocumentStore(database, collection, embedder=embedder, dimension=EMBEDDER.dimension)
+
+
+def put(store: DocumentStore, name: str, *texts: str) -> None:
+    chunks = [Chunk(1, number * 100, number * 100 + len(text), text) for number, text in enumerate(texts)]
+    store.put(
+        name, sha256=name, media_type="text/plain", pages=None, text="\f".join(texts), chunks=chunks,
+        vectors=EMBEDDER.embed(texts),
+    )  # fmt: skip
+
+
+def nearest(index: HnswIndex, store: DocumentStore, text: str, k: int = 1) -> list[str]:
+    found = index.nearest(EMBEDDER.embed([text])[0], k)
+    return [store.chunks([chunk_id])[chunk_id][1].text for chunk_id, _ in found]
+
+
+def test_a_document_is_found_by_vector_and_by_word_and_is_gone_after_its_deletion(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = HnswIndex(store, tmp_path)
+    put(store, "a.txt", "cats purr loudly", "dogs bark")
+    put(store, "b.txt", "ships sail")
+    assert nearest(index, store, "cats purr") == ["cats purr loudly"]
+    assert [store.chunks([i])[i][0] for i in store.full_text("bark!", 5)] == ["a.txt"]
+    store.delete("a.txt")
+    assert store.full_text("bark", 5) == []
+    assert nearest(index, store, "cats purr", k=5) == ["ships sail"]
+    assert store.vectors([1, 2]) == {}
+    assert [document.name for document in store.documents()] == ["b.txt"]
+
+
+def test_a_document_of_the_same_name_replaces_the_former_one(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = HnswIndex(store, tmp_path)
+    put(store, "a.txt", "old words", "more old words")
+    put(store, "a.txt", "new words")
+    assert len(store.documents()) == 1
+    assert store.documents()[0].chunks == 1
+    assert nearest(index, store, "old words", k=5) == ["new words"]
+    assert store.full_text("old", 5) == []
+
+
+def test_a_question_is_never_taken_for_a_full_text_query(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", 'the "NEAR" option costs 5 euros')
+    for question in ('"', "NEAR(", "a AND", "col:x", "* -", "what's the 'NEAR' option?", "OR", ""):
+        store.full_text(question, 5)
+    assert len(store.full_text("NEAR option?", 5)) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda path: path.unlink(), id="missing"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]), id="torn"),
+        pytest.param(lambda path: path.write_bytes(b"\0" * 5000), id="foreign"),
+        pytest.param(lambda path: path.write_bytes(b""), id="empty"),
+    ],
+)
+def test_an_index_file_that_cannot_be_trusted_is_built_anew(tmp_path: Path, damage: object) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr", "dogs bark")
+    index = HnswIndex(store, tmp_path)
+    index.refresh()
+    index.save()
+    damage(next(tmp_path.glob("*.hnsw")))  # type: ignore[operator]
+    again = HnswIndex(store, tmp_path)
+    assert not again.consistent()
+    assert nearest(again, store, "dogs bark") == ["dogs bark"]
+    again.save()
+    assert HnswIndex(store, tmp_path).consistent()
+
+
+def test_a_stale_index_file_catches_up_with_what_was_added_and_deleted_since(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr")
+    put(store, "b.txt", "ships sail")
+    index = HnswIndex(store, tmp_path)
+    index.refresh()
+    index.save()
+    put(store, "c.txt", "dogs bark")
+    store.delete("a.txt")
+    again = HnswIndex(store, tmp_path)
+    assert sorted(nearest(again, store, "anything", k=9)) == ["dogs bark", "ships sail"]
+
+
+def test_an_open_index_follows_another_process(tmp_path: Path) -> None:
+    mine, other = open_store(tmp_path), open_store(tmp_path)
+    index = HnswIndex(mine, tmp_path)
+    assert nearest(index, mine, "cats", k=3) == []
+    put(other, "a.txt", "cats purr")
+    assert nearest(index, mine, "cats", k=3) == ["cats purr"]
+
+
+def test_an_index_grows_beyond_its_first_size_and_survives_many_deletions(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = HnswIndex(store, tmp_path)
+    for batch in range(4):
+        put(store, f"{batch}.txt", *(f"word{batch} number{i}" for i in range(600)))
+        index.refresh()
+    for batch in range(3):
+        store.delete(f"{batch}.txt")
+    index.refresh()
+    assert len(index) == 600
+    found = index.nearest(EMBEDDER.embed(["number7"])[0], 50)
+    assert len(found) == 50
+    assert all(next(iter(store.chunks([i]).values()))[0] == "3.txt" for i, _ in found)
+
+
+def test_a_loaded_index_with_deleted_entries_still_finds_the_living(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", *(f"cats {i}" for i in range(20)))
+    put(store, "b.txt", *(f"dogs {i}" for i in range(80)))
+    index = HnswIndex(store, tmp_path)
+    index.refresh()
+    store.delete("a.txt")
+    index.refresh()
+    index.save()
+    again = HnswIndex(store, tmp_path)
+    assert len(again.nearest(EMBEDDER.embed(["cats 3"])[0], 30)) == 30
+
+
+def test_a_collection_of_another_embedder_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    open_store(tmp_path)
+    with pytest.raises(EmbedderMismatch, match=r"--re-embed --collection default"):
+        open_store(tmp_path, embedder="another")
+
+
+def test_collections_do_not_see_each_other(tmp_path: Path) -> None:
+    database = Database(tmp_path / "db.sqlite3")
+    stores = [DocumentStore(database, n, embedder="fake", dimension=EMBEDDER.dimension) for n in ("one", "two")]
+    put(stores[0], "a.txt", "cats purr")
+    put(stores[1], "b.txt", "cats sleep")
+    assert [document.name for document in stores[0].documents()] == ["a.txt"]
+    assert len(stores[1].full_text("cats", 9)) == 1
+    assert len(HnswIndex(stores[1], tmp_path).nearest(np.ones(EMBEDDER.dimension, dtype=np.float32), 9)) == 1
+
+
+def test_what_is_not_there_is_said_by_name(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with pytest.raises(UnknownDocument, match=r"no document “x\.pdf”"):
+        store.delete("x.pdf")
+    with pytest.raises(UnknownDocument):
+        text_of(Database(tmp_path / "db.sqlite3"), store.name, "x.pdf")
+    with pytest.raises(UnknownRun, match="no stored run “r”"):
+        RunStore(Database(tmp_path / "db.sqlite3")).get("r")
+
+
+def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr")
+    with pytest.raises(ValueError, match="shorter"):
+        store.put(
+            "a.txt", sha256="x", media_type="t", pages=None, text="new", chunks=[Chunk(None, 0, 3, "new")],
+            vectors=EMBEDDER.embed([]),
+        )  # fmt: skip
+    assert text_of(Database(tmp_path / "db.sqlite3"), store.name, "a.txt") == "cats purr"
+    assert store.full_text("cats", 5)
+
+
+def test_a_database_of_an_older_version_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite3"
+    old_database(path, 1, "INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')")
+    database = Database(path)
+    assert database.rows("SELECT question FROM runs")[0]["question"] == "Why?"
+    assert database.rows("SELECT * FROM collection_settings") == []
+    assert database.rows("SELECT * FROM web_cache") == []
+    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
+    database.close()
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    database = Database(tmp_path / "db.sqlite3")
+    with database.transaction() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer localcrag"):
+        Database(tmp_path / "db.sqlite3")
+
+
+def test_a_file_that_is_no_database_is_an_error_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "db.sqlite3").write_bytes(b"not a database" * 1000)
+    with pytest.raises(StoreError, match=r"db\.sqlite3"):
+        Database(tmp_path / "db.sqlite3")
+
+
+def test_a_run_is_read_back_as_it_was_stored(tmp_path: Path) -> None:
+    runs = RunStore(Database(tmp_path / "db.sqlite3"))
+    run = Run(
+        run_id="r1", created_at="2026-01-01T00:00:00+00:00", collection="default", question="q",
+        standalone_question="q", thresholds=Thresholds(0.7, 0.3, 0.5), warnings=("careful",), models={"llm": "x"},
+    )  # fmt: skip
+    runs.save(run)
+    assert runs.get("r1") == run
+    assert [summary.run_id for summary in runs.newest(5)] == ["r1"]
+
+
+def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr")
+    index = HnswIndex(store, tmp_path)
+    vectors = store.vectors(store.chunk_ids())
+    other = Database(tmp_path / "db.sqlite3")
+    with pytest.raises(StoreError, match="changed while"):
+        replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors={})
+    replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors=vectors)
+    with pytest.raises(EmbedderMismatch):
+        put(store, "b.txt", "dogs bark")
+    with pytest.raises(EmbedderMismatch):
+        nearest(index, store, "cats")
+
+
+def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite3"
+    old_database(path, 5)
+    identity = ScorerIdentity("relevance-v1", "0" * 64, "all-minilm-l6-v2")
+    assert CalibrationStore(Database(path)).history(identity, "default") == []
+
+
+def keep(store: DocumentStore, name: str, path: Path) -> None:
+    store.put(
+        name, sha256="0", media_type="application/pdf", pages=1, text="text", chunks=[Chunk(1, 0, 4, "text")],
+        vectors=EMBEDDER.embed(["text"]), original=path,
+    )  # fmt: skip
+
+
+def test_a_kept_file_comes_back_as_it_was_and_goes_with_its_document(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"secret-" + bytes(range(256)) * 10_000)
+    keep(store, "a.pdf", file)
+    database = Database(tmp_path / "db.sqlite3")
+    assert original_of(database, "default", "a.pdf") == file.read_bytes()
+    assert original_of(database, "default", "b.pdf") is None
+    keep(store, "a.pdf", file)
+    assert len(database.rows("SELECT document_id FROM originals")) == 1
+    store.delete("a.pdf")
+    assert database.rows("SELECT document_id FROM originals") == []
+    database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert not any(b"secret-" in path.read_bytes() for path in tmp_path.glob("db.sqlite3*"))
+
+
+def test_a_file_that_has_gone_leaves_the_document_before_it(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"first")
+    keep(store, "a.pdf", file)
+    with pytest.raises(UnreadableDocument, match="again"):
+        keep(store, "a.pdf", tmp_path / "gone.pdf")
+    assert original_of(Database(tmp_path / "db.sqlite3"), "default", "a.pdf") == b"first"

@@ -1,0 +1,310 @@
+"""What of an answer is shown: which sentences the evidence backs, which are marked, what stands in for the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.downloads.model_files import Library
+from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
+from localcrag.records.events import AnswerPiece, StepStarted, Verified
+from localcrag.records.passages import Evidence, Source
+from localcrag.settings import REPOSITORY_MODELS
+from localcrag.steps.answer import generate
+from localcrag.steps.answer.verify import compose, is_answer, verify
+from tests.support.fakes import FakeLanguageModel
+from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, HALF, Desk
+
+LIMIT, RECEIPTS = "The limit for a hotel night is 80 euros.", "Receipts are due in June."
+QUESTION = "What is the limit for a hotel night?"
+BOOKING = (
+    "A flight is booked at the latest fourteen days before departure; tickets bought later cost 38 per cent more, as "
+    "Joris found in the bookings of 2024."
+)
+SUPPORTED, PARTLY, NOT = Backing
+TABLE = "| City | Hotel | Daily |\n| London | 195 euros | 62 euros |\n| Gdynia | 95 euros | 36 euros |"
+
+
+def evidence(*texts: str) -> list[Evidence]:
+    return [Evidence(n, text, "p", "s", 1.0 - n / 100) for n, text in enumerate(texts, start=1)]
+
+
+def backing(sentence: str, piece: str, question: str) -> tuple[Backing, str]:
+    (support,) = verify(sentence, evidence(piece), question, Strictness.LENIENT)
+    return support.backing, support.why
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "expected"),
+    [
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", "Gull Spit light", SUPPORTED, id="it names it"),
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", "Low Point light", NOT, id="it names another"),
+        pytest.param("The lighthouse on Gull Spit is 31 metres tall.", None, NOT, id="there is none"),
+        pytest.param("The lighthouse on Gull Spit is 44 metres tall.", "Gull Spit light", NOT, id="a wrong number"),
+        pytest.param("Gull Spit has a light in the north.", "Gull Spit light, north", NOT, id="it says nothing new"),
+    ],
+)
+def test_a_title_says_what_the_evidence_is_about_and_no_more(
+    sentence: str, title: str | None, expected: Backing
+) -> None:
+    (piece,) = evidence("The tower of the lighthouse is 31 metres tall and was lit for the first time in 1868.")
+    source = Source("s", Origin.LOCAL, "a.txt", None, None, title)
+    question = "How tall is the lighthouse on Gull Spit?"
+    (support,) = verify(sentence, [piece], question, Strictness.LENIENT, [source])
+    assert support.backing is expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "taken_out"),
+    [
+        pytest.param("The limit is 80 euros [1].", "The limit is 80 euros [1].", 0, id="a citation that holds"),
+        pytest.param("The limit is 80 euros [7].", "The limit is 80 euros [1].", 0, id="a citation of nothing"),
+        pytest.param("The limit is 80 euros [2].", "The limit is 80 euros [1].", 0, id="a citation of other evidence"),
+        pytest.param("The limit is 80 euros.", "The limit is 80 euros [1].", 0, id="a missing citation"),
+        pytest.param("The limit is 80 euros. [1]", "The limit is 80 euros [1].", 0, id="behind the full stop"),
+        pytest.param("The limit is 90 euros [1].", "", 1, id="a wrong number"),
+        pytest.param("The limit for a hotel night in Oslo is 80 euros [1].", "", 1, id="an invented name"),
+        pytest.param("The limit for a hotel night [1].", "", 1, id="only the question's words"),
+        pytest.param("Elephants are large animals.", "", 1, id="something else"),
+        pytest.param(
+            "The limit is 80 euros. Elephants are large. Receipts are due in June.",
+            "The limit is 80 euros [1]. Receipts are due in June [2].", 1, id="a sentence in the middle is taken out",
+        ),
+        pytest.param("- 80 euros\n- Due in June", "- 80 euros [1]\n- Due in June [2]", 0, id="a list stays a list"),
+        pytest.param("The answer is: 80 euros.", "80 euros [1].", 0, id="a preface is taken off"),
+        pytest.param("The evidence shows that it is 80 euros.", "It is 80 euros [1].", 0, id="another preface"),
+        pytest.param(
+            "The limit is 80 euros, paid promptly.", "The limit is 80 euros, paid promptly [1] (only partly backed).",
+            0, id="words of its own beside the evidence's are marked",
+        ),
+        pytest.param("", "", 0, id="nothing"),
+    ],
+)  # fmt: skip
+def test_a_sentence_is_shown_as_far_as_the_evidence_backs_it(answer: str, expected: str, taken_out: int) -> None:
+    supports = verify(answer, evidence(LIMIT, RECEIPTS), QUESTION, Strictness.BALANCED)
+    assert (compose(supports), sum(not support.shown for support in supports)) == (expected, taken_out)
+    assert is_answer(supports) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "piece", "question", "expected", "why"),
+    [
+        pytest.param(
+            "The hotel limit in Gdynia is 195 euros.", f"Hotel limit. {TABLE}", "What is the hotel limit in Gdynia?",
+            NOT, "london", id="right words of two rows",
+        ),
+        pytest.param(
+            "The hotel limit in Gdynia is 70 euros.", "A flat costs at most 70 euros, less than the hotel limit.",
+            "What is the hotel limit in Gdynia?", NOT, "gdynia", id="evidence that does not speak of it",
+        ),
+        pytest.param(
+            "The hotel limit in Gdynia is 95 euros.", f"Hotel limit. {TABLE}", "What is the hotel limit in Gdynia?",
+            SUPPORTED, "", id="the right row",
+        ),
+        pytest.param(
+            "Ann Lee was born in Oslo.", "Bob Roe was born in Oslo. Later he met Ann Lee.", "Where was Ann Lee born?",
+            NOT, "roe", id="said of another person",
+        ),
+        pytest.param(
+            "Ann Lee was born in Oslo.", "We all admired Ann Lee. She was born in Oslo.", "Where was Ann Lee born?",
+            SUPPORTED, "", id="a pronoun for whom the sentence before named",
+        ),
+        pytest.param(
+            "The ferry does not run in June.", "The ferry runs daily in June.", "When does the ferry run?",
+            NOT, "denies", id="a denial of what the evidence says",
+        ),
+        pytest.param(
+            "Visitors pay 5 euros.", "Fees are never given back, and visitors pay 5 euros.", "What do visitors pay?",
+            PARTLY, "denies", id="a denial beside what the evidence says",
+        ),
+        pytest.param(
+            "The ferry runs in June.", "The ferry runs in June. It does not run in May.", "When does the ferry run?",
+            SUPPORTED, "", id="another sentence's denial",
+        ),
+        pytest.param(
+            "It is 1,000 euros.", "The limit is 1000 euros.", "What is the limit?", SUPPORTED, "", id="thousands",
+        ),
+        pytest.param(
+            "Within 20 days.", "A claim is handed in within twenty days.", "Until when is a claim handed in?",
+            SUPPORTED, "", id="a number in letters",
+        ),
+        pytest.param(
+            "The channel is broadcast using MPEG-4.", "The channel uses MPEG-4 for every broadcast.",
+            "What is the channel broadcast with?", PARTLY, "using", id="a name with a number",
+        ),
+        pytest.param(
+            "Booked in 2024.", BOOKING, "How long before departure is a flight booked?", NOT, "2024 of something else",
+            id="a number out of another clause",
+        ),
+        pytest.param(
+            "A flight is booked 38 days before departure.", BOOKING, "How long before departure is a flight booked?",
+            NOT, "38 of something else", id="a number with another unit",
+        ),
+        pytest.param(
+            "Tickets cost 38 per cent more.", BOOKING, "How long before departure is a flight booked?", SUPPORTED, "",
+            id="a number with the words around it",
+        ),
+        pytest.param(
+            "It is booked 14 days before departure.", BOOKING, "How long before departure is a flight booked?",
+            SUPPORTED, "", id="the number that is meant",
+        ),
+        pytest.param(
+            "Within 20 days.", "Hand it in within 20 whole working days.", "When is it handed in?", SUPPORTED, "",
+            id="a unit with words before it",
+        ),
+        pytest.param(
+            "6.", "6. Claims\nA claim is handed in within twenty days.", "Within how many days is a claim handed in?",
+            NOT, "bare number", id="a number without a word",
+        ),
+        pytest.param("Yes.", "Dogs are allowed.", "Are dogs allowed?", NOT, "does not say it", id="a bare yes"),
+    ],
+)  # fmt: skip
+def test_what_the_evidence_says_of_something_else_does_not_back_a_sentence(
+    sentence: str, piece: str, question: str, expected: Backing, why: str
+) -> None:
+    found, reason = backing(sentence, piece, question)
+    assert found is expected, reason
+    assert why in reason
+    assert bool(reason) is (expected is not SUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        pytest.param("It is 0.20 euros per kilometre.", PARTLY, id="backed, beside the point"),
+        pytest.param("It is 0.20 euros per kilometre, paid gladly.", NOT, id="partly backed, beside the point"),
+        pytest.param("It is 0.38 euros per kilometre.", SUPPORTED, id="backed by the best evidence"),
+    ],
+)
+def test_evidence_that_is_far_less_relevant_than_other_backs_less(sentence: str, expected: Backing) -> None:
+    pieces = [
+        Evidence(1, "For one's own car 0.38 euros per kilometre are paid.", "a", "s", 0.9),
+        Evidence(2, "Bicycles: 0.20 euros per kilometre are paid for one's own.", "b", "s", 0.3),
+    ]
+    (support,) = verify(sentence, pieces, "What is paid per kilometre for one's own car?", Strictness.LENIENT)
+    assert support.backing is expected
+    assert bool(support.why) is (expected is not SUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("strictness", "shown"),
+    [
+        (Strictness.STRICT, "80 euros [1]."),
+        (Strictness.BALANCED, "80 euros [1]. The limit is 80 euros, paid promptly [1] (only partly backed)."),
+        (
+            Strictness.LENIENT,
+            "80 euros [1]. The limit is 80 euros, paid promptly [1] (only partly backed). Elephants eat (not backed).",
+        ),
+    ],
+)
+def test_how_strict_it_is_can_be_chosen_and_nothing_doubtful_is_shown_unmarked(
+    strictness: Strictness, shown: str
+) -> None:
+    answer = "80 euros. The limit is 80 euros, paid promptly. Elephants eat."
+    assert compose(verify(answer, evidence(LIMIT, RECEIPTS), QUESTION, strictness)) == shown
+
+
+def test_an_answer_without_support_is_written_once_more_from_the_best_strip_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("The limit is 999 euros [1].", "It is 195 euros [1].")
+    events, run = desk.ask(ANSWERABLE)
+    assert run.answer == "It is 195 euros [1]."
+    assert [len([m for m in prompt if "Bergen" in m.content]) for prompt in desk.llm.prompts] == [1, 0]
+    assert [support.sentence for support in run.support] == ["It is 195 euros."]
+    details = [event.detail for event in events if isinstance(event, StepStarted) and event.name == "generate"]
+    assert details == ["writing the answer", "writing it again, from the best sentences alone"]
+    assert [step.name for step in run.steps][-4:] == ["generate", "verify"] * 2
+    assert "".join(e.text for e in events if isinstance(e, AnswerPiece)).count("It is") == 1
+
+
+def test_an_answer_that_stays_without_support_is_replaced_by_a_quotation(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("The limit is 999 euros [1].", "The limit is 888 euros [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert "not backed by the sources" in run.answer
+    assert "“The hotel limit in London is 195 euros.” [1]" in run.answer
+    assert "888" not in run.answer
+    assert not run.abstained
+    assert any("Taken out" in warning and "888" in warning for warning in run.warnings)
+    assert [support.shown for support in run.support] == [False]
+
+
+def test_doubtful_passages_and_an_answer_without_support_end_in_saying_so(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    desk.llm = FakeLanguageModel("Paris has 999 hotels [1].", "Paris has 888 hotels [1].")
+    _, run = desk.ask(HALF)
+    assert run.abstained
+    assert run.answer.startswith("Your documents do not say this outright.")
+
+
+@pytest.mark.parametrize(("strictness", "asked"), [("balanced", False), ("strict", False), ("lenient", True)])
+def test_a_small_model_is_not_asked_about_doubtful_passages(tmp_path: Path, strictness: str, asked: bool) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False, strictness=strictness)
+    desk.skills = frozenset(Skill) - {Skill.AMBIGUOUS}
+    _, run = desk.ask(HALF)
+    assert run.action is Action.AMBIGUOUS
+    assert bool(desk.llm.prompts) is asked
+    assert run.answer.startswith("It is not certain that your documents answer this.") is not asked
+    assert run.abstained or asked
+    assert run.evidence
+
+
+def test_a_small_model_is_asked_about_a_passage_that_is_sure_to_answer(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.skills = frozenset(Skill) - {Skill.AMBIGUOUS}
+    _, run = desk.ask(ANSWERABLE)
+    assert run.answer == "The limit is 195 euros [1]."
+
+
+@pytest.mark.parametrize(
+    ("skills", "quoted"), [(frozenset(Skill), False), (frozenset(Skill) - {Skill.ALONE}, True)], ids=["large", "small"]
+)
+def test_what_a_small_model_leaves_out_of_the_best_sentences_is_quoted_beside_it(
+    tmp_path: Path, skills: frozenset[Skill], quoted: bool
+) -> None:
+    desk = Desk(tmp_path, "The hotel limit in London is 195 euros, breakfast and taxes included.")
+    desk.skills, desk.llm = skills, FakeLanguageModel("The limit is 195 euros [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.answer.startswith("The limit is 195 euros [1].")
+    assert ("In the words of the sources" in run.answer) is quoted
+    assert "breakfast and taxes included.” [1]" in run.answer or not quoted
+
+
+@pytest.mark.parametrize(
+    ("skills", "abstained"),
+    [(frozenset(Skill), True), (frozenset(Skill) - {Skill.ALONE}, False)],
+    ids=["large", "small"],
+)
+def test_where_a_small_model_finds_nothing_in_passages_that_are_sure_to_answer_they_are_quoted(
+    tmp_path: Path, skills: frozenset[Skill], abstained: bool
+) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.skills, desk.llm = skills, FakeLanguageModel(generate.NOT_SAID)
+    _, run = desk.ask(ANSWERABLE)
+    assert run.action is Action.CORRECT
+    assert run.abstained is abstained
+    assert "“The hotel limit in London is 195 euros" in run.answer
+
+
+def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:
+    library = Library(REPOSITORY_MODELS)
+    assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-answerer")
+    assert Skill.AMBIGUOUS in library.skills("/home/me/mine.gguf")
+
+
+def test_an_answer_that_is_only_partly_backed_has_the_sources_words_beside_it(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("Hotels in London are limited to 195 euros, generously [1].")
+    events, run = desk.ask(ANSWERABLE)
+    verified = next(event for event in events if isinstance(event, Verified))
+    assert [support.backing for support in verified.support] == [PARTLY]
+    assert "(only partly backed)" in run.answer
+    assert "“The hotel limit in London is 195 euros.” [1]" in run.answer
+
+
+def test_only_answers_are_written_at_the_temperature_of_the_settings(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, temperature=0.7)
+    desk.llm = FakeLanguageModel("", "It suits nobody in Paris [1].")
+    desk.ask(HALF)
+    assert desk.llm.temperatures[:2] == [0.0, 0.7]
