@@ -24,18 +24,22 @@ from passage_collection import put_passages
 from relevance_pairs import Row
 from relevance_questions import dress
 
-from localcrag import stages
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import Event
 from localcrag.records.passages import Evidence, GradedPassage
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import with_citations
+from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget
 from localcrag.steps.condense import condense
 from localcrag.steps.context import Context
+from localcrag.steps.evaluate.stage import evaluate
 from localcrag.steps.refine.refine import BEST, QUOTED_SHARE, Refinement, best_strips, single_strips
+from localcrag.steps.refine.stage import strips_and_evidence
+from localcrag.steps.retrieve.stage import retrieve
 from localcrag.steps.retry import retry
+from localcrag.steps.screen.prompt_injection import screened
 from localcrag.steps.web import search
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line
@@ -98,12 +102,16 @@ class Library:
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
         """Return the passages that the app finds, graded."""
-        found = _finished(stages.look_through(question, self._context))
-        return _finished(stages.judge(question, found, self._context))[0]
+        found = _finished(retrieve(Asked(question, question), self._context))
+        return _finished(evaluate(question, found, self._context))
 
     def refined(self, question: str, passages: Sequence[GradedPassage]) -> Refinement:
         """Return what the app would keep of these passages, were they all relevant."""
-        return _finished(stages.pick_strips(question, passages, self._context))
+        if not passages:
+            return Refinement((), (), ())
+        clock = self._context.clock("refine")
+        passages = screened(passages, self._context.parts.rules)
+        return _finished(strips_and_evidence(question, passages, self._context, clock))
 
     @property
     def lowest(self) -> float:

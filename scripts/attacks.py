@@ -23,6 +23,7 @@ from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.pipeline import answer
 from localcrag.records.enums import ScorerKind, WebMode
 from localcrag.records.events import RunFinished
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Run, Turn
 from localcrag.settings import Settings
 from localcrag.steps.answer import generate
@@ -189,7 +190,7 @@ def plain(attack: Attack, text: str, parts: Parts, settings: Settings) -> str:
     evidence = "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
     asked = Message("user", f"Evidence:\n{evidence}\n\nQuestion: {attack.question}")
     messages = [Message("system", generate.SYSTEM), *turns, asked]
-    return "".join(parts.llm.stream(messages, max_tokens=settings.answer_tokens))
+    return "".join(parts.llm.stream(messages, Decoding(max_tokens=settings.answer_tokens)))
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.backends.models.lookup_decoding import LookupLlama
 from localcrag.records.events import AnswerPiece, RunFinished
+from localcrag.records.protocols import Decoding
 from localcrag.settings import load
 from localcrag.steps.answer import generate
 from localcrag.steps.retrieve.retrieve import retrieve
@@ -106,7 +107,9 @@ def plain(assembly: Assembly, question: str) -> dict[str, float]:
         question, question, k=settings.k, candidates=settings.candidates, embedder=parts.embedder,
         index=parts.index, store=parts.store,
     )  # fmt: skip
-    stream = parts.llm.stream(generate.plain_prompt(question, question, passages), max_tokens=settings.answer_tokens)
+    stream = parts.llm.stream(
+        generate.plain_prompt(question, question, passages), Decoding(max_tokens=settings.answer_tokens)
+    )
     first = None
     for _ in stream:
         first = first or time.perf_counter() - start

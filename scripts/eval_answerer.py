@@ -24,15 +24,17 @@ from localcrag.app.assemble import Assembly
 from localcrag.evaluation import store
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.statistics import estimate
-from localcrag.records.enums import Backing, Grade, Strictness
+from localcrag.records.enums import Backing, Strictness
 from localcrag.records.events import Answered
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import Question
 from localcrag.settings import load
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import citations, without_citations
-from localcrag.steps.answer.stage import read_by, write_answer
+from localcrag.steps.answer.stage import Task, generate_and_verify, read_by
 from localcrag.steps.answer.verify import claims, verify
+from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget
 from localcrag.steps.context import Context
 from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
@@ -76,7 +78,7 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     )  # fmt: skip
     began = time.perf_counter()
     first, text = 0.0, ""
-    stream = assembly.llm.stream(messages, max_tokens=assembly.settings.answer_tokens)
+    stream = assembly.llm.stream(messages, Decoding(max_tokens=assembly.settings.answer_tokens))
     for piece in stream:
         first = first or time.perf_counter() - began
         text += piece
@@ -84,9 +86,12 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     silent = generate.says_nothing(text)
     (shown,) = (
         event
-        for event in write_answer(
-            run.question, run.standalone_question, refinement, context, history=run.history, web=run.web,
-            sure=any(passage.grade is Grade.CORRECT for passage in run.passages),
+        for event in generate_and_verify(
+            Task(
+                Asked(run.question, run.standalone_question, run.history),
+                refinement, conflicts=(), used=run.passages, found=run.passages, web=run.web,
+            ),
+            context,
         )
         if isinstance(event, Answered)
     )  # fmt: skip

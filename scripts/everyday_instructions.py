@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 from localcrag.app.assemble import Assembly
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.settings import load
 from localcrag.text.words import one_line
@@ -80,7 +81,7 @@ def main() -> None:
     for number, instruction in enumerate(INSTRUCTIONS.splitlines(), start=1):
         print(f"\n{number}. {instruction}")
         for name, assembly in models.items():
-            written = "".join(assembly.llm.stream([Message("user", instruction)], max_tokens=MAX_TOKENS))
+            written = "".join(assembly.llm.stream([Message("user", instruction)], Decoding(max_tokens=MAX_TOKENS)))
             print(f"   {name}: {one_line(written)}", flush=True)
 
 

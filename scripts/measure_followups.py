@@ -92,7 +92,7 @@ def condensed(question: str, history: Sequence[Turn], llm: LanguageModel | None,
         return ruled
     written = ""
     if llm is not None:
-        written = Clock("condense").complete(llm, condense.prompt(question, leans_on), condense.MAX_TOKENS)
+        written = Clock("condense").complete(llm, condense.prompt(question, leans_on), condense.DECODING)
     return condense.accept(written, question, leans_on)
 
 

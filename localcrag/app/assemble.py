@@ -55,7 +55,7 @@ from localcrag.backends.store.shelving import (
 )
 from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.backends.store.web_document_file import as_file
-from localcrag.pipeline import answer, answer_forced
+from localcrag.pipeline import answer, answer_selection
 from localcrag.privacy import egress_log
 from localcrag.records.documents import Document, PagePicture
 from localcrag.records.enums import Policy, Preset, ScorerKind, TimeRange, WebMode
@@ -68,7 +68,7 @@ from localcrag.records.errors import (
     SettingsError,
     UnreadableDocument,
 )
-from localcrag.records.events import Event
+from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.records.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.records.run import Run, Turn
 from localcrag.records.web import WebAnswer
@@ -79,12 +79,12 @@ from localcrag.runs.evaluation_set import Question, documents_key
 from localcrag.runs.knowledge_gaps import KnowledgeGap
 from localcrag.runs.labelled_question import Pin
 from localcrag.runs.labels import Label, LabelKind
+from localcrag.runs.recording import Recording
 from localcrag.runs.threshold_explorer import Exploration, Explorer, Rules, past_questions
 from localcrag.settings import DEFAULT_COLLECTION, Settings
-from localcrag.steps.context import Parts
+from localcrag.steps.context import Parts, no_judgements
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.calibration import FittedCalibration
-from localcrag.steps.evaluate.grade_by_llm import Judgements, own_thresholds
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.steps.ingest import web_document
 from localcrag.steps.ingest.ingest import AT_ONCE, IngestEvent, Upload, ingest
@@ -126,7 +126,7 @@ class Assembly:
         self._lock = threading.RLock()
         self._made = LazyCache()
         self._readers = ReaderProcesses()
-        self._judgements: Judgements = {}
+        self._judgements = no_judgements()
         self._question_vectors: dict[str, Vectors] = {}
         self._grouping = threading.Lock()
         self._rate_limit = SlidingMinute()
@@ -202,7 +202,7 @@ class Assembly:
         preset: Preset | None = None,
         consent: Consent | None = None,
         replays: str | None = None,
-    ) -> Generator[Event, None, None]:
+    ) -> Recording:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
         A relevance or language model that cannot be loaded is said in the run, which does without. Raises
@@ -216,7 +216,7 @@ class Assembly:
         parts = self.parts(settings)
         return answer(question, parts=parts, settings=settings, history=history, consent=consent, replays=replays)
 
-    def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Generator[Event, None, None]:
+    def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
         """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.
 
         Raises SettingsError as well, when its settings are no longer valid.
@@ -226,15 +226,15 @@ class Assembly:
         question, history = replay.question_of(run)
         return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
 
-    def answer_forced(self, run_id: str, choice: Choice) -> Generator[Event, None, None]:
-        """Answer a stored run's question from the sentences that a person chose; see localcrag.pipeline.answer_forced.
+    def answer_forced(self, run_id: str, choice: Choice) -> Recording:
+        """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.
 
         Raises UnknownRun, ModelError when there is no embedder, and StoreError.
         """
         run = self.runs.get(run_id)
         chosen = replay.settings_of(run, relevance=self.settings.relevance, web=WebMode.NEVER)
         settings = settings_module.changed(self.settings, **chosen).under(run.preset)
-        return answer_forced(run, choice, parts=self.parts(settings), settings=settings)
+        return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
         """Return how the questions went so far, of one collection or of all. Loads no model."""
@@ -343,7 +343,7 @@ class Assembly:
         """
         settings = self.settings.under(preset or self.preset(collection))
         own = self.calibration(collection).thresholds
-        limits = settings.thresholds(own_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        limits = settings.thresholds(of_uncalibrated_grades(own) if settings.scorer is ScorerKind.LLM else own)
         return Rules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def explore_preset(self, before: Preset, after: Preset, collection: str | None = None) -> Exploration:

@@ -15,16 +15,16 @@ from typing import Protocol
 from localcrag.app.jobs import Job
 from localcrag.app.waiting_consent import WaitingConsent
 from localcrag.records.errors import ChatBusy, LocalcragError
-from localcrag.records.events import Event, RunFinished, RunStarted, StepStarted
+from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, Turn
-from localcrag.runs import record
 from localcrag.runs.chats import Chat, ChatTurn, TurnState, history
+from localcrag.runs.recording import Recording
 from localcrag.text.translation import gettext as _
 
-Ask = Callable[[Chat, str, Sequence[Turn], Consent], Generator[Event, None, None]]
+Ask = Callable[[Chat, str, Sequence[Turn], Consent], Recording]
 """Answers a chat's question, read with the turns before it."""
-_Answer = Callable[[Consent], Generator[Event, None, None]]
+_Answer = Callable[[Consent], Recording]
 
 
 class Chats(Protocol):
@@ -42,12 +42,20 @@ class Chats(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Happened:
+    """An event, and the run that it led to; None before it has begun."""
+
+    event: Event
+    run: Run | None
+
+
+@dataclass(frozen=True, slots=True)
 class Answering:
     """A question that is being answered, or was."""
 
     chat_id: int
     turn: ChatTurn
-    job: Job[Event]
+    job: Job[Happened]
     consent: WaitingConsent
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -73,7 +81,7 @@ class Conversations:
             chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
             return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
 
-    def ask_forced(self, chat_id: int, question: str, answer: Callable[[], Generator[Event, None, None]]) -> Answering:
+    def ask_forced(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
         """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
         with self._lock:
             return self._begin(chat_id, question, lambda _: answer())
@@ -132,24 +140,23 @@ class Conversations:
         self,
         chat_id: int,
         turn: ChatTurn,
-        answer: Callable[[], Generator[Event, None, None]],
+        answer: Callable[[], Recording],
         stopping: threading.Event,
-    ) -> Generator[Event, None, None]:
-        run: Run | None = None
+    ) -> Generator[Happened, None, None]:
+        recording: Recording | None = None
         state, said = TurnState.STOPPED, ""
         try:
             if not self._models.acquire(blocking=False):
-                yield StepStarted("wait", _("waiting for another answer to end"))
+                yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
                 while not self._models.acquire(timeout=0.1):
                     if stopping.is_set():
                         return
             try:
-                with closing(answer()) as events:
-                    for event in events:
-                        run = event.run if isinstance(event, RunStarted) else record.apply(run, event) if run else None
+                with closing(answer()) as recording:
+                    for event in recording:
                         if isinstance(event, RunFinished):
                             state = TurnState.ANSWERED
-                        yield event
+                        yield Happened(event, recording.run)
             finally:
                 self._models.release()
         except LocalcragError as error:
@@ -160,6 +167,7 @@ class Conversations:
             raise
         finally:
             # Also when it is stopped, which closes this generator: nothing of the answer is lost.
+            run = recording.run if recording else None
             said = said or (run.answer if run else "")
             self._chats.put(
                 chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)

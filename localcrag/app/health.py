@@ -17,7 +17,7 @@ from localcrag.backends.downloads.model_files import FileState
 from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
-from localcrag.steps.evaluate.grade_by_llm import own_thresholds
+from localcrag.records.presets import of_uncalibrated_grades
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
 
@@ -105,7 +105,7 @@ def _relevance(assembly: Assembly) -> str:
     scorer, settings = assembly.calibrated_scorer(), assembly.settings.under(assembly.preset())
     own, applied = scorer.calibration.thresholds, assembly.applied_calibration()
     by_llm = settings.scorer is ScorerKind.LLM
-    limits = settings.thresholds(own_thresholds(own) if by_llm else own)
+    limits = settings.thresholds(of_uncalibrated_grades(own) if by_llm else own)
     folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
     computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"

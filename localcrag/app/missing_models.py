@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.protocols import Calibration, JsonSchema
+from localcrag.records.protocols import Calibration, Decoding
 from localcrag.records.run import Message
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
 from localcrag.text.span import Span
@@ -25,15 +25,7 @@ class MissingLanguageModel:
     def count_tokens(self, messages: Sequence[Message]) -> NoReturn:
         raise GenerationError(str(self._error)) from self._error
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> NoReturn:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> NoReturn:
         raise GenerationError(str(self._error)) from self._error
 
 

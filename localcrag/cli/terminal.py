@@ -15,11 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
-from localcrag.records.events import AnswerPiece, Event, QueryProposed, RunStarted, StepStarted, Warned
+from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
-from localcrag.runs import record
-from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
+from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.evaluate.decide import compared
 from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult
@@ -46,15 +46,11 @@ def console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def show_run(events: Iterator[Event]) -> Run:
+def show_run(recording: Recording) -> Run:
     """Show the steps while they happen, then what was found, and return the run."""
-    run: Run | None = None
     screen = console()
     with screen.status("starting") as status:
-        for event in events:
-            run = event.run if isinstance(event, RunStarted) else run
-            assert run is not None, "the first event is RunStarted"  # noqa: S101
-            run = record.apply(run, event)
+        for event in recording:
             match event:
                 case QueryProposed():
                     status.stop()  # The next thing to happen is `ask_consent`.
@@ -62,12 +58,11 @@ def show_run(events: Iterator[Event]) -> Run:
                     status.start()
                     status.update(f"{detail} …")
                 case AnswerPiece():
-                    status.update(escape(run.answer[-300:]))
+                    status.update(escape(recording.run.answer[-300:]))
                 case Warned(message):
                     screen.print(f"[yellow]warning:[/] {escape(message)}")
-    assert run is not None, "a pipeline yields at least RunStarted"  # noqa: S101
-    show_details(run)
-    return run
+    show_details(recording.run)
+    return recording.run
 
 
 def ask_consent(query: str) -> str | None:
@@ -110,7 +105,7 @@ def show_details(run: Run) -> None:
         screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
     if run.action:
         limits = f"{run.thresholds.lower:.2f} / {run.thresholds.upper:.2f} / {run.thresholds.strip:.2f}"
-        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {run.graded_by}"
+        how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
         table = Table(box=None, pad_edge=False)

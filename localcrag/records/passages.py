@@ -6,7 +6,11 @@ output. Pages count from 1; `None` where the kind of file has no pages.
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from localcrag.records.enums import Grade, Origin, StripReason
 from localcrag.text.titles import in_context
@@ -58,6 +62,19 @@ class GradedPassage(Passage):
     relevance: float
     grade: Grade
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a language model says of a passage that it grades; `confidence` is its own, in 0..1."""
+
+    reasoning: str
+    grade: Grade
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+Judgements = MutableMapping[tuple[str, str, str], Judgement]
+"""What was judged before, by the model's name, question and text."""
 
 
 @dataclass(frozen=True, slots=True)

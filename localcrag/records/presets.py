@@ -7,6 +7,7 @@ from the scorer's own thresholds. For a scorer whose own are 0.7 / 0.3 / 0.5 the
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from localcrag.records.enums import Policy, Preset, WebMode
@@ -15,7 +16,7 @@ from localcrag.records.passages import Thresholds
 REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 """Of the scale that the presets are written on."""
 LOWEST_STRIP = 0.1
-"""On that scale: what is less relevant is not kept to fill a share (issue 4: never below 0.1)."""
+"""On that scale: what is less relevant is not kept to fill a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,15 @@ def fit(thresholds: Thresholds, own: Thresholds) -> Thresholds:
     upper = _moved(own.upper, thresholds.upper, REFERENCE.upper)
     lower = _moved(own.lower, thresholds.lower, REFERENCE.lower)
     return Thresholds(upper, min(lower, upper), _moved(own.strip, thresholds.strip, REFERENCE.strip))
+
+
+def of_uncalibrated_grades(strips_by: Thresholds) -> Thresholds:
+    """Return the thresholds of a language model that grades passages: CRAG's, for want of a calibration.
+
+    A grade counts when the model is sure of it to 0.4, else it is ambiguous. Strips are the cross-encoder's, whose
+    thresholds are `strips_by`.
+    """
+    return dataclasses.replace(REFERENCE, strip=strips_by.strip)
 
 
 def lowest_strip(own: Thresholds) -> float:

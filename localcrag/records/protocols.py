@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,6 +87,22 @@ class TokenStream(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How a language model writes: at most `max_tokens` tokens, up to the first of the texts `stop`.
+
+    At `temperature` 0 it is decoded greedily: the same prompt gets the same answer. Above, chance has a part.
+
+    Under a `schema` it is JSON that fits it, with the keys in the schema's order, unless `max_tokens` or `stop` cut it
+    off. Schemas are made of objects, strings with a pattern, and enumerations; the limits of a number need not be kept.
+    """
+
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+    schema: JsonSchema | None = None
+    temperature: float = 0.0
+
+
 class LanguageModel(Protocol):
     """A chat model. One stream at a time: a second waits until the first is exhausted or closed."""
 
@@ -99,23 +116,8 @@ class LanguageModel(Protocol):
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt these messages make, in tokens."""
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> TokenStream:
-        """Start an answer. Raises GenerationError.
-
-        At `temperature` 0 it is decoded greedily: the same prompt gets the same answer. Above, chance has a part.
-
-        Under a `schema` it is JSON that fits it, with the keys in the schema's order, unless `max_tokens` or `stop` cut
-        it off. Schemas are made of objects, strings with a pattern, and enumerations; the limits of a number need not
-        be kept.
-        """
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> TokenStream:
+        """Start an answer. Raises GenerationError."""
 
 
 class WebSearch(Protocol):

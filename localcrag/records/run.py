@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin, Policy, Preset, ScorerKind
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, Thresholds
 from localcrag.records.web import WebUse
-from localcrag.text.translation import gettext as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +141,3 @@ class Run:
     replays: str | None = None
     forced_from: str | None = None
     plain_prompt_tokens: int | None = None
-
-    @property
-    def graded_by(self) -> str:
-        """What graded the passages, in words."""
-        if self.scorer is ScorerKind.LLM:
-            return _("the language model %(name)s", name=self.models.get("llm", "")).strip()
-        return _("the cross-encoder %(name)s", name=self.models.get("relevance", "")).strip()

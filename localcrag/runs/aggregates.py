@@ -14,7 +14,7 @@ from localcrag.records.enums import Action
 from localcrag.records.run import StepCost
 
 MOST_WEB = 0.2
-"""Share of questions that went to the web above which the documents are said to have gaps (issue 4)."""
+"""Share of questions that went to the web above which the documents are said to have gaps."""
 FEWEST_RUNS = 5
 """With fewer, a single question is more than MOST_WEB."""
 

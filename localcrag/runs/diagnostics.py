@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localcrag.records.enums import Grade
+from localcrag.records.enums import Grade, ScorerKind
 from localcrag.records.run import Run
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
@@ -34,6 +34,13 @@ class Totals:
     answer_prompt_tokens: int
     plain_prompt_tokens: int | None
     prompt_share: float | None
+
+
+def graded_by(run: Run) -> str:
+    """Return what graded the passages, in words."""
+    if run.scorer is ScorerKind.LLM:
+        return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
+    return _("the cross-encoder %(name)s", name=run.models.get("relevance", "")).strip()
 
 
 def totals(run: Run) -> Totals:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Source, Strip
 from localcrag.records.run import Run, StepCost
-from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.markdown import literal
 from localcrag.text.words import one_line
@@ -40,7 +40,7 @@ def _head(run: Run) -> str:
     lines = [
         f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
         f"action **{run.action or 'none'}**: {_text(run.rule)}",
-        f"preset {run.preset}, policy {run.policy}, graded by {_text(run.graded_by)}",
+        f"preset {run.preset}, policy {run.policy}, graded by {_text(graded_by(run))}",
         f"incorrect below {limits.lower:.2f}, correct from {limits.upper:.2f} on, sentences from {limits.strip:.2f} on",
         "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
     ]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from localcrag.records.protocols import JsonSchema, LanguageModel
+from localcrag.records.protocols import Decoding, LanguageModel
 from localcrag.records.run import Message, StepCost
 from localcrag.steps.budget import Budget
 
@@ -20,18 +20,9 @@ class Clock:
         self._start = time.perf_counter()
         self._calls = self._prompt_tokens = self._completion_tokens = 0
 
-    def stream(
-        self,
-        llm: LanguageModel,
-        messages: Sequence[Message],
-        max_tokens: int,
-        *,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> Iterator[str]:
+    def stream(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> Iterator[str]:
         """Yield what the model writes; however it ends, the model is stopped and its tokens are counted."""
-        stream = llm.stream(messages, max_tokens=max_tokens, stop=stop, schema=schema, temperature=temperature)
+        stream = llm.stream(messages, decoding)
         self._calls += 1
         try:
             yield from stream
@@ -40,11 +31,9 @@ class Clock:
             self._prompt_tokens += stream.prompt_tokens
             self._completion_tokens += stream.completion_tokens
 
-    def complete(
-        self, llm: LanguageModel, messages: Sequence[Message], max_tokens: int, *, stop: Sequence[str] = ()
-    ) -> str:
+    def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
         """Return all that the model writes."""
-        return "".join(self.stream(llm, messages, max_tokens, stop=stop))
+        return "".join(self.stream(llm, messages, decoding))
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cachetools import FIFOCache
+
+from localcrag.records import presets
 from localcrag.records.enums import Rewriter, ScorerKind, Skill, Strictness
-from localcrag.records.passages import Thresholds
+from localcrag.records.passages import Judgement, Judgements, Thresholds
 from localcrag.records.protocols import (
     ChunkStore,
     Consent,
@@ -18,18 +21,45 @@ from localcrag.records.protocols import (
     WebCache,
     WebSearch,
 )
+from localcrag.records.web import WebAnswer
 from localcrag.settings import Settings
 from localcrag.steps.budget import Budget
 from localcrag.steps.clock import Clock
-from localcrag.steps.evaluate.grade_by_llm import Judgements
-from localcrag.steps.evaluate.grade_by_llm import own_thresholds as own_thresholds_of_llm
 from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
-from localcrag.steps.web.ask_web import WebParts
+
+MOST_JUDGEMENTS = 2_000
+"""A few hundred bytes each, and each took a call of the model."""
+
+
+def no_judgements() -> Judgements:
+    """Return room for what a language model says of passages; the oldest goes where there is no more."""
+    return FIFOCache[tuple[str, str, str], Judgement](maxsize=MOST_JUDGEMENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class WebParts:
+    """What a search works with; without a cache every query is asked anew, without a rate limit at once."""
+
+    web: WebSearch
+    consent: Consent | None = None
+    cache: WebCache | None = None
+    rate_limit: RateLimit | None = None
+
+    def cached(self, query: str) -> WebAnswer | None:
+        """Return the answer that `query` got before. Raises StoreError."""
+        return self.cache.get(query) if self.cache else None
+
+    def send(self, query: str) -> WebAnswer:
+        """Put the query to the search server and keep what it says. Raises SearchError and StoreError."""
+        answer = self.web.search(query)
+        if self.cache:
+            self.cache.put(query, answer)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is outside of the flow; localcrag/assemble.py makes it. `rules` are those for planted instructions.
+    """What is outside of the flow; localcrag/app/ makes it. `rules` are those for prompt injections.
 
     `skills`: what the language model can be asked for.
     """
@@ -41,7 +71,7 @@ class Parts:
     store: ChunkStore
     web: WebSearch | None
     runs: RunLog
-    judgements: Judgements = field(default_factory=dict)
+    judgements: Judgements = field(default_factory=no_judgements)
     rules: tuple[Rule, ...] = RULES
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
@@ -78,7 +108,7 @@ class Context:
     def own_thresholds(self) -> Thresholds:
         """Those of whatever grades the passages; the strips are the cross-encoder's in any case."""
         own = self.parts.scorer.calibration.thresholds
-        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else own_thresholds_of_llm(own)
+        return own if self.settings.scorer is ScorerKind.CROSS_ENCODER else presets.of_uncalibrated_grades(own)
 
     @property
     def thresholds(self) -> Thresholds:

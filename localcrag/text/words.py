@@ -9,6 +9,8 @@ _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[^\s.!?:…\"“”] )[A-Z]\S*")
+HELD = 0.9
+"""Share of a statement's content words that a text must hold to say the same (chosen in steps/answer/verify.py)."""
 FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "

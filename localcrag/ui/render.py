@@ -25,7 +25,7 @@ from localcrag.records.run import Claim, Run
 from localcrag.runs.aggregates import Aggregates
 from localcrag.runs.chat_export import ExportForm
 from localcrag.runs.chats import Chat
-from localcrag.runs.diagnostics import totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
 from localcrag.runs.knowledge_gaps import KnowledgeGap
 from localcrag.runs.labelled_question import Pin
 from localcrag.runs.labels import Label
@@ -47,7 +47,12 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     extensions=["jinja2.ext.i18n"],
 )
-TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
+TEMPLATES.globals |= {
+    "graded_by": graded_by,
+    "_": translation.gettext,
+    "gettext": translation.gettext,
+    "ngettext": translation.ngettext,
+}
 GAPS_SHOWN = 10
 CHANGES_SHOWN = 12
 HISTOGRAM_WIDTH = 320

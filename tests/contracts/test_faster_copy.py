@@ -14,6 +14,7 @@ import pytest
 
 from localcrag.backends.models.llama_cpp import LlamaCpp, faster_copy
 from localcrag.records.passages import Evidence
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.steps.answer.generate import prompt
 from tests.contracts.gguf_files import hollow_copy
@@ -75,7 +76,7 @@ def test_the_copy_begins_its_answers_like_the_original(llama: LlamaCpp, gguf_fil
     slow = LlamaCpp("original", original, context_tokens=512, threads=0, cache=scratch)
     for question, text in EVIDENCE.items():
         messages = prompt(question, question, [Evidence(n=1, text=text, passage="p", source="s", relevance=1.0)])
-        first, other = ("".join(llm.stream(messages, max_tokens=4)) for llm in (llama, slow))
+        first, other = ("".join(llm.stream(messages, Decoding(max_tokens=4))) for llm in (llama, slow))
         assert first == other
         assert first
 
@@ -98,7 +99,7 @@ def test_a_torn_copy_is_thrown_away_and_the_original_loaded(gguf_file: Path, scr
         file.truncate(times.st_size // 2)
     os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
     llm = LlamaCpp("mine", gguf_file, context_tokens=512, threads=0, cache=scratch)
-    assert "".join(llm.stream([Message("user", "What is the capital of France?")], max_tokens=3))
+    assert "".join(llm.stream([Message("user", "What is the capital of France?")], Decoding(max_tokens=3)))
     assert not copy.exists()
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from localcrag.records.errors import GenerationError
-from localcrag.records.protocols import LanguageModel
+from localcrag.records.protocols import Decoding, LanguageModel
 from localcrag.records.run import Message
 from tests.contracts.hostile_texts import HOSTILE
 from tests.contracts.threads import DEADLOCK, start
@@ -49,11 +49,11 @@ def form_filler(request: pytest.FixtureRequest) -> LanguageModel:
 
 
 def filled_in(llm: LanguageModel, most: int = ENOUGH_TOKENS) -> str:
-    return "".join(llm.stream(MESSAGES, max_tokens=most, schema=SCHEMA))
+    return "".join(llm.stream(MESSAGES, Decoding(max_tokens=most, schema=SCHEMA)))
 
 
 def written(llm: LanguageModel, stop: tuple[str, ...] = ()) -> str:
-    return "".join(llm.stream(MESSAGES, max_tokens=MAX_TOKENS, stop=stop))
+    return "".join(llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS, stop=stop)))
 
 
 def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
@@ -63,7 +63,7 @@ def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
 
 
 def test_the_tokens_are_counted(llm: LanguageModel) -> None:
-    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = list(stream)
     assert stream.prompt_tokens == llm.count_tokens(MESSAGES) > 10
     assert len(pieces) <= stream.completion_tokens <= MAX_TOKENS
@@ -72,7 +72,7 @@ def test_the_tokens_are_counted(llm: LanguageModel) -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_no_more_tokens_are_written_than_were_allowed(llm: LanguageModel, most: int) -> None:
-    stream = llm.stream(MESSAGES, max_tokens=most)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=most))
     pieces = list(stream)
     assert stream.completion_tokens == most
     assert len(pieces) <= most
@@ -86,7 +86,7 @@ def test_an_answer_ends_before_a_stop_string(llm: LanguageModel) -> None:
 
 def test_a_closed_stream_says_no_more_and_lets_the_next_one_start(llm: LanguageModel) -> None:
     answer = written(llm)
-    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = iter(stream)
     first = next(pieces)
     stream.close()
@@ -98,7 +98,7 @@ def test_a_closed_stream_says_no_more_and_lets_the_next_one_start(llm: LanguageM
 
 
 def test_a_stream_closed_before_it_began_says_nothing(llm: LanguageModel) -> None:
-    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     stream.close()
     assert list(stream) == []
     assert stream.completion_tokens == 0
@@ -106,7 +106,7 @@ def test_a_stream_closed_before_it_began_says_nothing(llm: LanguageModel) -> Non
 
 def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -> None:
     answer = written(llm)
-    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = iter(stream)
     first = next(pieces)
     second = start(lambda: written(llm))
@@ -119,7 +119,7 @@ def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -
 
 
 def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> None:
-    first, second = (llm.stream(MESSAGES, max_tokens=MAX_TOKENS) for _ in range(2))
+    first, second = (llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS)) for _ in range(2))
     next(iter(first))
     waiting = start(lambda: list(second))
     second.close()
@@ -129,7 +129,7 @@ def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> N
 
 
 def test_prompts_are_counted_while_an_answer_is_being_written(llm: LanguageModel) -> None:
-    stream = llm.stream(MESSAGES, max_tokens=MAX_TOKENS)
+    stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     next(iter(stream))
     assert start(lambda: llm.count_tokens(MESSAGES)).result(DEADLOCK) == stream.prompt_tokens
     stream.close()
@@ -138,17 +138,17 @@ def test_prompts_are_counted_while_an_answer_is_being_written(llm: LanguageModel
 def test_a_prompt_that_does_not_fit_is_an_error_with_both_lengths(llm: LanguageModel) -> None:
     long = [Message("user", "word " * llm.context_tokens)]
     with pytest.raises(GenerationError, match=f"{llm.count_tokens(long)} tokens.*{llm.context_tokens}"):
-        llm.stream(long, max_tokens=MAX_TOKENS)
+        llm.stream(long, Decoding(max_tokens=MAX_TOKENS))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_message_gets_an_answer_or_a_generation_error(llm: LanguageModel, text: str) -> None:
     messages = [Message("system", text), Message("user", text)]
     if llm.count_tokens(messages) < llm.context_tokens - 1:
-        "".join(llm.stream(messages, max_tokens=2)).encode()
+        "".join(llm.stream(messages, Decoding(max_tokens=2))).encode()
     else:
         with pytest.raises(GenerationError, match="tokens"):
-            llm.stream(messages, max_tokens=2)
+            llm.stream(messages, Decoding(max_tokens=2))
 
 
 def test_under_a_schema_an_answer_is_json_that_fits_it_and_is_the_same_again(form_filler: LanguageModel) -> None:
@@ -170,7 +170,7 @@ def test_an_answer_under_a_schema_can_be_cut_off_like_any_other(form_filler: Lan
 
 def test_an_answer_under_a_schema_can_be_closed_and_lets_the_next_one_start(form_filler: LanguageModel) -> None:
     answer = filled_in(form_filler)
-    stream = form_filler.stream(MESSAGES, max_tokens=ENOUGH_TOKENS, schema=SCHEMA)
+    stream = form_filler.stream(MESSAGES, Decoding(max_tokens=ENOUGH_TOKENS, schema=SCHEMA))
     pieces = iter(stream)
     first = next(pieces)
     stream.close()
@@ -182,5 +182,5 @@ def test_an_answer_under_a_schema_can_be_closed_and_lets_the_next_one_start(form
 @pytest.mark.parametrize("text", [text for text in HOSTILE if "million" not in str(text.id)])
 def test_any_message_gets_an_answer_that_fits_the_schema(form_filler: LanguageModel, text: str) -> None:
     messages = [Message("system", text), Message("user", text)]
-    answer = "".join(form_filler.stream(messages, max_tokens=ENOUGH_TOKENS, schema=SCHEMA))
+    answer = "".join(form_filler.stream(messages, Decoding(max_tokens=ENOUGH_TOKENS, schema=SCHEMA)))
     assert json.loads(answer)["animal"] in ("cat", "dog")

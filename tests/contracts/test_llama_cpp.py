@@ -14,6 +14,7 @@ import pytest
 from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.passages import Evidence
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.steps.answer import generate
 from tests.contracts.gguf_files import hollow_copy
@@ -30,7 +31,7 @@ def load(path: Path, tmp_path: Path) -> LlamaCpp:
 
 
 def written(llm: LlamaCpp, messages: tuple[Message, ...], most: int = 40) -> str:
-    return "".join(llm.stream(messages, max_tokens=most))
+    return "".join(llm.stream(messages, Decoding(max_tokens=most)))
 
 
 def test_an_answer_does_not_depend_on_what_was_asked_before(llama: LlamaCpp) -> None:
@@ -49,28 +50,28 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(llama: LlamaCpp) -> 
 
 def test_above_temperature_zero_the_same_messages_get_other_answers(llama: LlamaCpp) -> None:
     messages = [Message("user", "Tell me about cats, dogs and horses.")]
-    answers = {"".join(llama.stream(messages, max_tokens=40, temperature=1.0)) for _ in range(3)}
+    answers = {"".join(llama.stream(messages, Decoding(max_tokens=40, temperature=1.0))) for _ in range(3)}
     assert len(answers) == 3
 
 
 def test_a_plain_answer_does_not_depend_on_one_under_a_schema_before_it(llama: LlamaCpp) -> None:
     first = written(llama, MESSAGES)
-    stream = llama.stream(MESSAGES, max_tokens=40, schema={"enum": ["yes, of course", "no, never"]})
+    stream = llama.stream(MESSAGES, Decoding(max_tokens=40, schema={"enum": ["yes, of course", "no, never"]}))
     next(iter(stream))
     stream.close()
     assert written(llama, MESSAGES) == first
-    assert "".join(llama.stream(MESSAGES, max_tokens=40, schema={"enum": ["yes", "no"]})) in ('"yes"', '"no"')
+    assert "".join(llama.stream(MESSAGES, Decoding(max_tokens=40, schema={"enum": ["yes", "no"]}))) in ('"yes"', '"no"')
 
 
 def test_tokens_that_only_together_make_a_character_are_all_counted(llama: LlamaCpp) -> None:
-    stream = llama.stream(MESSAGES, max_tokens=20)
+    stream = llama.stream(MESSAGES, Decoding(max_tokens=20))
     pieces = list(stream)
     assert len(pieces) < 20
     assert stream.completion_tokens == 20
 
 
 def test_a_stream_that_nobody_holds_any_more_gives_up_its_turn_at_once(llama: LlamaCpp) -> None:
-    pieces = iter(llama.stream(LONG_STORY, max_tokens=20))
+    pieces = iter(llama.stream(LONG_STORY, Decoding(max_tokens=20)))
     first = next(pieces)
     gc.disable()
     try:
@@ -81,7 +82,7 @@ def test_a_stream_that_nobody_holds_any_more_gives_up_its_turn_at_once(llama: Ll
 
 
 def test_closing_from_another_thread_stops_a_model_that_is_writing(llama: LlamaCpp) -> None:
-    stream = llama.stream(LONG_STORY, max_tokens=600)
+    stream = llama.stream(LONG_STORY, Decoding(max_tokens=600))
     begun = threading.Event()
 
     def read() -> None:
@@ -217,4 +218,4 @@ def test_a_template_that_fails_on_every_message_is_a_generation_error(
     hollow_copy(gguf_file, path, template=template)
     llm = load(path, tmp_path)
     with pytest.raises(GenerationError, match="template inside the language model “mine” does not work"):
-        llm.stream([Message("user", "Why?")], max_tokens=5)
+        llm.stream([Message("user", "Why?")], Decoding(max_tokens=5))

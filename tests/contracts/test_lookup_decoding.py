@@ -10,6 +10,7 @@ import pytest
 
 from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.backends.models.lookup_decoding import LookupLlama, guess
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
 LIST = "Kari Lund, Ola Berg, Ida Moen, Nils Vik, Siri Dahl, Per Holm, Anne Lie, Jon Bakke"
@@ -51,14 +52,14 @@ def test_a_copied_text_is_that_of_plain_greedy_decoding_in_fewer_steps(llama: Ll
 
 
 def test_what_is_handed_over_is_counted_though_more_has_been_read(llama: LlamaCpp) -> None:
-    stream = llama.stream(COPYING, max_tokens=25)
+    stream = llama.stream(COPYING, Decoding(max_tokens=25))
     assert "".join(stream)
     assert stream.completion_tokens == 25
 
 
 def test_an_answer_may_fill_the_window(gguf_file: Path, scratch: Path) -> None:
     llm = LlamaCpp("mine", gguf_file, context_tokens=256, threads=0, cache=scratch)
-    stream = llm.stream(COPYING, max_tokens=1000)
+    stream = llm.stream(COPYING, Decoding(max_tokens=1000))
     assert "Kari Lund" in "".join(stream)
     assert stream.prompt_tokens + stream.completion_tokens <= 256
-    assert "".join(llm.stream(COPYING, max_tokens=5))
+    assert "".join(llm.stream(COPYING, Decoding(max_tokens=5)))

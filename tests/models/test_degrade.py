@@ -14,7 +14,7 @@ from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked
 from localcrag.records.errors import ModelError, ModelMissing, StoreError
 from localcrag.records.events import AnswerPiece, Event, RunFinished
-from localcrag.records.protocols import JsonSchema, Vectors
+from localcrag.records.protocols import Decoding, JsonSchema, Vectors
 from localcrag.records.run import Message, Run
 from localcrag.settings import load
 from localcrag.steps.answer.generate import whole_sentences
@@ -73,18 +73,10 @@ class SlowLanguageModel(FakeLanguageModel):
         super().__init__(*answers)
         self._time, self._seconds = time, seconds
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> FakeStream:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> FakeStream:
         self._time.now += self._seconds
         self._seconds = 0.0
-        return super().stream(messages, max_tokens=max_tokens, stop=stop, schema=schema, temperature=temperature)
+        return super().stream(messages, decoding)
 
 
 def ask_within(desk: Desk, question: str, time: Time, seconds: float = 10.0) -> Run:

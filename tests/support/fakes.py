@@ -12,7 +12,7 @@ import numpy as np
 
 from localcrag.records.errors import GenerationError, SearchError
 from localcrag.records.passages import Thresholds
-from localcrag.records.protocols import JsonSchema, Vectors
+from localcrag.records.protocols import Decoding, JsonSchema, Vectors
 from localcrag.records.run import Message, Run
 from localcrag.records.web import WebAnswer
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
@@ -116,25 +116,17 @@ class FakeLanguageModel:
     def count_tokens(self, messages: Sequence[Message]) -> int:
         return sum(len(message.content.split()) for message in messages)
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> FakeStream:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> FakeStream:
         prompt_tokens = self.count_tokens(messages)
         if prompt_tokens + 1 >= self.context_tokens:
             raise GenerationError(f"The prompt has {prompt_tokens} tokens, the window {self.context_tokens}.")
         self.prompts.append(list(messages))
-        self.schemas.append(schema)
-        self.temperatures.append(temperature)
+        self.schemas.append(decoding.schema)
+        self.temperatures.append(decoding.temperature)
         answer = self._answers.pop(0) if self._answers else ""
-        for end in stop:
+        for end in decoding.stop:
             answer = answer.split(end)[0]
-        pieces = re.findall(r"\S+\s*", answer)[:max_tokens]
+        pieces = re.findall(r"\S+\s*", answer)[: decoding.max_tokens]
         stopped = threading.Event()
         stream = FakeStream(_say(pieces, self._fails, self._turn, stopped), prompt_tokens, stopped)
         self.streams.append(stream)

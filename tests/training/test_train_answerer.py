@@ -23,6 +23,7 @@ from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
 
 from localcrag.backends.models.llama_cpp import LlamaCpp, faster_copy
 from localcrag.records.errors import ModelDamaged
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from tests.training.test_train_relevance import data  # noqa: F401 - the fixture
 
@@ -177,5 +178,5 @@ def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(data: Path, tmp
     llama = LlamaCpp(
         "trained", MODEL, context_tokens=256, threads=0, cache=tmp_path / "cache", adapter=work / "adapter.gguf"
     )
-    stream: Any = llama.stream([Message("user", "Who keeps the light?")], max_tokens=4)
+    stream: Any = llama.stream([Message("user", "Who keeps the light?")], Decoding(max_tokens=4))
     assert "".join(stream)

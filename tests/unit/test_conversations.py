@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.conversations import Answering, Conversations
+from localcrag.app.conversations import Answering, Conversations, Happened
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.records.errors import ChatBusy, GenerationError, UnknownChat
@@ -19,6 +19,8 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, StepCost, Turn
 from localcrag.runs.chats import Chat, TurnState
+from localcrag.runs.recording import Recording
+from tests.support.fakes import FakeRunLog
 
 SECONDS = 30.0
 
@@ -41,14 +43,15 @@ class Answerer:
         self.read_with: list[Sequence[Turn]] = []
         self.fails: Exception | None = None
 
-    def __call__(
-        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent
-    ) -> Generator[Event, None, None]:
+    def __call__(self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
+        run = started(question)
+        return Recording(run, self._events(run, history), FakeRunLog())
+
+    def _events(self, run: Run, history: Sequence[Turn]) -> Generator[Event, None, None]:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.read_with.append(history)
         try:
-            run = started(question)
             yield RunStarted(run)
             yield StepStarted("generate", "writing")
             yield AnswerPiece("Y")
@@ -58,7 +61,6 @@ class Answerer:
                 raise self.fails
             yield AnswerPiece("es.")
             yield Generated(StepCost("generate", 0.1))
-            yield RunFinished(Run(**{**{name: getattr(run, name) for name in run.__slots__}, "answer": "Yes."}))
         finally:
             self.at_once -= 1
 
@@ -106,10 +108,10 @@ def test_a_page_that_comes_later_finds_the_answer_where_it_is(
     found = conversations.answering(chat.id)
     assert found is not None
     so_far = next(found.job.follow())
-    assert isinstance(so_far[-1], AnswerPiece)
+    assert isinstance(so_far[-1].event, AnswerPiece)
     answerer.goes_on.set()
     ended(found)
-    assert isinstance([event for some in found.job.follow() for event in some][-1], RunFinished)
+    assert isinstance([one for some in found.job.follow() for one in some][-1].event, RunFinished)
 
 
 def test_what_was_written_when_it_was_stopped_is_kept(
@@ -155,7 +157,7 @@ def test_the_models_answer_one_question_at_a_time_and_a_waiting_one_can_be_stopp
     one = conversations.ask(first.id, "One?")
     assert answerer.begun.acquire(timeout=SECONDS)
     two, three = conversations.ask(second.id, "Two?"), conversations.ask(third.id, "Three?")
-    assert next(two.job.follow()) == (StepStarted("wait", "waiting for another answer to end"),)
+    assert next(two.job.follow()) == (Happened(StepStarted("wait", "waiting for another answer to end"), None),)
     three.stop()
     ended(three)
     answerer.goes_on.set()
@@ -226,13 +228,15 @@ def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: 
     said: list[str | None] = []
     asked = threading.Event()
 
-    def answer(chat: Chat, question: str, _: Sequence[Turn], consent: Consent) -> Generator[Event, None, None]:
-        run = started(question)
+    def events(run: Run, consent: Consent) -> Generator[Event, None, None]:
         yield RunStarted(run)
-        if question == "web":
+        if run.question == "web":
             asked.set()
             said.append(consent("query"))
-        yield RunFinished(run)
+
+    def answer(chat: Chat, question: str, _: Sequence[Turn], consent: Consent) -> Recording:
+        run = started(question)
+        return Recording(run, events(run, consent), FakeRunLog())
 
     store = ChatStore(Database(tmp_path / "chats.sqlite3"))
     conversations = Conversations(store, answer)

@@ -9,23 +9,20 @@ import pytest
 
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.passages import Passage, Thresholds
+from localcrag.records.passages import Judgement, Passage, Thresholds
+from localcrag.records.presets import REFERENCE
 from localcrag.steps.evaluate.evaluate import grade, graded
 from localcrag.steps.evaluate.grade_by_llm import (
-    LOWER,
-    SCHEMA,
-    UPPER,
-    Judgement,
+    JUDGEMENT,
     judged,
     on_scale,
     prompt,
-    read,
     relevance,
 )
 from localcrag.text.sanitize import neutralise
 from tests.contracts.hostile_texts import HOSTILE
 
-THRESHOLDS = Thresholds(upper=UPPER, lower=LOWER, strip=0.5)
+THRESHOLDS = REFERENCE
 PASSAGE = Passage(id="p", origin=Origin.LOCAL, text="Cats purr.", document="a.txt", cosine=0.5)
 
 
@@ -52,7 +49,7 @@ def written(grade: str = "correct", confidence: object = 0.9, reasoning: str = "
 def test_a_grade_counts_as_much_as_the_model_is_sure_of_it(
     said: str, confidence: float, expected: float, counts_as: str
 ) -> None:
-    passage = judged(PASSAGE, read(written(said, confidence)), THRESHOLDS)
+    passage = judged(PASSAGE, JUDGEMENT.read(written(said, confidence)), THRESHOLDS)
     assert passage.relevance == pytest.approx(expected)
     assert passage.grade == counts_as
     assert passage.reason == "It says so."
@@ -93,17 +90,17 @@ def test_the_logit_is_the_log_odds_of_the_relevance_and_finite_also_for_the_quit
 )
 def test_what_is_no_judgement_is_a_generation_error(text: str) -> None:
     with pytest.raises(GenerationError, match="no grade"):
-        read(text)
+        JUDGEMENT.read(text)
 
 
 def test_a_judgement_may_be_spaced_and_ordered_as_the_model_likes() -> None:
     text = '\n{ "confidence" : 1 , "grade":"incorrect",\n"reasoning":"No.", "more": [] }\n'
-    assert read(text) == Judgement("No.", Grade.INCORRECT, 1.0)
+    assert JUDGEMENT.read(text) == Judgement("No.", Grade.INCORRECT, 1.0)
 
 
 def test_whatever_the_schema_allows_is_a_judgement() -> None:
-    grades, confidences = (SCHEMA["properties"][name]["enum"] for name in ("grade", "confidence"))
-    judgements = [read(written(grade, confidence)) for grade in grades for confidence in confidences]
+    grades, confidences = (JUDGEMENT.schema["properties"][name]["enum"] for name in ("grade", "confidence"))
+    judgements = [JUDGEMENT.read(written(grade, confidence)) for grade in grades for confidence in confidences]
     assert {judgement.grade for judgement in judgements} == set(Grade)
     assert {relevance(judgement) for judgement in judgements} >= {0.0, 0.5, 1.0}
 

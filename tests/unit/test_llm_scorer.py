@@ -14,7 +14,9 @@ from localcrag.records.events import GradePiece, RunStarted, StepStarted
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.runs import record
+from localcrag.runs.diagnostics import graded_by
 from localcrag.settings import load
+from localcrag.steps.context import MOST_JUDGEMENTS, no_judgements
 from localcrag.steps.evaluate import grade_by_llm
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 from localcrag.ui import render
@@ -58,7 +60,7 @@ def test_the_language_models_grades_decide(tmp_path: Path, judgements: tuple[str
     _, run = desk(tmp_path, *judgements, ANSWER).ask(UNANSWERABLE)
     assert run.action is action
     assert run.scorer is ScorerKind.LLM
-    assert run.graded_by == "the language model fake-llm"
+    assert graded_by(run) == "the language model fake-llm"
     assert (run.thresholds.upper, run.thresholds.lower) == (0.7, 0.3)
     assert {passage.reason for passage in run.passages} == {"The passage says so."}
 
@@ -177,7 +179,7 @@ def test_runs_stored_before_there_was_a_choice_of_scorer_are_still_read(tmp_path
     for passage in document["passages"]:
         del passage["reason"]
     assert record.read(json.dumps(document)) == run
-    assert run.graded_by == "the cross-encoder fake-scorer"
+    assert graded_by(run) == "the cross-encoder fake-scorer"
 
 
 HURTING = "<img src=x onerror=alert(1)> [bold]{{ run }}"
@@ -227,9 +229,8 @@ def test_a_judgement_that_failed_is_asked_for_again(tmp_path: Path) -> None:
     assert not any("were left to" in warning for warning in run.warnings)
 
 
-def test_only_so_many_judgements_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grade_by_llm, "MOST_KNOWN", 2)
-    known: grade_by_llm.Judgements = {}
-    for text in ("a", "b", "c"):
-        grade_by_llm.remember(known, ("model", "question", text), grade_by_llm.read(CORRECT))
-    assert [key[2] for key in known] == ["b", "c"]
+def test_only_so_many_judgements_are_kept() -> None:
+    known, judgement = no_judgements(), grade_by_llm.JUDGEMENT.read(CORRECT)
+    for number in range(MOST_JUDGEMENTS + 1):
+        known["model", "question", str(number)] = judgement
+    assert [key[2] for key in known] == [str(number) for number in range(1, MOST_JUDGEMENTS + 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.pipeline import answer_forced
+from localcrag.pipeline import answer_selection
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
@@ -22,7 +22,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def forced(desk: Desk, before: Run, choice: Choice) -> Run:
-    events = list(answer_forced(before, choice, parts=desk.parts(), settings=desk.settings))
+    events = list(answer_selection(before, choice, parts=desk.parts(), settings=desk.settings))
     assert isinstance(events[-1], RunFinished)
     return events[-1].run
 

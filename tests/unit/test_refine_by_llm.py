@@ -13,7 +13,7 @@ from localcrag.records.events import Event, PointPiece, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.steps.clock import Clock
 from localcrag.steps.refine.refine import Refinement, Rules
-from localcrag.steps.refine.refine_by_llm import MAX_TOKENS, SCHEMA, carriers, extract, prompt, read
+from localcrag.steps.refine.refine_by_llm import KEY_POINTS, carriers, extract, prompt
 from localcrag.text.sanitize import neutralise
 from localcrag.text.sentences import split_sentences
 from tests.contracts.hostile_texts import HOSTILE
@@ -138,7 +138,7 @@ def test_each_passage_is_one_call_that_is_said_and_counted() -> None:
     _, events, clock = refined(llm, passage(), passage(name="q"))
     details = [event.detail for event in events if isinstance(event, StepStarted)]
     assert details == [f"extracting key points of passage {n} of 2" for n in (1, 2)]
-    assert (clock.cost().llm_calls, llm.schemas) == (2, [SCHEMA, SCHEMA])
+    assert (clock.cost().llm_calls, llm.schemas) == (2, [KEY_POINTS.schema, KEY_POINTS.schema])
     assert clock.cost().completion_tokens > 0
     assert all(stream.closed for stream in llm.streams)
 
@@ -180,13 +180,13 @@ def test_a_passage_stays_inside_its_quotes_whatever_it_says(text: str) -> None:
 
 def test_the_longest_answer_that_the_schema_allows_is_read() -> None:
     point = "word " * 48
-    assert read(written(point, point + "x", point + "y")) == (point.strip(), point + "x", point + "y")
-    assert MAX_TOKENS > 3 * 50
+    assert KEY_POINTS.read(written(point, point + "x", point + "y")).points == (point.strip(), point + "x", point + "y")
+    assert KEY_POINTS.max_tokens > 3 * 50
 
 
 def test_what_is_no_extract_is_a_generation_error_that_shows_it() -> None:
     with pytest.raises(GenerationError, match="no key points: “Sure!”"):
-        read("Sure!")
+        KEY_POINTS.read("Sure!")
 
 
 def test_a_point_drawn_from_all_over_a_passage_is_not_believed() -> None:

@@ -25,7 +25,7 @@ from localcrag.backends.models.lookup_decoding import LookupLlama
 from localcrag.backends.models.merge_adapter import merge
 from localcrag.records.run import Message
 from localcrag.records.errors import GenerationError, ModelDamaged
-from localcrag.records.protocols import JsonSchema
+from localcrag.records.protocols import Decoding
 
 MOST_BYTES_TO_REPACK = 500_000_000
 LONGEST_REPACKING = 60.0
@@ -77,16 +77,8 @@ class LlamaCpp:
         written = self._llama.tokenize(self._plain(answer).encode(), add_bos=False, special=False)
         return self._tokens(messages), [*written, self._llama.token_eos()]
 
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int,
-        stop: Sequence[str] = (),
-        schema: JsonSchema | None = None,
-        temperature: float = 0.0,
-    ) -> LlamaStream:
-        """Start an answer, within `schema` when there is one, greedily decoded at `temperature` 0.
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> LlamaStream:
+        """Start an answer.
 
         Raises GenerationError when the prompt is too long for the window.
         """
@@ -97,18 +89,16 @@ class LlamaCpp:
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
         grammar = None
-        if schema is not None:
-            grammar = LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
+        if decoding.schema is not None:
+            grammar = LlamaGrammar.from_json_schema(json.dumps(decoding.schema), verbose=False)
         return LlamaStream(
             self._llama,
             self._turn,
             tokens,
             self._beginning,
             self._in_common(messages, tokens),
-            max_tokens=max_tokens,
-            stop=list(stop),
-            grammar=grammar,
-            temperature=temperature,
+            decoding,
+            grammar,
         )
 
     def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
@@ -248,11 +238,8 @@ class LlamaStream:
         tokens: list[int],
         beginning: _Beginning,
         in_common: int,
-        *,
-        max_tokens: int,
-        stop: list[str],
+        decoding: Decoding,
         grammar: LlamaGrammar | None,
-        temperature: float,
     ) -> None:
         """Prepare; the model starts with the first piece asked for.
 
@@ -263,18 +250,7 @@ class LlamaStream:
         self._stopped = threading.Event()
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.
-        self._written = _write(
-            llama,
-            turn,
-            tokens,
-            beginning,
-            in_common,
-            max_tokens=max_tokens,
-            stop=stop,
-            grammar=grammar,
-            temperature=temperature,
-            stopped=self._stopped,
-        )
+        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
 
     def __iter__(self) -> Iterator[str]:
         for text, completion_tokens in self._written:
@@ -295,28 +271,25 @@ def _write(
     tokens: list[int],
     beginning: _Beginning,
     in_common: int,
-    *,
-    max_tokens: int,
-    stop: list[str],
+    decoding: Decoding,
     grammar: LlamaGrammar | None,
-    temperature: float,
     stopped: threading.Event,
 ) -> Generator[tuple[str, int], None, None]:
     """Yield pieces of text (may be empty), each with the number of tokens written so far."""
     with turn:
         # To llama-cpp-python, no tokens means any number of them.
-        if max_tokens < 1 or stopped.is_set():
+        if decoding.max_tokens < 1 or stopped.is_set():
             return
         try:
             beginning.keep_only(tokens[:in_common])
             chunks: Any = llama.create_completion(
                 tokens,
-                max_tokens=max_tokens,
-                temperature=temperature,
+                max_tokens=decoding.max_tokens,
+                temperature=decoding.temperature,
                 # Without one of its own, llama-cpp-python throws the same dice for every answer.
                 seed=secrets.randbits(32),
                 repeat_penalty=1.0,
-                stop=stop,
+                stop=list(decoding.stop),
                 grammar=grammar,
                 stream=True,
             )

@@ -40,7 +40,7 @@ from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 
 FEWEST_ROWS = 50
-"""Labelled passages (issue 5), and strips: the four coefficients of fewer say more of chance than of the documents."""
+"""Labelled passages, and strips: the four coefficients of fewer say more of chance than of the documents."""
 FOLDS = 5
 FEWEST_QUESTIONS = FOLDS
 """Of either kind, so that each fold has one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
 from localcrag.text.sanitize import neutralise
 from localcrag.text.words import content_words, one_line
@@ -22,7 +23,7 @@ SYSTEM = (
 )
 FEWEST_WORDS = 2
 """Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
-MAX_TOKENS = 60
+DECODING = Decoding(max_tokens=60)
 MAX_WORDS = 40
 KEPT_SHARE = 0.6
 """Share of the follow-up's content words that its rewriting must keep."""

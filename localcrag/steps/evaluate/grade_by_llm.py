@@ -7,33 +7,26 @@ says it is has not been calibrated. A passage that it fails on is left to the cr
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, assert_never
+from typing import assert_never
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from localcrag.records.enums import Grade
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import Event, GradePiece, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Passage, Thresholds
+from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds
 from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.evaluate.evaluate import evaluate, graded
+from localcrag.steps.json_answer import JsonAnswer, line
 from localcrag.text.sanitize import neutralise
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import one_line, shorten
+from localcrag.text.words import one_line
 
-UPPER, LOWER = 0.7, 0.3
-"""CRAG's, for want of a calibration: a grade counts when the model is sure of it to 0.4, else it is ambiguous."""
-MAX_TOKENS = 160
-"""Enough for the longest reasoning in a language that the model knows; what is cut off is no grade."""
-MOST_KNOWN = 2_000
-"""Judgements kept: a few hundred bytes each, and each took a call of the model."""
 LARGEST_LOGIT = 5.0
 """Kept for a relevance of 1, whose log-odds have no end; that of 0.9933 is as large."""
 
@@ -46,32 +39,18 @@ SYSTEM = (
     "incorrect: it does not hold the answer. "
     "Write JSON: reasoning (one short sentence), grade, and confidence (how sure you are of the grade, from 0 to 1)."
 )
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        # No quotes, escapes or line breaks in it: they are what small models lose their way in.
-        "reasoning": {"type": "string", "pattern": r'^[^"\\\x00-\x1f\x7f]{1,160}$'},
+JUDGEMENT = JsonAnswer(
+    SYSTEM,
+    {
+        "reasoning": line(160),
         "grade": {"enum": [str(grade) for grade in Grade]},
         # Tenths: a grammar knows no limits of numbers, and a model no finer degrees.
         "confidence": {"enum": [tenths / 10 for tenths in range(11)]},
     },
-    "required": ["reasoning", "grade", "confidence"],
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the language model says of a passage; `confidence` is its own, in 0..1."""
-
-    reasoning: str
-    grade: Grade
-    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-
-
-_JUDGEMENT = TypeAdapter(Judgement)
-
-Judgements = dict[tuple[str, str, str], Judgement]
-"""What was judged before, by the model's name, question and text."""
+    TypeAdapter(Judgement),
+    max_tokens=160,  # Enough for the longest reasoning in a language that the model knows.
+    refusal="What it wrote is no grade",
+)
 
 
 def grade(
@@ -97,10 +76,10 @@ def grade(
             yield StepStarted("evaluate", _("grading passage %(number)s of %(all)s", number=number, all=len(passages)))
             written = ""
             try:
-                for piece in clock.stream(llm, prompt(question, passage.text), MAX_TOKENS, schema=SCHEMA):
+                for piece in clock.stream(llm, prompt(question, passage.text), JUDGEMENT.decoding):
                     written += piece
                     yield GradePiece(piece)
-                remember(known, key, read(written))
+                known[key] = JUDGEMENT.read(written)
             except GenerationError as error:
                 failures.append(str(error))
                 continue
@@ -124,30 +103,9 @@ def grade(
     return tuple(done[passage.id] for passage in passages)
 
 
-def remember(known: Judgements, key: tuple[str, str, str], judgement: Judgement) -> None:
-    """Keep a judgement, and let the oldest go where there is no room."""
-    known[key] = judgement
-    while len(known) > MOST_KNOWN:
-        del known[next(iter(known))]
-
-
-def own_thresholds(cross_encoder: Thresholds) -> Thresholds:
-    """Return the thresholds of this scorer; the strips stay the cross-encoder's."""
-    return dataclasses.replace(cross_encoder, upper=UPPER, lower=LOWER)
-
-
 def prompt(question: str, text: str) -> list[Message]:
-    """Return the messages that ask for a judgement. As a JSON string, a text cannot end before its end."""
-    asked = json.dumps({"question": one_line(question), "passage": neutralise(text)}, ensure_ascii=False)
-    return [Message("system", SYSTEM), Message("user", asked)]
-
-
-def read(written: str) -> Judgement:
-    """Return the judgement that the model wrote. Raises GenerationError when it is none: cut off, or a wrong number."""
-    try:
-        return _JUDGEMENT.validate_json(written, strict=True)
-    except ValidationError as error:
-        raise GenerationError(f"What it wrote is no grade: “{shorten(written)}”.") from error
+    """Return the messages that ask for a judgement."""
+    return JUDGEMENT.prompt(question=one_line(question), passage=neutralise(text))
 
 
 def relevance(judgement: Judgement) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
+from cachetools import LRUCache
 
 from localcrag.records.protocols import Calibration, Scorer, Vectors
 from localcrag.text.span import Span
@@ -26,7 +26,7 @@ class ScoreCache:
         self._scorer = scorer
         self._most = most
         self._lock = threading.Lock()
-        self._known: OrderedDict[bytes, float] = OrderedDict()
+        self._known: LRUCache[bytes, float] = LRUCache(most)
 
     def emptied(self) -> ScoreCache:
         """Return one before the same scorer that remembers nothing yet."""
@@ -48,14 +48,13 @@ class ScoreCache:
         found: dict[str, float] = {}
         with self._lock:
             for text, key in keys.items():
-                if key in self._known:
-                    self._known.move_to_end(key)
-                    found[text] = self._known[key]
+                if (logit := self._known.get(key)) is not None:
+                    found[text] = logit
         if new := [text for text in keys if text not in found]:
             # Without the lock: who asks for what is known does not wait for a model at work.
             found.update(zip(new, self._scorer.logits(question, new).tolist(), strict=True))
             with self._lock:
-                self._keep((keys[text], found[text]) for text in new)
+                self._known.update((keys[text], found[text]) for text in new)
         return np.array([found[text] for text in texts], dtype=np.float32)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
@@ -69,20 +68,11 @@ class ScoreCache:
         new = [row for row, logits in enumerate(found) if None in logits]
         if new:
             parts = self._scorer.strip_logits(question, [texts[row] for row in new], [strips[row] for row in new])
-            for row, logits in zip(new, parts, strict=True):
-                found[row] = logits.tolist()
-        with self._lock:
-            self._keep((key, logit) for row in zip(keys, found, strict=True) for key, logit in zip(*row, strict=True))
+            with self._lock:
+                for row, logits in zip(new, parts, strict=True):
+                    found[row] = logits.tolist()
+                    self._known.update(zip(keys[row], logits.tolist(), strict=True))
         return [np.array(row, dtype=np.float32) for row in found]
-
-    def _keep(self, rows: Iterable[tuple[bytes, float | None]]) -> None:
-        """Keep logits as the newest; the lock is held."""
-        for key, logit in rows:
-            if logit is not None:
-                self._known[key] = logit
-                self._known.move_to_end(key)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
 
 
 def _key(question: str, text: str) -> bytes:

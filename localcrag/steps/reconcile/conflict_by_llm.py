@@ -5,20 +5,17 @@ The other way than contradiction.py's, for those whose language model judges wel
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from localcrag.records.errors import GenerationError
 from localcrag.records.protocols import LanguageModel
 from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
-from localcrag.text.words import one_line, shorten
+from localcrag.steps.json_answer import JsonAnswer, line
+from localcrag.text.words import one_line
 
-MAX_TOKENS = 120
 LONGEST = 400
 """Characters of a statement; what is longer is no single statement."""
 
@@ -35,15 +32,6 @@ SYSTEM = (
     "true of the same thing. different: they speak of different things, places, times or conditions. "
     "Write JSON: reasoning (one short sentence) and verdict."
 )
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        # No quotes, escapes or line breaks in it: they are what small models lose their way in.
-        "reasoning": {"type": "string", "pattern": r'^[^"\\\x00-\x1f\x7f]{1,120}$'},
-        "verdict": {"enum": [str(verdict) for verdict in Verdict]},
-    },
-    "required": ["reasoning", "verdict"],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +40,21 @@ class _Judgement:
     verdict: Verdict
 
 
-_JUDGEMENT = TypeAdapter(_Judgement)
+VERDICT = JsonAnswer(
+    SYSTEM,
+    {"reasoning": line(120), "verdict": {"enum": [str(verdict) for verdict in Verdict]}},
+    TypeAdapter(_Judgement),
+    max_tokens=120,
+    refusal="What the language model wrote is no verdict",
+)
 
 
 def contradicts(first: str, second: str, *, llm: LanguageModel, clock: Clock) -> bool:
     """Return whether the language model says so; the call is on the clock. Raises GenerationError."""
-    written = "".join(clock.stream(llm, prompt(first, second), MAX_TOKENS, schema=SCHEMA))
-    return read(written) is Verdict.CONTRADICT
+    written = clock.complete(llm, prompt(first, second), VERDICT.decoding)
+    return VERDICT.read(written).verdict is Verdict.CONTRADICT
 
 
 def prompt(first: str, second: str) -> list[Message]:
-    """Return the messages that ask for a verdict. As a JSON string, a text cannot end before its end."""
-    pair = {"first": one_line(first)[:LONGEST], "second": one_line(second)[:LONGEST]}
-    return [Message("system", SYSTEM), Message("user", json.dumps(pair, ensure_ascii=False))]
-
-
-def read(written: str) -> Verdict:
-    """Return the verdict that the model wrote. Raises GenerationError when it is none."""
-    try:
-        return _JUDGEMENT.validate_json(written, strict=True).verdict
-    except ValidationError as error:
-        raise GenerationError(f"What the language model wrote is no verdict: “{shorten(written)}”.") from error
+    """Return the messages that ask for a verdict."""
+    return VERDICT.prompt(first=one_line(first)[:LONGEST], second=one_line(second)[:LONGEST])

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.text.words import content_words, names, numbers, one_line
 
@@ -20,7 +21,7 @@ EXAMPLE = (
     Message("user", "Question: When may employees travel first class?"),
     Message("assistant", "Under what conditions are staff allowed to book first-class tickets?"),
 )
-MAX_TOKENS = 40
+DECODING = Decoding(max_tokens=40, stop=("\n",))
 MAX_WORDS = 40
 
 _WORD = re.compile(r"\S+")

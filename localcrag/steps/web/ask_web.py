@@ -15,10 +15,11 @@ from functools import partial
 from localcrag.records.enums import NotAsked, WebMode
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
 from localcrag.records.events import Event, QueryProposed, SearchBegun, StepStarted, Warned
-from localcrag.records.protocols import Consent, RateLimit, WebCache, WebSearch
+from localcrag.records.protocols import RateLimit, WebSearch
 from localcrag.records.web import WebAnswer, WebUse
 from localcrag.settings import Settings
 from localcrag.steps.clock import Clock
+from localcrag.steps.context import WebParts
 from localcrag.steps.web import search
 from localcrag.text import never_terms
 from localcrag.text.translation import gettext as _
@@ -39,27 +40,6 @@ NOBODY_TO_ASK = later(
     "The web was not asked: it needs your consent for each query, and there is nobody to ask here. Ask at a terminal "
     "or on the page, or allow every query with --web always (setting web)."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class WebParts:
-    """What a search works with; without a cache every query is asked anew, without a rate limit at once."""
-
-    web: WebSearch
-    consent: Consent | None = None
-    cache: WebCache | None = None
-    rate_limit: RateLimit | None = None
-
-    def cached(self, query: str) -> WebAnswer | None:
-        """Return the answer that `query` got before. Raises StoreError."""
-        return self.cache.get(query) if self.cache else None
-
-    def send(self, query: str) -> WebAnswer:
-        """Put the query to the search server and keep what it says. Raises SearchError and StoreError."""
-        answer = self.web.search(query)
-        if self.cache:
-            self.cache.put(query, answer)
-        return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
-from localcrag.records.protocols import Embedder
+from localcrag.records.protocols import Decoding, Embedder
 from localcrag.records.run import Message
 from localcrag.records.web import WebResult
 from localcrag.text.dates import iso_date
@@ -23,7 +23,7 @@ EXAMPLE = (
     Message("user", "Question: How much does it cost to renew a British passport online?"),
     Message("assistant", "British passport renewal online cost"),
 )
-MAX_TOKENS = 32
+DECODING = Decoding(max_tokens=32, stop=("\n",))
 MAX_WORDS = 12
 KEPT_SHARE = 0.5
 """Share of the question's content words that the query must keep."""

@@ -42,7 +42,6 @@ from localcrag.records.events import (
     Warned,
 )
 from localcrag.records.run import Run
-from localcrag.runs import record
 from localcrag.runs.chats import ChatTurn
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
@@ -183,8 +182,8 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
     try:
         for events in answering.job.follow():
             panel = False
-            for event in events:
-                run = record.apply(run, event) if run else event.run if isinstance(event, RunStarted) else None
+            for happened in events:
+                run, event = happened.run, happened.event
                 busy = doing(event) or busy
                 panel = panel or changes_panel(event)
                 waiting = event.query if isinstance(event, QueryProposed) else None

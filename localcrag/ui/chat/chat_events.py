@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +13,12 @@ from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering, Conversations
 from localcrag.records.enums import Preset
-from localcrag.records.events import Event
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Turn
 from localcrag.runs.chat_export import TYPES, ExportForm, export
 from localcrag.runs.chats import Chat
 from localcrag.runs.labels import LabelKind
+from localcrag.runs.recording import Recording
 from localcrag.steps.refine.manual_selection import Choice
 from localcrag.ui import learning, render
 from localcrag.ui.chat import chat
@@ -249,9 +249,7 @@ class ChatEvents:
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
         return render.download(kept.title, form.value, TYPES[form], text)
 
-    def _answer(
-        self, of: Chat, question: str, history: Sequence[Turn], consent: Consent
-    ) -> Generator[Event, None, None]:
+    def _answer(self, of: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
         own: dict[str, Any] = {"collection": of.collection} | ({"llm": of.llm} if of.llm else {})
         settings = settings_module.changed(self._assembly.settings, **own)
         return self._assembly.ask(question, history=history, settings=settings, preset=of.preset, consent=consent)

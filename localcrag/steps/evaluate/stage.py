@@ -1,0 +1,127 @@
+"""The steps `evaluate` and `decide`: each passage gets a relevance and a grade, the question an action."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from localcrag.records.enums import Action, ScorerKind
+from localcrag.records.errors import ModelError
+from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Passage
+from localcrag.steps.budget import FEWER_PASSAGES
+from localcrag.steps.clock import Clock
+from localcrag.steps.context import Context
+from localcrag.steps.evaluate import decide as policies
+from localcrag.steps.evaluate import evaluate as cross_encoder
+from localcrag.steps.evaluate import grade_by_llm
+from localcrag.steps.screen import prompt_injection
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+
+BATCH = 2
+"""Passages scored between two looks at a time budget; without one all are a single batch, which is faster."""
+
+
+def evaluate(
+    question: str, found: Sequence[Passage], context: Context
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Yield Evaluated, and return the passages with their grades; say what is not calibrated."""
+    yield from _what_is_not_calibrated(context)
+    clock = context.clock("evaluate")
+    if context.steps.evaluate:
+        doing = ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(found))
+        yield StepStarted("evaluate", doing)
+        graded = yield from score(question, found, context, clock)
+    else:
+        graded = cross_encoder.unscored(found, thresholds=context.thresholds)
+    yield Evaluated(graded, clock.cost())
+    return graded
+
+
+def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
+    """Yield Decided, and return the action; `query` is what the documents were last searched for."""
+    if not context.steps.evaluate:
+        return Action.AMBIGUOUS
+    clock = context.clock("decide")
+    settings = context.settings
+    action, rule = policies.decide(
+        passages,
+        policy=settings.policy,
+        thresholds=context.thresholds,
+        enough_relevant=settings.relevance_threshold,
+    )
+    yield Decided(query, action, settings.policy, rule, clock.cost())
+    return action
+
+
+def score(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages graded: all, or under a time budget as many as there is time for, in batches."""
+    done: tuple[GradedPassage, ...] = ()
+    size = BATCH if context.budget.limited else max(1, len(passages))
+    for at in range(0, len(passages), size):
+        if done and context.budget.spent(FEWER_PASSAGES):
+            yield Warned(
+                _(
+                    "Only %(done)s of %(all)s passages were scored: %(why)s.",
+                    done=len(done),
+                    all=len(passages),
+                    why=context.budget.running_out,
+                )
+            )
+            break
+        try:
+            done += yield from _grade(question, passages[at : at + size], context, clock)
+        except ModelError as error:
+            yield Warned(
+                _(
+                    "The passages could not be scored, and are taken in the order they were found: %(error)s",
+                    error=error,
+                )
+            )
+            return cross_encoder.unscored(passages, thresholds=context.thresholds)
+    return done
+
+
+def _grade(
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the passages, graded by the scorer that the settings name. Raises ModelError.
+
+    A sentence that reads like an instruction to the model is not graded with its passage.
+    """
+    parts = context.parts
+    screened = prompt_injection.screened(passages, parts.rules)
+    if context.settings.scorer is ScorerKind.CROSS_ENCODER:
+        graded = cross_encoder.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
+    else:
+        graded = yield from grade_by_llm.grade(
+            question,
+            screened,
+            llm=parts.llm,
+            fallback=parts.scorer,
+            thresholds=context.thresholds,
+            known=parts.judgements,
+            clock=clock,
+        )
+    return prompt_injection.as_they_came(graded, passages)
+
+
+def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:
+    if not context.parts.scorer.calibration.fitted:
+        yield Warned(
+            _(
+                "The relevance model %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds "
+                "were not made for them.",
+                name=context.parts.scorer.name,
+            )
+        )
+    if context.settings.scorer is ScorerKind.LLM:
+        yield Warned(
+            _(
+                "The passages are graded by the language model %(name)s. How sure it says it is has not been "
+                "calibrated, and the thresholds were not made for it.",
+                name=context.parts.llm.name,
+            )
+        )

@@ -1,0 +1,44 @@
+"""The step `retrieve`: the passages of the documents that a question is most likely answered by."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from localcrag.records.errors import GenerationError, StoreError
+from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
+from localcrag.records.passages import Passage
+from localcrag.steps.answer.generate import plain_prompt
+from localcrag.steps.asked import Asked
+from localcrag.steps.context import Context
+from localcrag.steps.retrieve.retrieve import retrieve as hybrid_search
+from localcrag.text.translation import gettext as _
+
+
+def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send now; return passages."""
+    yield StepStarted("retrieve", _("looking through the documents"))
+    clock = context.clock("retrieve")
+    found = yield from passages_for(asked.standalone, asked.standalone, context)
+    yield Retrieved(found, clock.cost())
+    try:
+        prompt = plain_prompt(asked.question, asked.standalone, found, asked.history)
+        yield PlainPromptCounted(context.parts.llm.count_tokens(prompt))
+    except GenerationError as error:
+        yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
+    return found
+
+
+def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+    """Return the passages for `query`, to be judged by `question`; where the vector index fails, by full text alone.
+
+    Raises StoreError when full text fails as well.
+    """
+    parts, settings = context.parts, context.settings
+    sizes = {"k": settings.k, "candidates": settings.candidates}
+    try:
+        return hybrid_search(query, question, **sizes, embedder=parts.embedder, index=parts.index, store=parts.store)
+    except StoreError as error:
+        yield Warned(
+            _("The vector index could not be searched, so that only words were looked for: %(error)s", error=error)
+        )
+        return hybrid_search(query, question, **sizes, embedder=parts.embedder, index=None, store=parts.store)
