@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -93,6 +94,33 @@ def test_chunks_hold_every_character_once_and_know_their_place(pages: list[Page]
     assert max(count([chunk.text for chunk in chunks]), default=0) <= 60
     numbers = {page.number: page.text for page in pages}
     assert all(chunk.text in numbers[chunk.page] for chunk in chunks), "a chunk crosses a page"
+
+
+PRIVATE = "\uf76f\uf76e\uf764 " * 40
+
+
+def count_public(texts: Sequence[str]) -> list[int]:
+    """As embedders count: to their tokenizers characters of private use are nothing."""
+    return [len(text.replace("\uf76f\uf76e\uf764", "").split()) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("pages", "found"),
+    [
+        pytest.param([PRIVATE], [], id="nothing else"),
+        pytest.param(["Before.", PRIVATE, "After."], [1, 3], id="a page of it"),
+        pytest.param([f"{PRIVATE}.\n\nTo be read."], [1], id="beside words"),
+        pytest.param([f"{PRIVATE}{'word ' * 300}"], [1, 1], id="in a sentence too long"),
+    ],
+)
+def test_what_is_no_token_to_the_embedder_makes_no_chunk_of_its_own_and_stops_nothing(
+    pages: list[str], found: list[int]
+) -> None:
+    numbered = [Page(number, text) for number, text in enumerate(pages, start=1)]
+    chunks = split_into_chunks(numbered, count_public, target=180, limit=254)
+    assert [chunk.page for chunk in chunks] == found
+    text = join_pages(numbered)
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
