@@ -17,6 +17,7 @@ from localcrag.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
 from tests.documents import make_docx, make_image_pdf, make_pdf
+from tests.odd_pdfs import make_mapped_pdf
 
 
 @pytest.fixture
@@ -89,6 +90,21 @@ def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, 
         assert result.error is not None
         assert result.document in result.error
     assert [document.name for document in assembly.store().documents()] == ["good.txt"]
+
+
+def test_text_without_meaning_to_the_embedder_is_no_text_and_ends(assembly: Assembly, tmp_path: Path) -> None:
+    nothing = "\uf76f\uf76e\uf764 " * 200
+    make_mapped_pdf(tmp_path / "some.pdf", ["The ferry leaves at noon.", nothing])
+    make_mapped_pdf(tmp_path / "none.pdf", [nothing])
+    write(tmp_path, "none.txt", nothing)
+    write(tmp_path, "some.txt", f"The mill stands still. {nothing}")
+    names = ["some.pdf", "none.pdf", "none.txt", "some.txt"]
+    done = results(assembly.ingest(uploads_from([tmp_path / name for name in names])))
+    assert [(result.status, result.chunks) for result in done] == [
+        (IngestStatus.ADDED, 1), (IngestStatus.FAILED, 0), (IngestStatus.FAILED, 0), (IngestStatus.ADDED, 1),
+    ]  # fmt: skip
+    assert "lettering without meaning" in (done[1].error or "")
+    assert done[2].error == "none.txt holds no text that could be searched."
 
 
 def test_files_of_a_folder_keep_their_path_and_hidden_ones_stay_out(assembly: Assembly, tmp_path: Path) -> None:
