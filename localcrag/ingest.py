@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from localcrag import unread_pages
 from localcrag.chunk import join_pages, split_into_chunks
 from localcrag.datatypes import Chunk, Document, IngestStatus, Page
 from localcrag.dates import date_of
@@ -67,7 +68,10 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of a file. `error` says why it failed, `note` what else there is to know."""
+    """What became of a file.
+
+    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know.
+    """
 
     document: str
     status: IngestStatus
@@ -76,6 +80,7 @@ class IngestResult:
     seconds: float = 0.0
     error: str | None = None
     note: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 IngestEvent = IngestProgress | IngestResult
@@ -221,6 +226,7 @@ def _ingest_one(
         dated=document.dated or _changed(upload),
         original=upload.path if document.media_type == PICTURED else None,
     )
+    unread = unread_pages.numbers(pages, chunks)
     yield IngestResult(
         upload.name,
         IngestStatus.UPDATED if before else IngestStatus.ADDED,
@@ -228,6 +234,7 @@ def _ingest_one(
         len(chunks),
         round(time.perf_counter() - start, 3),
         note=f"The same content is in the collection as “{twin}”." if twin else None,
+        warnings=(unread_pages.warning(unread),) if unread else (),
     )
 
 

@@ -197,6 +197,8 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
             results.append(event)
             if not quiet:
                 screen.print(_line(event))
+                for said in event.warnings:
+                    screen.print(f"  [yellow]warning:[/] {escape(said)}")
             elif not screen.is_terminal and _worth_a_line(len(results), files):
                 screen.print(f"{len(results)} of {files} documents taken in")
     return results

@@ -16,7 +16,7 @@ from localcrag.datatypes import IngestStatus
 from localcrag.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
-from tests.documents import make_docx, make_image_pdf, make_pdf
+from tests.documents import make_docx, make_image_pdf, make_pages_pdf, make_pdf
 from tests.odd_pdfs import make_mapped_pdf
 
 
@@ -90,6 +90,22 @@ def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, 
         assert result.error is not None
         assert result.document in result.error
     assert [document.name for document in assembly.store().documents()] == ["good.txt"]
+
+
+def test_pages_that_hold_no_text_are_named(assembly: Assembly, tmp_path: Path) -> None:
+    kinds = ["text", "blank", "scan", "text", "space", "ruled", "scan", "scan", "outlines", "text"]
+    make_pages_pdf(tmp_path / "some.pdf", kinds)
+    make_pages_pdf(tmp_path / "one.pdf", ["scan", "text"])
+    make_pages_pdf(tmp_path / "blank.pdf", ["text", "blank", "text"])
+    make_mapped_pdf(tmp_path / "odd.pdf", ["The ferry leaves at noon.", "\uf76f\uf76e " * 60])
+    names = ["some.pdf", "one.pdf", "blank.pdf", "odd.pdf"]
+    done = results(assembly.ingest(uploads_from([tmp_path / name for name in names])))
+    assert {result.document: result.warnings for result in done} == {
+        "some.pdf": ("Pages 3, 7–9 hold no text (scans?): they cannot be found or quoted.",),
+        "one.pdf": ("Page 1 holds no text (a scan?): it cannot be found or quoted.",),
+        "blank.pdf": (),
+        "odd.pdf": ("Page 2 holds no text (a scan?): it cannot be found or quoted.",),
+    }
 
 
 def test_text_without_meaning_to_the_embedder_is_no_text_and_ends(assembly: Assembly, tmp_path: Path) -> None:

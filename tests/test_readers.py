@@ -146,9 +146,22 @@ def test_a_scanned_pdf_says_so_after_its_last_page(tmp_path: Path) -> None:
 LETTERS = "\uf76f\uf76e\uf764\ue003 " * 30
 
 
+@pytest.mark.parametrize(
+    ("kind", "unread"),
+    [("text", False), ("blank", False), ("space", False), ("ruled", False), ("scan", True), ("outlines", True)],
+)
+def test_a_page_without_text_that_shows_something_is_unread(tmp_path: Path, kind: str, unread: bool) -> None:
+    path = documents.make_pages_pdf(tmp_path / "some.pdf", ["text", kind])
+    assert [page.unread for page in open_document(path, "some.pdf").pages] == [False, unread]
+
+
 def test_a_page_of_characters_that_mean_nothing_is_a_page_without_text(tmp_path: Path) -> None:
     path = odd_pdfs.make_mapped_pdf(tmp_path / "odd.pdf", [ENGLISH, LETTERS, f"7\n{LETTERS}"])
-    assert [page.text for page in open_document(path, "odd.pdf").pages] == [ENGLISH, "", ""]
+    assert [(page.text, page.unread) for page in open_document(path, "odd.pdf").pages] == [
+        (ENGLISH, False),
+        ("", True),
+        ("", True),
+    ]
 
 
 def test_a_pdf_of_nothing_but_characters_that_mean_nothing_says_so(tmp_path: Path) -> None:

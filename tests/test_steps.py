@@ -7,9 +7,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from localcrag import condense, generate, retry, search
+from localcrag import condense, generate, retry, search, unread_pages
 from localcrag.chunk import join_pages, split_into_chunks
-from localcrag.datatypes import Action, Evidence, Grade, GradedPassage, Message, Origin, Page, Policy, Thresholds, Turn
+from localcrag.datatypes import (
+    Action,
+    Chunk,
+    Evidence,
+    Grade,
+    GradedPassage,
+    Message,
+    Origin,
+    Page,
+    Policy,
+    Thresholds,
+    Turn,
+)
 from localcrag.decide import decide, usable, why_not_correct
 from localcrag.errors import GenerationError
 from localcrag.evaluate import grade
@@ -121,6 +133,21 @@ def test_what_is_no_token_to_the_embedder_makes_no_chunk_of_its_own_and_stops_no
     assert [chunk.page for chunk in chunks] == found
     text = join_pages(numbered)
     assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [([3], "3"), ([3, 4], "3–4"), ([3, 7, 8, 9], "3, 7–9"), ([1, 2, 5, 7, 8], "1–2, 5, 7–8"), ([2, 4], "2, 4")],
+    ids=str,
+)
+def test_pages_in_a_row_are_named_as_one(numbers: list[int], named: str) -> None:
+    assert unread_pages.named(numbers) == named
+
+
+def test_a_page_is_unread_when_it_shows_something_and_nothing_of_it_is_in_a_chunk() -> None:
+    pages = [Page(1, "Text."), Page(2, ""), Page(3, "", unread=True), Page(4, "\uf76f"), Page(5, " \n")]
+    assert unread_pages.numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
+    assert unread_pages.numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:
