@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from localcrag.backends.store.egress_ledger import EgressSummary
-from localcrag.privacy.egress_log import Attempt
+from localcrag.privacy.egress_log import Attempt, Purpose
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
 
 def line(summary: EgressSummary) -> str:
-    """Return for instance "0 connections to other machines; 3 searches through 127.0.0.1:8080"."""
-    said = [
-        ngettext("%(num)s connection to other machines", "%(num)s connections to other machines", summary.connections)
-    ]
+    """Return for instance "0 connections to other machines; 3 searches through 127.0.0.1:8080".
+
+    What set-up downloaded is named apart: "0 connections to other machines since set-up (2 model downloads)".
+    """
+    said = [_connections(summary)]
     said += [
         ngettext("%(num)s search through %(place)s", "%(num)s searches through %(place)s", times, place=place)
         for place, times in summary.searches
@@ -22,10 +23,26 @@ def line(summary: EgressSummary) -> str:
     return "; ".join(said)
 
 
+def _connections(summary: EgressSummary) -> str:
+    if not summary.set_up:
+        return ngettext(
+            "%(num)s connection to other machines", "%(num)s connections to other machines", summary.connections
+        )
+    since = ngettext(
+        "%(num)s connection to other machines since set-up",
+        "%(num)s connections to other machines since set-up",
+        summary.connections,
+    )
+    downloads = ngettext("%(num)s model download", "%(num)s model downloads", summary.set_up)
+    return f"{since} ({downloads})"
+
+
 def described(attempt: Attempt) -> str:
     """Return one attempt in a line."""
     verdict = _("let through") if attempt.allowed else _("refused")
     told = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
         told.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
+    if attempt.purpose is Purpose.SET_UP:
+        told.append(_("for set-up"))
     return ", ".join(told)

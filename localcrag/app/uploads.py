@@ -1,6 +1,7 @@
 """Files dropped into the page, taken in one after the other in a thread of their own.
 
-What failed stays until it is dismissed. Whoever looks sees the same list: another tab, or the page after a reload.
+What failed or did not go in as a whole stays until it is dismissed. Whoever looks sees the same list: another tab, or
+the page after a reload.
 """
 
 from __future__ import annotations
@@ -65,11 +66,15 @@ class Uploads:
         self._thread: threading.Thread | None = None
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
-        """Take these files into a collection, after those that wait already; what is in since before is not listed."""
+        """Take these files into a collection, after those that wait already.
+
+        What is in since before is not listed, unless something was to be said of it.
+        """
         with self._files.lock:
             if not any(one.open for one in self._files.items()):
                 for one in [one for one in self._files.items() if one.state is UploadState.DONE]:
-                    self._files.remove(one.id)
+                    if one.result is None or not one.result.warnings:
+                        self._files.remove(one.id)
             for path in paths:
                 one = Uploading(id=next(self._ids), name=path.name, collection=collection, path=path, copy=copies)
                 self._files.put(one.id, one)

@@ -52,6 +52,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     result = {
         "line": egress_report.line(summary),
         "connections": summary.connections,
+        "set_up_downloads": summary.set_up,
         "searches": [{"destination": place, "times": times} for place, times in summary.searches],
         "refused": summary.refused,
         "attempts": [dataclasses.asdict(one) for one in attempts],

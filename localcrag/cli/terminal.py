@@ -16,6 +16,7 @@ from rich.table import Table
 
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
+from localcrag.records.passages import Passage
 from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
 from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
@@ -37,6 +38,13 @@ COLOURS = {
 
 LINES = 20
 """That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
+
+SHARE = 5
+"""Relevance and source of a passage take a fifth of the terminal's width each at most: the text needs the rest."""
+FOLDS = 3
+"""Lines that a source may fold to."""
+SHORTEST = 12
+"""Characters that are left of a name, however narrow the terminal is."""
 
 BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
@@ -108,12 +116,14 @@ def show_details(run: Run) -> None:
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
+        share = screen.width // SHARE
         table = Table(box=None, pad_edge=False)
-        for heading in ("relevance", "grade", "from", "text"):
-            table.add_column(heading, no_wrap=heading != "text", overflow="ellipsis")
+        table.add_column("relevance", max_width=share)
+        table.add_column("grade", no_wrap=True)
+        table.add_column("from", max_width=share, overflow="fold")
+        table.add_column("text")
         for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
-            where = passage.url or f"{passage.document}{f', p. {passage.page}' if passage.page else ''}"
-            where += f" ({passage.dated})" if passage.dated else ""
+            where = _source(passage, FOLDS * share)
             text = escape(one_line(passage.text)[:120])
             if passage.reason:
                 text += f"\n[dim]because: {escape(passage.reason)}[/]"
@@ -136,6 +146,18 @@ def show_details(run: Run) -> None:
             screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
     screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _source(passage: Passage, room: int) -> str:
+    """Return where a passage is from in about `room` characters: the name cut in its middle, page and day in full."""
+    name = passage.url or passage.document or ""
+    place = f", p. {passage.page}" if passage.page and not passage.url else ""
+    place += f" ({passage.dated})" if passage.dated else ""
+    left = max(room - len(place), SHORTEST)
+    if len(name) > left:
+        end = left // 3
+        name = f"{name[: left - end - 1]}…{name[-end:]}"
+    return name + place
 
 
 def _fates(run: Run) -> str:
@@ -194,6 +216,8 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
             results.append(event)
             if not quiet:
                 screen.print(_line(event))
+                for said in event.warnings:
+                    screen.print(f"  [yellow]warning:[/] {escape(said)}")
             elif not screen.is_terminal and _worth_a_line(len(results), files):
                 screen.print(f"{len(results)} of {files} documents taken in")
     return results

@@ -39,10 +39,11 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What for; what nobody asked for has none."""
+    """What for; what nobody asked for has none. SET_UP: to get a model that set-up brings, whenever that is done."""
 
     WEB_SEARCH = "web search"
     MODEL_DOWNLOAD = "model download"
+    SET_UP = "set-up"
     NONE = "none"
 
 

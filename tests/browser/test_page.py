@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from localcrag.app.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.app_process import running_app
-from tests.support.documents import make_html, make_pdf
+from tests.support.documents import make_html, make_pages_pdf, make_pdf
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import entry, file_line, hub_source
 from tests.support.page_driver import (
@@ -74,6 +74,22 @@ def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp
         answered(page, 1)
         expect(page.locator("#lc-panel .lc-badge")).to_have_text("CORRECT")
         expect(page.locator("#lc-panel")).to_contain_text("eelgrass-note.pdf")
+
+
+def test_a_document_of_which_pages_are_scans_says_which(
+    chromium: Browser, address: str, tmp_path: Path, screens: Path
+) -> None:
+    make_pages_pdf(tmp_path / "minutes.pdf", ["text", "scan", "blank", "scan", "scan"])
+    with opened(chromium, address) as page:
+        drop(page, tmp_path / "minutes.pdf")
+        warned = page.locator("#lc-uploads .lc-upload-done")
+        expect(warned).to_contain_text("Pages 2, 4–5 hold no text (scans?): they cannot be found or quoted.")
+        page.screenshot(path=screens / "scanned-pages.png")
+        page.get_by_role("button", name="Take minutes.pdf off this list").click()
+        expect(warned).to_have_count(0)
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete minutes.pdf").click()
+        expect(page.locator("#lc-documents")).not_to_contain_text("minutes.pdf")
 
 
 def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(

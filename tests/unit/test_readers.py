@@ -16,7 +16,7 @@ from localcrag.records.errors import (
     UnreadableDocument,
     UnsupportedDocument,
 )
-from tests.support import documents
+from tests.support import documents, odd_pdfs
 
 
 def read(path: Path, name: str | None = None) -> str:
@@ -141,6 +141,56 @@ def test_a_scanned_pdf_says_so_after_its_last_page(tmp_path: Path) -> None:
     assert [next(pages).text, next(pages).text] == ["", ""]
     with pytest.raises(EmptyDocument, match=r"scan\.pdf .*looks like a scan.*[Tt]ext recognition.*searchable"):
         next(pages)
+
+
+LETTERS = "\uf76f\uf76e\uf764\ue003 " * 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "unread"),
+    [("text", False), ("blank", False), ("space", False), ("ruled", False), ("scan", True), ("outlines", True)],
+)
+def test_a_page_without_text_that_shows_something_is_unread(tmp_path: Path, kind: str, unread: bool) -> None:
+    path = documents.make_pages_pdf(tmp_path / "some.pdf", ["text", kind])
+    assert [page.unread for page in open_document(path, "some.pdf").pages] == [False, unread]
+
+
+def test_a_page_of_characters_that_mean_nothing_is_a_page_without_text(tmp_path: Path) -> None:
+    path = odd_pdfs.make_mapped_pdf(tmp_path / "odd.pdf", [ENGLISH, LETTERS, f"7\n{LETTERS}"])
+    assert [(page.text, page.unread) for page in open_document(path, "odd.pdf").pages] == [
+        (ENGLISH, False),
+        ("", True),
+        ("", True),
+    ]
+
+
+def test_a_pdf_of_nothing_but_characters_that_mean_nothing_says_so(tmp_path: Path) -> None:
+    error = failure(odd_pdfs.make_mapped_pdf(tmp_path / "odd.pdf", [LETTERS, LETTERS]), "odd.pdf")
+    assert isinstance(error, EmptyDocument)
+    assert "lettering without meaning" in str(error)
+
+
+def test_letters_stay_beside_characters_that_mean_nothing(tmp_path: Path) -> None:
+    leaders = "\n".join(f"Part {number} {chr(0xF76F) * 30} {number}" for number in range(1, 9))
+    path = odd_pdfs.make_mapped_pdf(tmp_path / "contents.pdf", [leaders])
+    assert read(path).split() == leaders.split()
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        pytest.param([0x11223344, 0x11223345], id="beyond Unicode"),
+        pytest.param([0x81308130, 0xFFFFFFF0], id="beyond an int"),
+    ],
+)
+def test_codes_that_are_no_characters_do_not_stop_the_file(tmp_path: Path, codes: list[int]) -> None:
+    path = odd_pdfs.make_coded_pdf(tmp_path / "codes.pdf", ENGLISH, codes)
+    assert read(path) == f"{ENGLISH}\n\n{chr(0xFFFD) * len(codes)}"
+
+
+def test_halves_of_characters_do_not_get_into_the_text(tmp_path: Path) -> None:
+    path = odd_pdfs.make_mapped_pdf(tmp_path / "halves.pdf", [f"{ENGLISH} \ud83d\ude42 \ud83d \ude42"])
+    assert read(path) == f"{ENGLISH} \N{SLIGHTLY SMILING FACE} \ufffd \ufffd"
 
 
 def test_a_pdf_of_empty_pages_is_not_called_a_scan(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
-from localcrag.records.documents import Page
+from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Action, Grade, Origin, Policy
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence, GradedPassage, Thresholds
@@ -15,6 +16,7 @@ from localcrag.steps.answer import generate
 from localcrag.steps.condense import condense
 from localcrag.steps.evaluate.decide import decide, usable, why_not_correct
 from localcrag.steps.evaluate.evaluate import grade
+from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from localcrag.steps.retrieve.retrieve import fuse
 from localcrag.steps.retry import retry
@@ -99,6 +101,48 @@ def test_chunks_hold_every_character_once_and_know_their_place(pages: list[Page]
     assert max(count([chunk.text for chunk in chunks]), default=0) <= 60
     numbers = {page.number: page.text for page in pages}
     assert all(chunk.text in numbers[chunk.page] for chunk in chunks), "a chunk crosses a page"
+
+
+PRIVATE = "\uf76f\uf76e\uf764 " * 40
+
+
+def count_public(texts: Sequence[str]) -> list[int]:
+    """As embedders count: to their tokenizers characters of private use are nothing."""
+    return [len(text.replace("\uf76f\uf76e\uf764", "").split()) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("pages", "found"),
+    [
+        pytest.param([PRIVATE], [], id="nothing else"),
+        pytest.param(["Before.", PRIVATE, "After."], [1, 3], id="a page of it"),
+        pytest.param([f"{PRIVATE}.\n\nTo be read."], [1], id="beside words"),
+        pytest.param([f"{PRIVATE}{'word ' * 300}"], [1, 1], id="in a sentence too long"),
+    ],
+)
+def test_what_is_no_token_to_the_embedder_makes_no_chunk_of_its_own_and_stops_nothing(
+    pages: list[str], found: list[int]
+) -> None:
+    numbered = [Page(number, text) for number, text in enumerate(pages, start=1)]
+    chunks = split_into_chunks(numbered, count_public, target=180, limit=254)
+    assert [chunk.page for chunk in chunks] == found
+    text = join_pages(numbered)
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [([3], "3"), ([3, 4], "3–4"), ([3, 7, 8, 9], "3, 7–9"), ([1, 2, 5, 7, 8], "1–2, 5, 7–8"), ([2, 4], "2, 4")],
+    ids=str,
+)
+def test_pages_in_a_row_are_named_as_one(numbers: list[int], named: str) -> None:
+    assert unread_pages.named(numbers) == named
+
+
+def test_a_page_is_unread_when_it_shows_something_and_nothing_of_it_is_in_a_chunk() -> None:
+    pages = [Page(1, "Text."), Page(2, ""), Page(3, "", unread=True), Page(4, "\uf76f"), Page(5, " \n")]
+    assert unread_pages.numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
+    assert unread_pages.numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:

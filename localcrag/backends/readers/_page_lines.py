@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 import statistics
+import sys
 import unicodedata
 from collections.abc import Sequence
 from itertools import groupby
@@ -21,6 +22,11 @@ HYPHENS = "\x02\ufffe"
 WORD = re.compile(r"[^\s\0]+")
 # Of the visible characters; beyond it the text is a jumble of codes, and the page as good as a picture.
 UNKNOWN_SHARE = 0.5
+# What fonts give in the place of letters: characters of private use, and those that are none.
+NO_LETTER = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
+# Of the visible characters. Rows of dots in a symbol font outnumber the letters of a table of contents; a page's number
+# beside lettering without meaning is no text.
+NO_LETTER_SHARE = 0.9
 SMALLEST = 1.0  # points; some files give none
 DOWNWARDS = -0.9  # sine of the angle, straight down or nearly; at others the order of the file is right
 FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
@@ -35,9 +41,9 @@ def page_lines(textpage: Any) -> list[Line]:
     """
     handle = textpage.raw
     count = textpage.count_chars()
-    text = "".join(chr(raw.FPDFText_GetUnicode(handle, i)) for i in range(count))
+    text = "".join(character(handle, i) for i in range(count))
     unknown = sum(raw.FPDFText_HasUnicodeMapError(handle, i) == 1 for i in range(count))
-    if unknown > UNKNOWN_SHARE * len("".join(text.split())):
+    if _means_nothing("".join(text.split()), unknown):
         return []
     lines, start = [], 0
     for match in [*LINE_END.finditer(text), None]:
@@ -47,6 +53,18 @@ def page_lines(textpage: Any) -> list[Line]:
             lines.append(_line(handle, text, words, hyphen=match is not None and match[0] in HYPHENS))
         start = end + 1
     return _in_order(lines)
+
+
+def character(handle: Any, index: int) -> str:
+    """Return a character of a text page; U+FFFD where its font has no character for it, but a code beyond Unicode."""
+    code = raw.FPDFText_GetUnicode(handle, index)
+    return chr(code) if code <= sys.maxunicode else "\ufffd"
+
+
+def _means_nothing(visible: str, unknown: int) -> bool:
+    """Return whether a page's visible characters, `unknown` of them guessed by pdfium, are as good as a picture."""
+    letters = _string(visible)
+    return unknown > UNKNOWN_SHARE * len(visible) or len(NO_LETTER.findall(letters)) > NO_LETTER_SHARE * len(letters)
 
 
 def _in_order(lines: list[Line]) -> list[Line]:

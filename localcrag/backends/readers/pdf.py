@@ -32,6 +32,8 @@ BULLETS = dict.fromkeys(map(ord, "\uf0a7\uf0b7\uf0d8\uf0fc"), "•")  # as Word 
 TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
 FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREETEXT, FPDF_ANNOT_WIDGET
 FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
+# Curves on a page. A frame has a dozen, lines to write on have none; lettering drawn as outlines has ten a letter.
+OUTLINES = 200
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
 
 
@@ -50,22 +52,22 @@ def open_pages(path: Path, name: str, head: bytes) -> tuple[int, Generator[Page,
 
 
 def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
-    pictures, characters = 0, 0
+    unread, characters = 0, 0
     with LOCK:
         document = load(path, name)
     try:
         for index in range(count):
             with LOCK:
-                lines, picture = _read(document, index, name)
+                lines, shows = _read(document, index, name)
             text = normalise(compose(lines).translate(TIDY))
-            pictures += picture
+            unread += shows
             characters += len(text)
-            yield Page(index + 1, text)
+            yield Page(index + 1, text, unread=shows)
     finally:
         with LOCK:
             document.close()
     if not characters:
-        raise _empty(name, count, pictures)
+        raise _empty(name, count, unread)
 
 
 def load(source: Path | bytes, name: str) -> Any:
@@ -92,8 +94,8 @@ def _damaged(name: str, reason: str) -> UnreadableDocument:
     )
 
 
-def _empty(name: str, count: int, pictures: int) -> EmptyDocument:
-    if not pictures:
+def _empty(name: str, count: int, unread: int) -> EmptyDocument:
+    if not unread:
         return EmptyDocument(f"{name} holds no text: its pages ({count}) are empty or drawings. Nothing was added.")
     return EmptyDocument(
         f"{name} holds no text: its pages ({count}) are pictures or lettering without meaning, so it looks like a "
@@ -151,5 +153,25 @@ def _annotation_kind(page: Any, number: int) -> int:
 
 
 def _may_show_text(page: Any) -> bool:
-    kinds = [pdfium.raw.FPDF_PAGEOBJ_IMAGE, pdfium.raw.FPDF_PAGEOBJ_TEXT]
-    return next(page.get_objects(filter=kinds, max_depth=FORM_DEPTH), None) is not None
+    raw, curves = pdfium.raw, 0
+    kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_PATH]
+    for part in page.get_objects(filter=kinds, max_depth=FORM_DEPTH):
+        if part.type == raw.FPDF_PAGEOBJ_PATH:
+            curves += _curves(part.raw)
+        elif part.type == raw.FPDF_PAGEOBJ_IMAGE or _has_ink(part):
+            return True
+        if curves >= OUTLINES:
+            return True
+    return False
+
+
+def _has_ink(text: Any) -> bool:
+    """Return whether a piece of text is more than spaces, such as Word leaves on empty pages: those have no height."""
+    left, bottom, right, top = text.get_bounds()
+    return bool(left < right and bottom < top)
+
+
+def _curves(path: Any) -> int:
+    raw = pdfium.raw
+    segments = (raw.FPDFPath_GetPathSegment(path, number) for number in range(raw.FPDFPath_CountSegments(path)))
+    return sum(raw.FPDFPathSegment_GetType(segment) == raw.FPDF_SEGMENT_BEZIERTO for segment in segments)

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from localcrag.backends.readers._page_lines import character
 from localcrag.backends.readers.pdf import LOCK, load, open_page, pdfium
 from localcrag.records.documents import Box, PagePicture
 from localcrag.records.errors import UnreadableDocument
@@ -62,7 +63,7 @@ def _letters(textpage: Any) -> tuple[str, list[int]]:
     """
     letters, places = [], []
     for place in range(textpage.count_chars()):
-        for letter in _plain(chr(pdfium.raw.FPDFText_GetUnicode(textpage.raw, place))):
+        for letter in _plain(character(textpage.raw, place)):
             letters.append(letter)
             places.append(place)
     return "".join(letters), places

@@ -117,7 +117,8 @@ class ReaderProcesses:
         try:
             content, attached = self._next(process, name)
             while "end" not in content:
-                yield Page(content["number"], attached.decode("utf-8", "surrogatepass"))
+                text = attached.decode("utf-8", "surrogatepass")
+                yield Page(content["number"], text, content["unread"])
                 content, attached = self._next(process, name)
         except GeneratorExit:
             process.end()  # What it has read ahead is nobody's any more.

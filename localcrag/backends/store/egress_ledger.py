@@ -14,15 +14,21 @@ from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 MOST_ROWS = 10_000
 """Older ones go: something that tries without end must not fill the disk."""
 _FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
+# Before set-up was told apart, pip was the one program that a download of models started.
+_OF_SET_UP = f"(purpose = '{Purpose.SET_UP}' OR kind = '{Kind.PROGRAM}' AND purpose = '{Purpose.MODEL_DOWNLOAD}')"
 
 
 @dataclass(frozen=True, slots=True)
 class EgressSummary:
-    """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to."""
+    """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to.
+
+    `set_up`: downloads of the models that set-up brings, which are no `connections`.
+    """
 
     connections: int
     searches: tuple[tuple[str, int], ...]
     refused: int
+    set_up: int = 0
 
 
 class EgressLedger:
@@ -60,7 +66,8 @@ class EgressLedger:
         """Return how much left. Raises StoreError."""
         self.collect()
         counted = self._database.rows(
-            "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose != ?) AS connections, "
+            f"SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose != ? AND NOT {_OF_SET_UP}) "  # noqa: S608
+            f"AS connections, count(*) FILTER (WHERE allowed AND {_OF_SET_UP}) AS set_up, "
             "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
             *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH),
         )[0]
@@ -69,9 +76,8 @@ class EgressLedger:
             "ORDER BY max(at) DESC",
             Kind.SEARCH,
         )
-        return EgressSummary(
-            counted["connections"], tuple((row["destination"], row["times"]) for row in searches), counted["refused"]
-        )
+        places = tuple((row["destination"], row["times"]) for row in searches)
+        return EgressSummary(counted["connections"], places, counted["refused"], counted["set_up"])
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:

@@ -37,14 +37,14 @@ def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, targe
 
     `target` and `limit` are in the embedder's tokens: a chunk has about `target`, and none has more than `limit`
     (a single sentence that does is cut at white space). Every character of the pages that is not white space is in
-    exactly one chunk.
+    exactly one chunk, but for pages without any token: no question would find those.
     """
     target = min(target, limit)
     chunks: list[Chunk] = []
     offset = 0
     for page in pages:
         sentences = _measured(page.text, count_tokens, limit)
-        for section in _sections(page.text, sentences, target * _LEAST):
+        for section in _sections(page.text, sentences, target * _LEAST) if _tokens(sentences) else ():
             for group in _share_out(section, target, limit):
                 start, end = group[0].start, group[-1].end
                 chunks.append(Chunk(page.number, offset + start, offset + end, page.text[start:end]))
@@ -53,24 +53,18 @@ def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, targe
 
 
 def _measured(text: str, count_tokens: CountTokens, limit: int) -> list[tuple[Span, int]]:
-    """Return the sentences with their lengths in tokens, over-long ones in pieces that fit."""
-    todo = split_sentences(text)
-    done: list[tuple[Span, int]] = []
-    while todo:
-        lengths = count_tokens([span.text for span in todo])
-        pieces: list[tuple[Span, int]] = []
-        for span, length in zip(todo, lengths, strict=True):
-            if length <= limit or len(span.text) == 1:
-                pieces.append((span, length))
-            else:
-                pieces.extend((half, 0) for half in _halves(span))
-        # Halves were given a length of 0: they are measured, and if need be halved, in the next round.
-        if all(length for _, length in pieces):
-            done = pieces
-            break
-        todo = [span for span, _ in pieces]
-        done = []
-    return done
+    """Return the sentences with their lengths in tokens, over-long ones in pieces that fit.
+
+    A piece may have no token: characters of private use, say, are nothing to an embedder.
+    """
+    spans = split_sentences(text)
+    while True:
+        lengths = count_tokens([span.text for span in spans])
+        fit = [length <= limit or len(span.text) == 1 for span, length in zip(spans, lengths, strict=True)]
+        if all(fit):
+            return list(zip(spans, lengths, strict=True))
+        # The halves are measured, and if need be halved, in the next round.
+        spans = [piece for span, fits in zip(spans, fit, strict=True) for piece in ((span,) if fits else _halves(span))]
 
 
 def _halves(span: Span) -> tuple[Span, Span]:

@@ -21,6 +21,7 @@ from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.records.protocols import Embedder, Vectors
+from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from localcrag.text.dates import date_of
 from localcrag.text.titles import BEGINNING, in_context, title_of
@@ -68,7 +69,10 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of a file. `error` says why it failed, `note` what else there is to know."""
+    """What became of a file.
+
+    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know.
+    """
 
     document: str
     status: IngestStatus
@@ -77,6 +81,7 @@ class IngestResult:
     seconds: float = 0.0
     error: str | None = None
     note: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 IngestEvent = IngestProgress | IngestResult
@@ -222,6 +227,7 @@ def _ingest_one(
         dated=document.dated or _changed(upload),
         original=upload.path if document.media_type == PICTURED else None,
     )
+    unread = unread_pages.numbers(pages, chunks)
     yield IngestResult(
         upload.name,
         IngestStatus.UPDATED if before else IngestStatus.ADDED,
@@ -229,6 +235,7 @@ def _ingest_one(
         len(chunks),
         round(time.perf_counter() - start, 3),
         note=f"The same content is in the collection as “{twin}”." if twin else None,
+        warnings=(unread_pages.warning(unread),) if unread else (),
     )
 
 

@@ -1,0 +1,33 @@
+"""Pages of a document of which nothing can be found: which they are, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from localcrag.records.documents import Chunk, Page
+from localcrag.text.translation import ngettext
+
+
+def numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
+    """Return the pages that show something and are in no chunk; blank ones are not among them."""
+    found = {chunk.page for chunk in chunks}
+    lost = (page for page in pages if page.number not in found and (page.unread or page.text.strip()))
+    return [page.number for page in lost if page.number is not None]
+
+
+def warning(pages: Sequence[int]) -> str:
+    """Return what is said of these pages, one at least."""
+    return ngettext(
+        "Page %(pages)s holds no text (a scan?): it cannot be found or quoted.",
+        "Pages %(pages)s hold no text (scans?): they cannot be found or quoted.",
+        len(pages),
+        pages=named(pages),
+    )
+
+
+def named(pages: Iterable[int]) -> str:
+    """Return rising numbers as they are written, those in a row as one: "3, 7–9"."""
+    # In a row, number and place grow alike.
+    rows = [[page for _, page in row] for _, row in groupby(enumerate(pages), key=lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}–{row[-1]}" for row in rows)
