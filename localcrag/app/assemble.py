@@ -68,6 +68,7 @@ from localcrag.records.errors import (
     SettingsError,
     UnreadableDocument,
 )
+from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.records.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.records.run import Run, Turn
@@ -87,7 +88,7 @@ from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.calibration import FittedCalibration
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.steps.ingest import web_document
-from localcrag.steps.ingest.ingest import AT_ONCE, IngestEvent, Upload, ingest
+from localcrag.steps.ingest.ingest import AT_ONCE, ingest
 from localcrag.steps.ingest.web_document import WebDocument
 from localcrag.steps.refine.manual_selection import Choice
 from localcrag.text.translation import gettext as _

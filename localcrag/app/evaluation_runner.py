@@ -22,12 +22,12 @@ from localcrag.evaluation.store import RunWriter
 from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
 from localcrag.records.events import RunFinished
+from localcrag.records.ingest import IngestEvent
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import DOCUMENTS, HeldBy, Question
 from localcrag.settings import Settings, changed
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.calibration import FittedCalibration
-from localcrag.steps.ingest.ingest import IngestEvent
 from localcrag.text.words import FUNCTION_WORDS, words_in
 
 PACKAGE = Path(__file__).resolve().parent.parent

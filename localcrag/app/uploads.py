@@ -17,7 +17,7 @@ from pathlib import Path
 
 from localcrag.app import failed
 from localcrag.app.observable_list import ObservableList
-from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Takes a file into a collection."""

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage
 from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
@@ -23,7 +24,6 @@ from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
 from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.evaluate.decide import compared
-from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:

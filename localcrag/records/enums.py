@@ -97,7 +97,7 @@ class StripMode(StrEnum):
 
 
 class StripReason(StrEnum):
-    """Why a strip was kept or dropped (refine.py, planted.py, forced.py)."""
+    """Why a strip was kept or dropped (refine.py, prompt_injection.py, manual_selection.py)."""
 
     KEPT = "kept"
     BEST = "best of its passage"

@@ -1,4 +1,4 @@
-"""Named sets of policy, thresholds, k and web use, each for somebody: data, and the formula that fits it to a scorer.
+"""Presets: named sets of policy, thresholds, k and web use, fitted to any scorer.
 
 The thresholds are written on the scale of CRAG's 0.7 / 0.3 / 0.5, as such systems name them. A threshold belongs to one
 scorer and its calibration, so a preset is applied as what it asks for beyond those: the same distance, in log-odds,

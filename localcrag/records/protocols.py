@@ -1,4 +1,4 @@
-"""What the steps need from outside, each in one or two methods; localcrag/backends/ has the implementations."""
+"""Protocols: what the steps need from outside; `backends/` implements them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored runs -> how questions go in general: actions, web rate, abstentions, gaps of the documents, time.
+"""Statistics over stored runs: actions, web rate, abstentions, knowledge gaps, time.
 
 Works on a line per run, not on whole runs, so that ten thousand of them are counted in a second. Replays do not count:
 they are questions asked before.

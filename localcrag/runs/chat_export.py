@@ -1,4 +1,4 @@
-"""A conversation -> Markdown, JSON or one HTML file. What documents, the web and models wrote is shown as text."""
+"""Export of a conversation as Markdown, JSON or one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations as they are kept: what was asked, what was answered, under what. Knows no database and no page."""
+"""Conversations as they are stored: questions, answers, and the settings they were asked under."""
 
 from __future__ import annotations
 

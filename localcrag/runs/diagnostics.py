@@ -1,4 +1,4 @@
-"""What a run came to: its totals, and its cost next to plain RAG's, in numbers and in words."""
+"""Totals of a run, and its cost next to plain RAG's, in numbers and in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of documents and labelled questions, read and checked as a whole before anything is asked of it.
+"""Evaluation sets: a folder of documents and labelled questions, read and checked.
 
 `questions.jsonl` has one object a line: `question`, `answers` (accepted strings; an empty list: the documents do not
 answer it), and optionally `documents` (names of those that hold the answer, as paths within `documents/`), `web`

@@ -1,4 +1,4 @@
-"""What the documents lack: questions whose last run ended INCORRECT, those that ask the same put together.
+"""Knowledge gaps: questions that the documents do not answer, similar ones grouped.
 
 Whether two questions ask the same is seen by their vectors, and by names and numbers, which vectors blur ("inhabitants
 of Oslo", "of Bergen"). Without vectors, by their words. Knows no model and no store.

@@ -1,4 +1,4 @@
-"""A run -> the labelled question that it would make: what was asked, what answers it, and who held that.
+"""The labelled question that a run would make: question, accepted answers, documents.
 
 A proposal, made of what was checked at the time; a person accepts, changes or refuses it. Knows no store and no page.
 """

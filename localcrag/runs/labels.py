@@ -1,4 +1,4 @@
-"""What a person says of a run's answer, passages and sentences -> records that outlive the run. Knows no store."""
+"""Labels: what a person said of a run's answer, passages and sentences."""
 
 from __future__ import annotations
 

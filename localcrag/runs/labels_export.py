@@ -1,4 +1,4 @@
-"""Labels -> an evaluation set, or training pairs (docs/learning.md says what is made of what). Knows no store."""
+"""Export of labels as an evaluation set or as training pairs (docs/learning.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds the pipeline's events into the Run that is shown, printed and stored. The only place that does."""
+"""Folding an event into a run, and the run as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored run asked again: under which settings, with which words, and what came out differently.
+"""Replay: a stored run asked again, and what came out differently.
 
 The documents, models and calibration are today's; collection, preset, policy and what else was chosen are the run's.
 The web is not asked unless that is wished, so that a replay sends nothing.

@@ -1,4 +1,4 @@
-"""A stored run -> a readable report in Markdown. What documents, the web and models wrote is shown as text."""
+"""Report of a stored run, in Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored scores under other thresholds -> which questions would get another action, and how many would go to the web.
+"""Threshold explorer: what other thresholds would have decided about past questions.
 
 No model is asked: relevances are computed anew from the stored logits by the calibration in force, and decided on as
 the flow decides. What counts are the documents' passages that the run ended with, so that a question with a second look

@@ -1,4 +1,4 @@
-"""What was asked: the user's own question, the one that stands alone, and the conversation that it leans on."""
+"""The question as the flow works with it: as asked, standing alone, and its conversation."""
 
 from __future__ import annotations
 

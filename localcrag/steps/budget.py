@@ -1,4 +1,4 @@
-"""How much time a question may take, for slow machines. Knows shares of it, not what they are spent on."""
+"""The time budget of a question, for slow machines."""
 
 from __future__ import annotations
 

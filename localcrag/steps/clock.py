@@ -1,4 +1,4 @@
-"""What a step of the flow costs: its seconds, and the model calls and tokens made through its clock."""
+"""Cost of a step: seconds, model calls and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the flow works with: the parts that are the same for every question, and what holds for one of them."""
+"""The context of a question: parts, settings, budget, and what follows from them."""
 
 from __future__ import annotations
 

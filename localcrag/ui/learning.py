@@ -12,11 +12,11 @@ import gradio as gr
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import Origin
 from localcrag.records.errors import GapError, LabelError, LocalcragError
+from localcrag.records.ingest import IngestResult
 from localcrag.records.run import Run
 from localcrag.runs import labelled_question
 from localcrag.runs.labels import LabelKind
 from localcrag.steps.ingest import web_document
-from localcrag.steps.ingest.ingest import IngestResult
 from localcrag.text.translation import gettext as _
 from localcrag.ui import render
 from localcrag.ui.documents import listed

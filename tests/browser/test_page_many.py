@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, expect
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import RunFinished
+from localcrag.records.ingest import Upload
 from localcrag.records.run import Run
 from localcrag.runs.chats import TurnState
 from localcrag.settings import load
-from localcrag.steps.ingest.ingest import Upload
 from localcrag.ui.chat.chat import TURNS_SHOWN
 from tests.support.app_process import free_port, process_at, running_app
 from tests.support.documents import make_pdf

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin
 from localcrag.records.errors import NameRefused
+from localcrag.records.ingest import Upload
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Claim, Conflict, Run, Turn
 from localcrag.records.web import WebResult, WebUse
@@ -23,7 +24,6 @@ from localcrag.runs.chats import TurnState
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
-from localcrag.steps.ingest.ingest import Upload
 from localcrag.ui.handlers import telling_all
 from tests.support.app_process import running_app, watch
 from tests.support.made_evaluations import passage, question, run, sentence

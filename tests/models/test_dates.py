@@ -15,7 +15,7 @@ from localcrag.backends.store.document_store import DocumentStore, documents_of
 from localcrag.records.enums import IngestStatus
 from localcrag.records.web import WebResult
 from localcrag.settings import load
-from localcrag.steps.ingest.ingest import Upload
+from localcrag.records.ingest import Upload
 from localcrag.steps.web.search import to_passages
 from localcrag.text.dates import date_of, iso_date
 from tests.support import documents

@@ -20,7 +20,7 @@ from tests.support.documents import make_image_pdf
 from tests.support.documents import make_pages_pdf
 from tests.support.documents import make_pdf
 from tests.support.odd_pdfs import make_mapped_pdf
-from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
+from localcrag.records.ingest import IngestProgress, IngestResult
 from tests.support.documents import make_docx, make_image_pdf, make_pdf
 
 
@@ -210,7 +210,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from localcrag.app.assemble import Assembly, uploads_from
-from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=sys.argv[1]))
 for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):

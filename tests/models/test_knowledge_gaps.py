@@ -19,7 +19,7 @@ from localcrag.runs.aggregates import RunLine
 from localcrag.runs.knowledge_gaps import SAME, grouped, open_questions
 from localcrag.settings import load
 from localcrag.steps.ingest import web_document
-from localcrag.steps.ingest.ingest import IngestResult
+from localcrag.records.ingest import IngestResult
 from localcrag.steps.screen.prompt_injection import found, screened
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.unit.test_diagnostics import some_run

@@ -18,8 +18,8 @@ from localcrag.backends.readers.pdf_pages import picture
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument
+from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
-from localcrag.steps.ingest.ingest import IngestProgress, IngestResult
 from tests.support.app_process import children
 from tests.support.documents import make_pages_pdf, make_pdf
 

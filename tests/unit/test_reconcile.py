@@ -11,7 +11,7 @@ from localcrag.records.events import Event, StepStarted, Warned
 from localcrag.records.passages import Evidence, Source, Strip
 from localcrag.records.run import Claim, Conflict
 from localcrag.steps.clock import Clock
-from localcrag.steps.reconcile import reconcile
+from localcrag.steps.reconcile import reconcile, source_notes
 from localcrag.steps.reconcile.contradiction import Difference
 from localcrag.text.sentences import split_sentences
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel
@@ -106,7 +106,7 @@ def test_a_statement_that_lost_elsewhere_is_not_shown_as_undecided() -> None:
     result = reconcile.resolve(found, sources, evidence, ConflictRule.NEWER)
     assert [one.winner for one in result.conflicts] == [Origin.WEB, Origin.WEB]
     assert [piece.n for piece in result.evidence] == [2, 3, 4]
-    assert reconcile.disagreement(result.conflicts, sources) == ""
+    assert source_notes.disagreement(result.conflicts, sources) == ""
 
 
 @pytest.mark.parametrize("rule", list(ConflictRule))
@@ -181,7 +181,7 @@ def test_a_language_model_that_fails_is_said_and_the_facts_stand() -> None:
 def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated() -> None:
     undecided = conflict(claim(1, "2019-05-02"), claim(2))
     sources = [source(1, "2019-05-02"), source(2)]
-    text = reconcile.told("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
+    text = source_notes.told("It is 195 euros [1].", "What is it?", [undecided], pieces("a", "b"), sources)
     assert text == (
         "Your documents and the web disagree here.\n\n"
         "- Your document 1.pdf, page 3 (2019-05-02) says: “Statement 1.” [1]\n"
@@ -189,7 +189,7 @@ def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated(
         "It is 195 euros [1]."
     )
     settled = reconcile.decided(undecided, ConflictRule.WEB)
-    assert reconcile.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
+    assert source_notes.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_the_age_of_documents_is_said_where_it_matters(
     question: str, local: str | None, web: str | None, expected: str
 ) -> None:
     sources = [source(1, local), source(2, web)]
-    said = reconcile.age(question, pieces("a", "b"), sources)
+    said = source_notes.age(question, pieces("a", "b"), sources)
     assert said.endswith(expected)
     assert bool(said) is bool(expected)
-    assert reconcile.age(question, pieces("a"), sources) == "", "documents alone"
+    assert source_notes.age(question, pieces("a"), sources) == "", "documents alone"
 
 
 @pytest.mark.parametrize(
@@ -240,4 +240,4 @@ def test_the_age_of_documents_is_said_where_it_matters(
     ],
 )
 def test_questions_of_the_present_are_told_by_their_words(question: str, expected: bool) -> None:
-    assert reconcile.about_the_present(question) is expected
+    assert source_notes.about_the_present(question) is expected

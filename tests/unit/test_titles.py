@@ -9,11 +9,11 @@ import pytest
 
 from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.records.enums import Origin
+from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
 from localcrag.steps.evaluate.evaluate import evaluate, strip_logits
-from localcrag.steps.ingest.ingest import IngestResult
 from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.text.span import Span
 from localcrag.text.titles import LONGEST, in_context, is_heading, title_of

@@ -11,7 +11,7 @@ import pytest
 from localcrag.app.uploads import Uploading, Uploads, UploadState
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
-from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 from localcrag.ui import render
 
 

@@ -1,4 +1,4 @@
-"""What the app says when it does not answer, or not with what it wanted to: plain sentences, quotations, no model."""
+"""Texts for when there is no answer to trust: plain sentences and quotations, no model."""
 
 from __future__ import annotations
 

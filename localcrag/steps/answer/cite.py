@@ -1,4 +1,4 @@
-"""What stands around the words of an answer: which citations there are, the text without them, and with others."""
+"""Citations in an answer: found, removed, put back."""
 
 from __future__ import annotations
 

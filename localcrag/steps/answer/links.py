@@ -1,4 +1,4 @@
-"""An answer's web addresses -> only those that its evidence shows to a reader.
+"""Web addresses in an answer: only those that the evidence shows to a reader are kept.
 
 An address that a model puts together may carry what was asked to somebody else's server; one that stands in the
 evidence, letter by letter, carries nothing.

@@ -1,4 +1,4 @@
-"""The steps `generate` and `verify`: an answer from the evidence, checked; quotations where it cannot be trusted."""
+"""The steps `generate` and `verify`: an answer from the evidence, checked, or quotations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localcrag.steps.asked import Asked
 from localcrag.steps.budget import NO_ANSWER
 from localcrag.steps.context import Context
 from localcrag.steps.evaluate.evaluate import is_scored
-from localcrag.steps.reconcile import reconcile
+from localcrag.steps.reconcile import reconcile, source_notes
 from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
@@ -110,7 +110,7 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     text, abstained = _SAID[draft.outcome]
     said = text(task, draft, context)
     # With what must be said of its sources: that they disagree, or how old they are.
-    said = reconcile.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
+    said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
     yield Answered(said, abstained)
 
 

@@ -1,4 +1,4 @@
-"""Whether an answer says what was asked: the relevance model compares it with the best sentence of the evidence.
+"""Relevance of an answer: whether it says what was asked, by the relevance model.
 
 Verification compares words, so a sentence can be backed and still miss the point: "BSkyB gained 400,000 subscribers
 within two months" is said by the evidence, and does not say how many there were in 1994.

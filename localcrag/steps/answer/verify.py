@@ -1,4 +1,4 @@
-"""The answer's sentences -> how far the evidence backs each, with its citation, and what of the answer may be shown.
+"""Support of an answer: how far the evidence backs each sentence, and what is shown.
 
 A small model writes fluent sentences with wrong numbers in them. Compared are words, numbers and names, and which of
 them the evidence says together; not meanings. So a sentence can be doubted that is right, and is then shown as doubtful

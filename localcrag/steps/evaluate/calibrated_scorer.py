@@ -1,4 +1,4 @@
-"""A scorer with the calibration of one collection. Its logits are the scorer's own, so that what is cached stays."""
+"""A scorer with the calibration of one collection; its logits stay the scorer's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a scorer's logits to probabilities: Platt scaling (Platt 1999) with two more inputs.
+"""Calibration: a scorer's logits become probabilities (Platt 1999, with two more inputs).
 
 They are the bi-encoder's cosine, and the overlap: the share of the question's content words that the passage holds. On
 880 questions, half of them without their document, the three together tell passages that answer from others with an AUC

@@ -1,4 +1,4 @@
-"""Relevances -> action, and the rule that produced it in words; four policies, named after what they look at.
+"""Policies: relevances become an action, with the rule in words.
 
 The policies' numbers are those of the corrective systems they come from; where such a number is a probability on the
 scale of 0.7 / 0.3, it follows the thresholds in force instead.

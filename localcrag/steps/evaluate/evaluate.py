@@ -1,4 +1,4 @@
-"""Question and passages -> relevance and grade of each: the cross-encoder in one batch, then its calibration."""
+"""Grading by the cross-encoder: relevance and grade of each passage, in one batch."""
 
 from __future__ import annotations
 

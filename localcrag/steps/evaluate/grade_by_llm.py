@@ -1,7 +1,7 @@
-"""Question and passages -> relevance and grade of each, by the language model, one passage at a time.
+"""Grading by the language model: relevance and grade of each passage, one by one.
 
-The other way than evaluate.py's, for those whose language model judges better than the cross-encoder. How sure a model
-says it is has not been calibrated. A passage that it fails on is left to the cross-encoder.
+An alternative to evaluate.py, for those whose language model judges better than the cross-encoder. The confidence that
+a model states is not calibrated. A passage that it fails on is left to the cross-encoder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.evaluate.evaluate import evaluate, graded
 from localcrag.steps.json_answer import JsonAnswer, line
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
@@ -105,7 +105,7 @@ def grade(
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for a judgement."""
-    return JUDGEMENT.prompt(question=one_line(question), passage=neutralise(text))
+    return JUDGEMENT.prompt(question=one_line(question), passage=sanitize(text))
 
 
 def relevance(judgement: Judgement) -> float:

@@ -1,4 +1,4 @@
-"""A scorer that remembers: the same question and text are scored once. Knows no model, only the protocol."""
+"""A cache of scores: the same question and text are scored once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps `evaluate` and `decide`: each passage gets a relevance and a grade, the question an action."""
+"""The steps `evaluate` and `decide`: passages get relevance and grade, the question an action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages to chunks: runs of whole sentences, on one subject where paragraphs show it. Knows no tokenizer or index.
+"""Chunks: pages are cut into runs of whole sentences, on one subject where paragraphs show it.
 
 Chunks never cross a page. They end with a paragraph as soon as they are long enough to be found, since a passage over
 several subjects is scored low for a question about one of them (docs/evaluation.md); the sentences of longer paragraphs

@@ -1,4 +1,4 @@
-"""Files -> documents of a collection: read, chunk, embed, store; one transaction a document.
+"""Ingest: files become documents of a collection, one transaction each.
 
 Yields progress as it goes and one result per file. It knows no file format, tokenizer or database: those are handed in.
 A file that fails is a result with its reason, and the others still go in. Stopping in between (closing the generator)
@@ -11,7 +11,6 @@ import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -20,12 +19,13 @@ import numpy as np
 from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
+from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.steps.ingest.pace import Pace, Progress
 from localcrag.text.dates import date_of
 from localcrag.text.titles import BEGINNING, in_context, title_of
-from localcrag.text.words import valid
 
 AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
@@ -33,58 +33,6 @@ AT_ONCE = 64
 
 PICTURED = "application/pdf"
 """Of documents of this kind the file is kept as well: their pages are shown as they look."""
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file to take in: where it lies, and the name it shall have in the collection.
-
-    Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
-    a browser sent, the file's own time says when it was changed last.
-    """
-
-    path: Path
-    name: str
-    original: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", valid(self.name))
-
-
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """How far the work is. `phase` is reading (`done` pages of `total`) or embedding (chunks).
-
-    `seconds_left` is for all the files together, and None as long as there is nothing to judge by.
-    """
-
-    document: str
-    number: int
-    files: int
-    phase: str
-    done: int
-    total: int | None
-    seconds_left: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """What became of a file.
-
-    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know.
-    """
-
-    document: str
-    status: IngestStatus
-    pages: int | None = None
-    chunks: int = 0
-    seconds: float = 0.0
-    error: str | None = None
-    note: str | None = None
-    warnings: tuple[str, ...] = ()
-
-
-IngestEvent = IngestProgress | IngestResult
 
 
 class OpenDocument(Protocol):
@@ -147,7 +95,7 @@ def ingest(
 ) -> Generator[IngestEvent, None, None]:
     """Take the files in, one after the other. Raises StoreError when the database fails."""
     seen: set[str] = set()
-    pace = _Pace(uploads)
+    pace = Pace(uploads)
     try:
         for number, upload in enumerate(uploads, start=1):
             start = time.perf_counter()
@@ -157,8 +105,9 @@ def ingest(
                 continue
             seen.add(upload.name)
             try:
+                progress = Progress(upload, number, pace)
                 yield from _ingest_one(
-                    upload, number, pace, open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens
+                    upload, progress, open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens
                 )
             except DocumentError as error:
                 seconds = round(time.perf_counter() - start, 3)
@@ -172,8 +121,7 @@ def ingest(
 
 def _ingest_one(
     upload: Upload,
-    number: int,
-    pace: _Pace,
+    progress: Progress,
     *,
     open_file: OpenFile,
     embedder: Embedder,
@@ -181,23 +129,17 @@ def _ingest_one(
     chunk_tokens: int,
 ) -> Iterator[IngestEvent]:
     start = time.perf_counter()
-    progress = _Progress(upload, number, pace)
     yield progress.at("reading", 0, None)
     sha256 = _checksum(upload)
     before = shelf.find(upload.name)
     if before and before.sha256 == sha256:
-        yield IngestResult(
-            upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, round(time.perf_counter() - start, 3)
-        )
+        seconds = round(time.perf_counter() - start, 3)
+        yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return
     twin = shelf.twin(sha256)
 
     document = open_file(upload.path, upload.name)
-    pages: list[Page] = []
-    with closing(document.pages):
-        for page in document.pages:
-            pages.append(page)
-            yield progress.at("reading", len(pages), document.page_count)
+    pages = yield from _read(document, progress)
     text = join_pages(pages)
     title = title_of(text[:BEGINNING], upload.name)
     (of_title,) = embedder.count_tokens([title])
@@ -206,16 +148,7 @@ def _ingest_one(
     chunks = split_into_chunks(pages, embedder.count_tokens, target=chunk_tokens, limit=limit)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
-
-    vectors = np.zeros((len(chunks), embedder.dimension), dtype=np.float32)
-    texts = [in_context(title, chunk.text) for chunk in chunks]
-    by_length = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-    for at in range(0, len(chunks), AT_ONCE):
-        yield progress.at("embedding", at, len(chunks))
-        some = by_length[at : at + AT_ONCE]
-        vectors[some] = embedder.embed([texts[i] for i in some])
-    yield progress.at("embedding", len(chunks), len(chunks))
-
+    vectors = yield from _embed([in_context(title, chunk.text) for chunk in chunks], embedder, progress)
     shelf.put(
         upload.name,
         sha256=sha256,
@@ -239,6 +172,28 @@ def _ingest_one(
     )
 
 
+def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, None, list[Page]]:
+    """Return a document's pages; yield how far that is."""
+    pages: list[Page] = []
+    with closing(document.pages):
+        for page in document.pages:
+            pages.append(page)
+            yield progress.at("reading", len(pages), document.page_count)
+    return pages
+
+
+def _embed(texts: Sequence[str], embedder: Embedder, progress: Progress) -> Generator[IngestEvent, None, Vectors]:
+    """Return a row for each text, shape (len(texts), dimension); yield how far that is."""
+    vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+    by_length = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+    for at in range(0, len(texts), AT_ONCE):
+        yield progress.at("embedding", at, len(texts))
+        some = by_length[at : at + AT_ONCE]
+        vectors[some] = embedder.embed([texts[i] for i in some])
+    yield progress.at("embedding", len(texts), len(texts))
+    return vectors
+
+
 def _checksum(upload: Upload) -> str:
     try:
         with upload.path.open("rb") as file:
@@ -255,49 +210,3 @@ def _changed(upload: Upload) -> str | None:
         return date_of(upload.path.stat().st_mtime) if upload.original else None
     except OSError:
         return None
-
-
-class _Pace:
-    """Guesses the remaining time of all files from the bytes done and the seconds they took."""
-
-    def __init__(self, uploads: Sequence[Upload]) -> None:
-        self._sizes = {upload.name: _size(upload.path) for upload in uploads}
-        self.files = len(uploads)
-        self._total = sum(self._sizes.values())
-        self._done = 0
-        self._start = time.perf_counter()
-
-    def finished(self, upload: Upload) -> None:
-        self._done += self._sizes[upload.name]
-
-    def seconds_left(self, upload: Upload, share: float) -> float | None:
-        """Return the guess, when `share` (0..1) of this file is done."""
-        done = self._done + share * self._sizes[upload.name]
-        if done <= 0 or self._total <= 0:
-            return None
-        return max(0.0, (time.perf_counter() - self._start) * (self._total - done) / done)
-
-
-class _Progress:
-    READING_SHARE = 0.1
-    """Of a file's time: embedding takes the rest."""
-
-    def __init__(self, upload: Upload, number: int, pace: _Pace) -> None:
-        self._upload, self._number, self._pace = upload, number, pace
-
-    def at(self, phase: str, done: int, total: int | None) -> IngestProgress:
-        share = done / total if total else 0.0
-        if phase == "reading":
-            left = None if self._number == 1 else self._pace.seconds_left(self._upload, share * self.READING_SHARE)
-        else:
-            share = self.READING_SHARE + share * (1 - self.READING_SHARE)
-            # Of the very first batch nothing is known yet.
-            left = self._pace.seconds_left(self._upload, share) if done or self._number > 1 else None
-        return IngestProgress(self._upload.name, self._number, self._pace.files, phase, done, total, left)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

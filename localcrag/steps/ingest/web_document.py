@@ -1,7 +1,7 @@
-"""A web result of a run -> a document of a collection: its text in Markdown, and its name.
+"""A web result as a document of a collection: its text in Markdown, and its name.
 
-What the web wrote stays material: it is screened when it is retrieved, like any document (planted.py). Here is only
-seen to it that title and address cannot become another line of the front matter, or a path. Knows no file.
+What the web wrote stays material: it is screened when it is retrieved, like any document. Here is only seen to it that
+title and address cannot become another line of the front matter, or a path. Knows no file.
 """
 
 from __future__ import annotations

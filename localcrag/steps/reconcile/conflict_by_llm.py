@@ -1,6 +1,6 @@
-"""Two statements -> whether they contradict each other, by the language model with constrained output.
+"""Contradiction by the language model: whether two statements contradict each other.
 
-The other way than contradiction.py's, for those whose language model judges well (docs/measurements.md has figures).
+An alternative to contradiction.py, for those whose language model judges well (docs/measurements.md has figures).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two statements -> the one thing in which they cannot both be right, found by simple facts and no model.
+"""Contradiction by facts: the one thing in which two statements cannot both be right.
 
 A number, date, time or name must differ while everything else agrees, and nothing may narrow one of the two statements
 that does not narrow the other: a place, a condition, a year at the beginning. That misses many contradictions and

@@ -1,4 +1,4 @@
-"""A sentence -> the facts in it that can be compared: numbers with their units, dates, times of day, names.
+"""Facts in a sentence: numbers with units, dates, times of day, names.
 
 Knows English number words, months and units, and nothing of what a sentence means (contradiction.py compares two).
 """
@@ -12,6 +12,28 @@ from enum import StrEnum
 from itertools import product
 from math import inf
 
+from localcrag.steps.reconcile.fact_forms import (
+    AND_A_HALF,
+    BETWEEN,
+    CURRENCIES,
+    DATES,
+    DIGITS,
+    LABEL,
+    LABELS,
+    MAGNITUDE,
+    MAGNITUDES,
+    MONTH_NUMBERS,
+    NO_UNITS,
+    ORDINALS,
+    PERCENT,
+    SPELLED,
+    TIME,
+    TITLES,
+    TOKEN,
+    UNIT,
+    UNITS,
+    WORDS,
+)
 from localcrag.text.words import FUNCTION_WORDS
 
 
@@ -65,88 +87,6 @@ class Name:
 ABOUT = 0.1
 """Share by which "about 100" may miss; a choice, wide enough for how people round."""
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {
-    **{word: float(number) for number, word in enumerate(_SMALL)},
-    **{word: 10.0 * number for number, word in enumerate(_TENS, start=2)},
-    **{f"{t}-{o}": 10.0 * tens + one for (tens, t), (one, o) in product(enumerate(_TENS, 2), enumerate(_SMALL[:10]))},
-    "dozen": 12.0,
-    "hundred": 100.0,
-}
-_ORDINALS = {
-    word: float(number)
-    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1)
-}
-_MAGNITUDES = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
-_CURRENCIES = {
-    **dict.fromkeys(("€", "eur", "euro", "euros"), "euro"),
-    **dict.fromkeys(("$", "usd", "dollar", "dollars"), "dollar"),
-    **dict.fromkeys(("£", "gbp", "pound", "pounds"), "pound"),
-}
-_PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
-_METRE, _GRAM, _SECOND, _MONTH, _LITRE = "metre", "gram", "second", "month", "litre"
-_UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("km", "kilometre", "kilometer"), (_METRE, 1000.0)),
-    **dict.fromkeys(("m", "metre", "meter"), (_METRE, 1.0)),
-    **dict.fromkeys(("cm", "centimetre", "centimeter"), (_METRE, 0.01)),
-    **dict.fromkeys(("mm", "millimetre", "millimeter"), (_METRE, 0.001)),
-    **dict.fromkeys(("t", "tonne"), (_GRAM, 1e6)),
-    **dict.fromkeys(("kg", "kilogram", "kilo"), (_GRAM, 1000.0)),
-    **dict.fromkeys(("g", "gram"), (_GRAM, 1.0)),
-    **dict.fromkeys(("mg", "milligram"), (_GRAM, 0.001)),
-    **dict.fromkeys(("l", "litre", "liter"), (_LITRE, 1.0)),
-    **dict.fromkeys(("ml", "millilitre", "milliliter"), (_LITRE, 0.001)),
-    "week": (_SECOND, 604_800.0),
-    "day": (_SECOND, 86_400.0),
-    **dict.fromkeys(("h", "hour"), (_SECOND, 3600.0)),
-    **dict.fromkeys(("min", "minute"), (_SECOND, 60.0)),
-    "year": (_MONTH, 12.0),
-    "month": (_MONTH, 1.0),
-}
-_BETWEEN = frozenset("working business calendar consecutive full whole paid".split())
-"""Words that may stand between a number and its unit."""
-_NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())
-"""Words that go on with the sentence instead of saying what was counted."""
-_LABELS = frozenset(
-    "chapter section page figure table edition version room number no line form level step part volume article "
-    "paragraph gate platform bus route port phase release".split()
-)
-_MONTHS = (
-    "january february march april may june july august september october november december".split(),
-    "jan feb mar apr may jun jul aug sep oct nov dec".split(),
-)
-_MONTH_NUMBERS = {name: number for names in _MONTHS for number, name in enumerate(names, start=1)} | {"sept": 9}
-_TITLES = frozenset("dr dr. mr mr. mrs mrs. ms ms. prof prof. professor sir".split())
-
-_ANY_MONTH = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
-_BEFORE_YEAR = r"(?:\b(?:in|of|by|since|until|from|before|after|during|around|year|and|to) |\()"
-_YEAR = r"(?P<year>1\d{3}|20\d{2})"
-_DATES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b",
-        rf"\b(?P<day>\d\d?)(?:st|nd|rd|th)?(?: of)? (?P<name>{_ANY_MONTH})\b\.?(?:,? {_YEAR}\b)?",
-        rf"\b(?P<name>{_ANY_MONTH})\.? (?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![:.]\d)(?:,? {_YEAR}\b)?",
-        rf"\b(?P<name>{_ANY_MONTH})\.? {_YEAR}\b",
-        rf"\b(?P<day>\d\d?)[/.](?P<month>\d\d?)[/.]{_YEAR}\b",
-        # A number of four digits is a year where a word before it says so, and no unit follows.
-        rf"{_BEFORE_YEAR}{_YEAR}\b(?![.,]?\d| ?(?:[€$£%]|euro|dollar|pound|people|k?m|kg|metre|meter|kilo|gram|day))",
-    )
-]
-_TIME = re.compile(r"\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b", re.I)
-_DIGITS = re.compile(
-    r"(?<![\w.,])(?:(?P<currency>[€$£]|\b(?:EUR|USD|GBP)) ?)?"
-    r"(?P<number>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:[.,]\d+)*)(?P<ordinal>st\b|nd\b|rd\b|th\b)?"
-)
-_SPELLED = re.compile(r"\b(?<!-)(" + "|".join(sorted(_WORDS | _ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I)
-_AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
-_MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_MAGNITUDES) + r")\b", re.IGNORECASE)
-_UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
-_LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 _BOUNDS = {
     Bound.ABOUT: "about|around|approximately|roughly|nearly|almost|some|circa|ca\\.",
     Bound.MORE: "(?<!no )(?<!not )(?:more|longer|higher|larger) than|over|above",
@@ -155,7 +95,6 @@ _BOUNDS = {
     Bound.MOST: "at most|(?:no|not) (?:more|longer|higher|later) than|up to|within|maximum of",
 }
 _BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, words in _BOUNDS.items()]
-_TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
 
 
 def facts_of(text: str) -> list[Fact]:
@@ -173,9 +112,9 @@ def names_of(text: str) -> list[Name]:
     Months and function words are no names.
     """
     runs: list[list[re.Match[str]]] = [[]]
-    for match in _TOKEN.finditer(text):
+    for match in TOKEN.finditer(text):
         word = match[0].rstrip(".").lower()
-        capital = match[0][0].isupper() and word not in FUNCTION_WORDS and word not in _MONTH_NUMBERS
+        capital = match[0][0].isupper() and word not in FUNCTION_WORDS and word not in MONTH_NUMBERS
         if capital and runs[-1] and not text[runs[-1][-1].end() : match.start()].isspace():
             runs.append([])
         if capital:
@@ -184,7 +123,7 @@ def names_of(text: str) -> list[Name]:
             runs.append([])
     names = []
     for run in runs:
-        words = {word for match in run if (word := _name_word(match[0])) not in _TITLES}
+        words = {word for match in run if (word := _name_word(match[0])) not in TITLES}
         if words and (run[0].start() > 0 or len(words) > 1):
             end = run[-1].end() - run[-1][0].endswith(".")
             names.append(Name(frozenset(words), run[0].start(), end))
@@ -196,10 +135,10 @@ def _name_word(word: str) -> str:
 
 
 def _dates(text: str) -> Iterator[Fact]:
-    for pattern in _DATES:
+    for pattern in DATES:
         for match in pattern.finditer(text):
             said = match.groupdict()
-            month = _MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
+            month = MONTH_NUMBERS[said["name"].lower()] if said.get("name") else int(said.get("month") or 0)
             year, day = int(said.get("year") or 0), int(said.get("day") or 0)
             readings = {(year, month, day), (year, day, month)} if said.get("month") else {(year, month, day)}
             if "-" in match[0]:
@@ -211,7 +150,7 @@ def _dates(text: str) -> Iterator[Fact]:
 
 
 def _times(text: str) -> Iterator[Fact]:
-    for match in _TIME.finditer(text):
+    for match in TIME.finditer(text):
         hour, minute = int(match["hour"] or match[4]), int(match["minute"] or match[5] or 0)
         if match["half"]:
             values = [(hour % 12 + 12 * (match["half"].lower() == "p")) * 60 + minute]
@@ -224,7 +163,7 @@ def _times(text: str) -> Iterator[Fact]:
 
 
 def _digits(text: str) -> Iterator[Fact]:
-    for match in _DIGITS.finditer(text):
+    for match in DIGITS.finditer(text):
         readings = readings_of(match["number"])
         if match["ordinal"] and readings:
             yield _ordinal(text, readings[0][0], match.start(), match.end())
@@ -252,39 +191,39 @@ def readings_of(number: str) -> list[tuple[float, float]]:
 
 
 def _spelled(text: str) -> Iterator[Fact]:
-    for match in _SPELLED.finditer(text):
+    for match in SPELLED.finditer(text):
         word = match[1].lower()
-        if word in _ORDINALS:
-            yield _ordinal(text, _ORDINALS[word], match.start(), match.end())
+        if word in ORDINALS:
+            yield _ordinal(text, ORDINALS[word], match.start(), match.end())
             continue
-        half = _AND_A_HALF.match(text, match.end())
-        value, end = _WORDS[word] + (0.5 if half else 0.0), half.end() if half else match.end()
+        half = AND_A_HALF.match(text, match.end())
+        value, end = WORDS[word] + (0.5 if half else 0.0), half.end() if half else match.end()
         fact = _quantity(text, match.start(), end, (value,), 0.5 if half else 1.0)
         # "One" is a pronoun more often than a number.
-        if word != "one" or fact.unit in {unit for unit, _ in _UNITS.values()}:
+        if word != "one" or fact.unit in {unit for unit, _ in UNITS.values()}:
             yield fact
 
 
 def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
-    following = _UNIT.match(text, end)
+    following = UNIT.match(text, end)
     return Fact(Kind.ORDINAL, ((value,),), _singular(following[1]) if following else "", start, end)
 
 
 def _quantity(
     text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
 ) -> Fact:
-    if magnitude := _MAGNITUDE.match(text, end):
-        factor, end = _MAGNITUDES[magnitude[1].lower()], magnitude.end()
+    if magnitude := MAGNITUDE.match(text, end):
+        factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
         values, step = [value * factor for value in values], step * factor
-    label = _LABEL.fullmatch(text[:start])
+    label = LABEL.fullmatch(text[:start])
     unit, factor, unit_end = _unit(text, end)
     if currency:
-        unit, factor, unit_end = _CURRENCIES[currency.lower()], 1.0, end
-    known = currency or unit in ("%", *_CURRENCIES.values()) or unit in {unit for unit, _ in _UNITS.values()}
+        unit, factor, unit_end = CURRENCIES[currency.lower()], 1.0, end
+    known = currency or unit in ("%", *CURRENCIES.values()) or unit in {unit for unit, _ in UNITS.values()}
     if label and not known:
         word = label["label"]
         named = word[0].isupper() and label["before"].strip() and word.lower() not in FUNCTION_WORDS
-        if named or word.lower().rstrip(".") in _LABELS:
+        if named or word.lower().rstrip(".") in LABELS:
             readings = tuple((value,) for value in values)
             return Fact(Kind.LABEL, readings, word.lower(), label.start("label"), end, step)
     bound = next((bound for bound, pattern in _BOUND if pattern.search(text[:start])), Bound.EXACT)
@@ -294,19 +233,19 @@ def _quantity(
 
 def _unit(text: str, end: int) -> tuple[str, float, int]:
     """Return the unit that follows a number, what one of it is in the unit it is compared in, and its end."""
-    following = _UNIT.match(text, end)
-    while following and following[1].lower() in _BETWEEN:
-        following = _UNIT.match(text, following.end())
+    following = UNIT.match(text, end)
+    while following and following[1].lower() in BETWEEN:
+        following = UNIT.match(text, following.end())
     if not following:
         return "", 1.0, end
     word = following[1].lower()
-    if word in _PERCENT:
+    if word in PERCENT:
         return "%", 1.0, following.end()
-    if word in _CURRENCIES:
-        return _CURRENCIES[word], 1.0, following.end()
-    if word in FUNCTION_WORDS or word in _NO_UNITS:
+    if word in CURRENCIES:
+        return CURRENCIES[word], 1.0, following.end()
+    if word in FUNCTION_WORDS or word in NO_UNITS:
         return "", 1.0, end
-    unit, factor = _UNITS.get(word) or _UNITS.get(_singular(word)) or (_singular(word), 1.0)
+    unit, factor = UNITS.get(word) or UNITS.get(_singular(word)) or (_singular(word), 1.0)
     return unit, factor, following.end()
 
 

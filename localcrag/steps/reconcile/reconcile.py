@@ -1,13 +1,11 @@
-"""Evidence of both sides -> the statements that contradict each other, and what becomes of them.
+"""Conflicts between documents and web: found, and decided by a rule.
 
-Pure: the embedder and the language model come by their protocols. What makes a contradiction is contradiction.py's by
-facts and conflict_by_llm.py's by the language model.
+What makes a contradiction is in contradiction.py (by facts) and conflict_by_llm.py (by the language model).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -26,8 +24,7 @@ from localcrag.steps.reconcile.contradiction import Difference, difference
 from localcrag.steps.refine.refine import Refinement, mean_embedding
 from localcrag.text.sentences import split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import later, ngettext
-from localcrag.text.words import one_line, shorten
+from localcrag.text.words import one_line
 
 NEAR = 0.6
 """Cosine from which two statements may be about the same thing: the embedded bi-encoder's, chosen on
@@ -36,20 +33,6 @@ NEAR_PIECES = 0.3
 """Cosine from which two pieces of evidence, as wholes, may be: "It costs 5 euros" says nothing of what else costs 6."""
 MOST_ASKED = 3
 """Pairs that are put to the language model, the nearest first: each is a call."""
-
-LONGEST_TITLE = 80
-"""Characters of a web page's title in an answer; it is somebody else's text."""
-
-_PRESENT = re.compile(
-    r"\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now|so far this)\b"
-    r"|\bnow\b(?! that\b)"
-    r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
-    r"|\bthis (?:year|month|week)\b"
-    # The current year, not the current in a cable.
-    r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
-    r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,66 +261,3 @@ def quoted(conflicts: Sequence[Conflict]) -> frozenset[int]:
     return frozenset(
         claim.n for conflict in conflicts if conflict.winner is None for claim in (conflict.local, conflict.web)
     )
-
-
-def told(
-    answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
-) -> str:
-    """Return the answer with what the reader must know of its sources, in our own words: disagreement, and age."""
-    parts = [disagreement(conflicts, sources), answer, age(question, evidence, sources)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
-    """Return what the answer says of the conflicts that no rule decided; nothing when there are none."""
-    named = {source.id: source for source in sources}
-    lines = []
-    for conflict in (conflict for conflict in conflicts if conflict.winner is None):
-        for claim, said in (
-            (conflict.local, later("Your document %(title)s (%(day)s) says:")),
-            (conflict.web, later("The web page %(title)s (%(day)s) says:")),
-        ):
-            side = _(said, title=_title(named[claim.source]), day=claim.dated or _("no date"))
-            lines.append(f"- {side} “{claim.text}” [{claim.n}]")
-    head = _("Your documents and the web disagree here.")
-    return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""
-
-
-def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) -> str:
-    """Return how old the documents are, where the question is of the present and the web evidence is newer."""
-    if not about_the_present(question):
-        return ""
-    used = {piece.source for piece in evidence}
-    dated = [source for source in sources if source.id in used and source.dated]
-    web = [source for source in dated if source.origin is Origin.WEB]
-    if not web:
-        return ""
-    newest = max(web, key=lambda source: source.dated or "")
-    local = {source.document: source for source in dated if source.origin is Origin.LOCAL}
-    older = [source for source in local.values() if (source.dated or "") < (newest.dated or "")]
-    if not older:
-        return ""
-    # A year says more at a glance; where the years are the same it says nothing.
-    length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
-    documents = ", ".join(
-        _("%(title)s is of %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
-    )
-    return ngettext(
-        "Mind the age: your document %(documents)s; the web page %(title)s of %(day)s.",
-        "Mind the age: your documents %(documents)s; the web page %(title)s of %(day)s.",
-        len(older),
-        documents=documents,
-        title=_title(newest),
-        day=(newest.dated or "")[:length],
-    )
-
-
-def about_the_present(question: str) -> bool:
-    """Whether an English question asks how things are now; tense alone does not say so."""
-    return _PRESENT.search(question.strip()) is not None
-
-
-def _title(source: Source) -> str:
-    if source.origin is Origin.WEB:
-        return f"“{shorten(source.title or source.url or 'without a title', LONGEST_TITLE)}”"
-    return f"{source.document}, page {source.page}" if source.page else str(source.document)

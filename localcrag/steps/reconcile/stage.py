@@ -1,4 +1,4 @@
-"""The step `reconcile`: what documents and web contradict each other in, and the evidence that is left."""
+"""The step `reconcile`: conflicts between documents and web, and the evidence that is left."""
 
 from __future__ import annotations
 

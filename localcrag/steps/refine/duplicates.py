@@ -1,4 +1,4 @@
-"""Whether two strips say the same in nearly the same words. A comparison of words, not of meanings."""
+"""Duplicate strips: whether two say the same in nearly the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that a person put in or took out -> strips and evidence, for answering once more from them."""
+"""Manual selection: sentences that a person put in or took out become evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages -> strips -> evidence: decompose, score, filter, put together again (CRAG, section 4.4).
+"""Refinement: passages become strips, strips become evidence (CRAG, section 4.4).
 
 A passage is cut by strips.py; what is kept is decided by relevance, then by what else is kept: the limits on number and
 tokens, and that nothing is said twice. Every strip says its fate.

@@ -1,6 +1,6 @@
-"""Passages -> key points by the language model, one passage at a time -> the strips that carry them -> evidence.
+"""Refinement by the language model: its key points pick the strips that carry them.
 
-The other way than refine.py's. What the model writes only points at strips: the evidence stays the passage's own words,
+An alternative to refine.py. What the model writes only points at strips: the evidence stays the passage's own words,
 so that quotations are quotations and a citation leads to what is there. A point whose words, numbers or names the
 passage does not hold is dropped, and a passage that the model fails on is left to refine.py.
 """
@@ -23,7 +23,7 @@ from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.json_answer import JsonAnswer, line
 from localcrag.steps.refine.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import HELD, content_words, names, numbers, one_line, shorten
 
@@ -92,14 +92,8 @@ def extract(
             "refine", _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
         )
         own = [strip for strip in left if strip.passage == passage.id]
-        written = ""
         try:
-            for piece in clock.stream(llm, prompt(question, passage.text), KEY_POINTS.decoding):
-                written += piece
-                yield PointPiece(piece)
-            carried = {point: carriers(point, own) for point in KEY_POINTS.read(written).points}
-            if carried and not any(carried.values()):
-                raise GenerationError(f"The passage does not say: “{shorten(next(iter(carried)))}”.")
+            carried = yield from _key_points(question, passage, own, llm, clock)
         except GenerationError as error:
             failures.append(str(error))
             strips += own
@@ -109,13 +103,36 @@ def extract(
         pointed = _pointed_at(own, carried)
         strips += pointed
         fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
+    yield from _say_what_went_wrong(failures, invented, len(passages))
+    chosen = limit(strips, fates, rules, count_tokens)
+    return Refinement(chosen, *recompose(passages, chosen))
+
+
+def _key_points(
+    question: str, passage: GradedPassage, strips: Sequence[Strip], llm: LanguageModel, clock: Clock
+) -> Generator[Event, None, dict[str, frozenset[int]]]:
+    """Yield what is being written, and return the points with the places of the strips that carry each.
+
+    Raises GenerationError when the model fails, or all that it writes is invented.
+    """
+    written = ""
+    for piece in clock.stream(llm, prompt(question, passage.text), KEY_POINTS.decoding):
+        written += piece
+        yield PointPiece(piece)
+    carried = {point: carriers(point, strips) for point in KEY_POINTS.read(written).points}
+    if carried and not any(carried.values()):
+        raise GenerationError(f"The passage does not say: “{shorten(next(iter(carried)))}”.")
+    return carried
+
+
+def _say_what_went_wrong(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
     if failures:
         yield Warned(
             _(
                 "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others "
                 "were picked by their relevance. %(error)s",
-                done=len(passages) - len(failures),
-                all=len(passages),
+                done=passages - len(failures),
+                all=passages,
                 error=failures[0],
             )
         )
@@ -126,13 +143,11 @@ def extract(
                 number=invented,
             )
         )
-    chosen = limit(strips, fates, rules, count_tokens)
-    return Refinement(chosen, *recompose(passages, chosen))
 
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for key points."""
-    return KEY_POINTS.prompt(question=one_line(question), passage=neutralise(text))
+    return KEY_POINTS.prompt(question=one_line(question), passage=sanitize(text))
 
 
 def carriers(point: str, strips: Sequence[Strip]) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""A passage -> its strips, in five modes: whole sentences, a few of them, paragraphs, fixed windows, or by length.
+"""Strips: a passage is cut into sentences, groups, paragraphs, windows, or by its length.
 
 Sentences are sentences.py's; every mode but the window is made of them. Knows nothing of questions or scores.
 """

@@ -1,4 +1,4 @@
-"""A question -> passages of the documents: nearest vectors and BM25, fused by rank."""
+"""Hybrid retrieval: nearest vectors and BM25, fused by reciprocal rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that the first passages did not answer -> other words to look for it with.
+"""Query rewriting: other words for a question that the first passages did not answer.
 
 Only retrieval sees them: passages are judged by, and the answer is given to, the question as it was asked.
 """

@@ -1,4 +1,4 @@
-"""The step `retry`: where the documents are not enough, they are looked through once more in other words."""
+"""The step `retry`: the documents are searched once more, in other words."""
 
 from __future__ import annotations
 

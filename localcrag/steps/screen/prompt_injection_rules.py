@@ -1,4 +1,4 @@
-"""The forms in which a text speaks to a model instead of saying something. planted.py looks for them in sentences.
+"""Patterns of prompt injection: the forms in which a text speaks to a model.
 
 Each form is a regular expression, without regard to case, with the words of _WORDS in braces. They are written against
 honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only makes sense to one

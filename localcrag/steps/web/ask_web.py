@@ -1,4 +1,4 @@
-"""A query -> the web's answer, by the one way there is: forbidden terms, cache, consent, rate limit, search server.
+"""One web query, the only way out: forbidden terms, cache, consent, rate limit, server.
 
 Yields what it waits for and what goes wrong. Knows the search server, the cache and the person only as protocols.
 """

@@ -1,4 +1,4 @@
-"""A question -> a query for a search engine, and its results -> passages like any other."""
+"""Web queries and web passages: a question becomes a query, results become passages."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""Files to add to a collection, how far that is, and what became of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcrag.records.enums import IngestStatus
+from localcrag.text.words import valid
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file to take in: where it lies, and the name it shall have in the collection.
+
+    Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
+    a browser sent, the file's own time says when it was changed last.
+    """
+
+    path: Path
+    name: str
+    original: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", valid(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far the work is. `phase` is reading (`done` pages of `total`) or embedding (chunks).
+
+    `seconds_left` is for all the files together, and None as long as there is nothing to judge by.
+    """
+
+    document: str
+    number: int
+    files: int
+    phase: str
+    done: int
+    total: int | None
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of a file.
+
+    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know.
+    """
+
+    document: str
+    status: IngestStatus
+    pages: int | None = None
+    chunks: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+    note: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+IngestEvent = IngestProgress | IngestResult
