@@ -1,0 +1,72 @@
+"""A data folder that the version of 23 November 2026 made opens unchanged: runs, labels, chats, settings, index.
+
+The archive holds the folder, and as expected.json what that version's commands printed of it with --json. In it are six
+questions on the sample documents, one answered again from a manual selection, a chat, labels, a pinned question, a
+second collection with a preset, a web mode and a calibration of its own, and changed settings.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcrag.app.assemble import Assembly
+from localcrag.cli.main import main
+from localcrag.records.enums import Action, Policy, Strictness
+from localcrag.runs.chats import TurnState
+from localcrag.settings import load
+from tests.support import DATA
+
+ARCHIVE = DATA / "data_folder_of_november_2026.zip"
+with zipfile.ZipFile(ARCHIVE) as _archive:
+    EXPECTED: dict[str, Any] = json.loads(_archive.read("expected.json"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def assembly(folder: Path) -> Iterator[Assembly]:
+    assembly = Assembly(load(data_dir=folder))
+    yield assembly
+    assembly.close()
+
+
+@pytest.mark.parametrize("command", EXPECTED)
+def test_a_command_prints_what_it_printed(folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--json", "--data-dir", str(folder)]) == 0
+    assert json.loads(capsys.readouterr().out) == EXPECTED[command]
+
+
+def test_its_settings_hold(folder: Path) -> None:
+    settings = load(data_dir=folder)
+    assert (settings.k, settings.policy, settings.strictness) == (5, Policy.COUNT, Strictness.LENIENT)
+    assert settings.web_never_terms == ("Kelderman",)
+
+
+def test_its_chats_are_there(assembly: Assembly) -> None:
+    (chat,) = assembly.chats.chats()
+    turns = assembly.chats.turns(chat.id)
+    assert [turn.state for turn in turns] == [TurnState.ANSWERED, TurnState.STOPPED]
+    assert assembly.runs.get(turns[0].run_id or "").answer == turns[0].answer
+
+
+def test_its_documents_are_asked_without_being_embedded_anew(assembly: Assembly) -> None:
+    assert assembly.collections_to_embed() == []
+    before = (assembly.settings.data_dir / "index" / "collection-1.hnsw").read_bytes()
+    stored = assembly.runs.get(EXPECTED["runs list"][-1]["run_id"])
+    recording = assembly.replay(stored)
+    for _ in recording:
+        pass
+    assert recording.run.action is Action.CORRECT
+    assert recording.run.answer == stored.answer
+    assert (assembly.settings.data_dir / "index" / "collection-1.hnsw").read_bytes() == before
