@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assemble import Assembly, uploads_from
-from localcrag.backends.readers import open_document
+from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.store.database import SCHEMA_VERSION, Database
 from localcrag.backends.store.document_store import DocumentStore, documents_of
 from localcrag.records.enums import IngestStatus

@@ -14,7 +14,7 @@ from eval_set_followups import follow_up
 from eval_set_search import Judge, snippet, text_of
 from eval_set_texts import Candidate, Document, Texts, read_texts, says_something, stands_alone, subject
 
-from localcrag.backends.readers import open_document
+from localcrag.backends.readers.open_document import open_document
 from localcrag.records.run import Turn
 from localcrag.runs.evaluation_set import EvaluationSet, HeldBy, Question, read
 from tests.support.eval_set_data import ISLANDS, write_data_folder

@@ -12,8 +12,8 @@ from make_samples import TEXTS, read_text
 
 from localcrag import samples
 from localcrag.app.recorded_search import recorded_search
-from localcrag.backends.readers import SUPPORTED, open_document
 from localcrag.backends.readers.dated import dated
+from localcrag.backends.readers.open_document import SUPPORTED, open_document
 from localcrag.backends.searxng.client import SearXNG
 from localcrag.runs.evaluation_set import HeldBy, Question, read
 

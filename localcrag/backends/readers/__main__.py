@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag.backends.readers import open_document
 from localcrag.backends.readers.frames import receive, send
+from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.pdf_pages import picture
 from localcrag.privacy import unexpected
 from localcrag.records.errors import DocumentError
