@@ -25,9 +25,9 @@ from localcrag.evaluation.figures import (
     Verdict,
 )
 from localcrag.evaluation.metrics import BY_NAME, METRICS
-from localcrag.evaluation.report.wording import not_proved, says
 from localcrag.evaluation.results import GROUPS, Evaluation, measured, step_costs
 from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
+from localcrag.evaluation.wording import not_proved, says
 from localcrag.evaluation.worst import worst
 from localcrag.records.enums import Action
 from localcrag.runs.evaluation_set import HeldBy, Question

@@ -10,8 +10,8 @@ from typing import Any
 from localcrag.evaluation.analysis import groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
 from localcrag.evaluation.figures import Paired, Verdict
-from localcrag.evaluation.report.wording import NONE, plain
 from localcrag.evaluation.results import About, Evaluation, common, measured
+from localcrag.evaluation.wording import NONE, plain
 from localcrag.records.errors import EvaluationError
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import Question

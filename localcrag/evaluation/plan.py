@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from localcrag import __version__
-from localcrag.app.evaluation_runner import code_digest, language_warning
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import Configuration
 from localcrag.evaluation.results import About, Evaluation, SetUsed
@@ -20,8 +19,16 @@ from localcrag.records.errors import EvaluationError
 from localcrag.runs.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.settings import Settings
 from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.text.words import FUNCTION_WORDS, words_in
 
 PINNED = "pinned"
+PACKAGE = Path(__file__).resolve().parent.parent
+FEWEST_ENGLISH = 0.5
+"""Share of questions with a function word of English, below which a set is taken to be of another language."""
+NOT_ENGLISH = (
+    "Most questions do not look English. The embedded models and the comparison of answers and sentences were made for "
+    "English: these figures say how localcrag does with this language, not how it does with English."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +120,20 @@ def begun(
     )
     store.begin(own, about, plan.questions)
     return Evaluation(about, plan.questions), own
+
+
+def language_warning(questions: Sequence[Question]) -> str | None:
+    """Return a warning where most questions look like another language than English."""
+    english = sum(any(word.lower() in FUNCTION_WORDS for word in words_in(question.question)) for question in questions)
+    return NOT_ENGLISH if english < FEWEST_ENGLISH * len(questions) else None
+
+
+def code_digest() -> str:
+    """Return the SHA-256 of localcrag's own source files, to tell whether the pipeline has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _in_words(calibration: FittedCalibration) -> str:
