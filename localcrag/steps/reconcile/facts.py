@@ -12,7 +12,8 @@ from enum import StrEnum
 from itertools import product
 from math import inf
 
-from localcrag.text.words import FUNCTION_WORDS
+from localcrag.text.number_words import SMALL, TENS
+from localcrag.text.words import FUNCTION_WORDS, singular
 
 
 class Kind(StrEnum):
@@ -65,15 +66,10 @@ class Name:
 ABOUT = 0.1
 """Share by which "about 100" may miss; a choice, wide enough for how people round."""
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _WORDS = {
-    **{word: float(number) for number, word in enumerate(_SMALL)},
-    **{word: 10.0 * number for number, word in enumerate(_TENS, start=2)},
-    **{f"{t}-{o}": 10.0 * tens + one for (tens, t), (one, o) in product(enumerate(_TENS, 2), enumerate(_SMALL[:10]))},
+    **{word: float(number) for number, word in enumerate(SMALL)},
+    **{word: 10.0 * number for number, word in enumerate(TENS, start=2)},
+    **{f"{t}-{o}": 10.0 * tens + one for (tens, t), (one, o) in product(enumerate(TENS, 2), enumerate(SMALL[:10]))},
     "dozen": 12.0,
     "hundred": 100.0,
 }
@@ -267,7 +263,7 @@ def _spelled(text: str) -> Iterator[Fact]:
 
 def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
     following = _UNIT.match(text, end)
-    return Fact(Kind.ORDINAL, ((value,),), _singular(following[1]) if following else "", start, end)
+    return Fact(Kind.ORDINAL, ((value,),), singular(following[1].lower()) if following else "", start, end)
 
 
 def _quantity(
@@ -306,13 +302,8 @@ def _unit(text: str, end: int) -> tuple[str, float, int]:
         return _CURRENCIES[word], 1.0, following.end()
     if word in FUNCTION_WORDS or word in _NO_UNITS:
         return "", 1.0, end
-    unit, factor = _UNITS.get(word) or _UNITS.get(_singular(word)) or (_singular(word), 1.0)
+    unit, factor = _UNITS.get(word) or _UNITS.get(singular(word)) or (singular(word), 1.0)
     return unit, factor, following.end()
-
-
-def _singular(word: str) -> str:
-    word = word.lower()
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def agree(a: Fact, b: Fact) -> bool:
