@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from relevance_calibration import FOLDS, HeldOut, best_form, held_out, strip_relevances
+from relevance_calibration import DEFAULTS, FOLDS, HeldOut, best_form, held_out, strip_relevances, sweep_upper
 from relevance_data import SETS, DataError
 from relevance_models import EMBEDDER, WORK, Model, load_embedder
 from relevance_report import put_section, table
@@ -33,15 +33,13 @@ from relevance_sample import Sample, best_rows, passage_rows, rank, refined_stri
 
 from localcrag.backends.store.calibration_file import CALIBRATION_FILE
 from localcrag.evaluation.calibration.platt import Form, Rows, fit
-from localcrag.evaluation.calibration.probability_metrics import calibration_error
 from localcrag.evaluation.calibration.threshold_sweeps import (
-    DEFAULTS,
     Step,
     choose,
     sweep_lower,
     sweep_strip,
-    sweep_upper,
 )
+from localcrag.evaluation.probability_metrics import calibration_error
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds
 from localcrag.steps.evaluate.calibration import FittedCalibration

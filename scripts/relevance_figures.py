@@ -12,7 +12,7 @@ from relevance_metrics import Figure, bootstrap, grouped, reciprocal_rank
 from relevance_sample import Ranking
 
 from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.calibration.probability_metrics import (
+from localcrag.evaluation.probability_metrics import (
     Bin,
     Floats,
     Places,

@@ -22,7 +22,7 @@ from relevance_data import (
 from relevance_scores import KeptScores, Pair, kept_vectors
 
 from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks
+from localcrag.evaluation.probability_metrics import Floats, Marks
 from localcrag.records.protocols import Embedder
 from localcrag.settings import Settings
 from localcrag.text.span import Span

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import relevance_metrics as metrics
 
-from localcrag.evaluation.calibration import probability_metrics
+from localcrag.evaluation import probability_metrics
 
 
 @pytest.mark.parametrize(

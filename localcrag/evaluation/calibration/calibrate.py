@@ -24,7 +24,8 @@ from localcrag.evaluation.calibration.criteria import (
     web_rate,
 )
 from localcrag.evaluation.calibration.platt import Form, Rows, fit, predict
-from localcrag.evaluation.calibration.probability_metrics import (
+from localcrag.evaluation.calibration.threshold_sweeps import choose, sweep_lower, sweep_strip
+from localcrag.evaluation.probability_metrics import (
     Floats,
     Marks,
     Places,
@@ -33,7 +34,6 @@ from localcrag.evaluation.calibration.probability_metrics import (
     log_losses,
     squared_errors,
 )
-from localcrag.evaluation.calibration.threshold_sweeps import choose, sweep_lower, sweep_strip
 from localcrag.records.errors import EvaluationError
 from localcrag.records.passages import Thresholds
 from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip

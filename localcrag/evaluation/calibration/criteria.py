@@ -12,7 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks
+from localcrag.evaluation.probability_metrics import Floats, Marks
 
 UPPERS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 """Thresholds that are tried."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks, Places
+from localcrag.evaluation.probability_metrics import Floats, Marks, Places
 from localcrag.steps.evaluate.calibration import Logistic
 
 
