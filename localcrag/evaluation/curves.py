@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.metrics import action_not_opposite, action_right, local
+from localcrag.evaluation.measures import action_not_opposite, action_right, local
 from localcrag.evaluation.probability_metrics import BINS, Floats, Marks, bins_of, calibration_error
 from localcrag.evaluation.statistics import Estimate, estimate
 from localcrag.records.enums import Action, Policy, StripReason

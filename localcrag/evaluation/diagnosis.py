@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.metrics import answer_match, local, token_f1, unmarked_invention
+from localcrag.evaluation.measures import answer_match, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
