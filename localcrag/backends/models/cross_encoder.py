@@ -85,7 +85,7 @@ class CrossEncoder:
 
     def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
         # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
-        return SentenceTransformersCrossEncoder(
+        model: SentenceTransformersCrossEncoder = SentenceTransformersCrossEncoder(
             str(folder),
             device=device,
             local_files_only=True,
@@ -96,6 +96,7 @@ class CrossEncoder:
                 "use_safetensors": True,
             },
         )
+        return model
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).

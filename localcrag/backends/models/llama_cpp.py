@@ -20,6 +20,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import LlamaGrammar
 
 from localcrag.backends.models.faster_copy import faster_copy
+from localcrag.backends.models.llama_stream import Beginning, LlamaStream
 from localcrag.backends.models.lookup_decoding import LookupLlama
 from localcrag.records.run import Message
 from localcrag.records.errors import GenerationError, ModelDamaged
@@ -59,7 +60,7 @@ class LlamaCpp:
         self.context_tokens = int(self._llama.n_ctx())
         self._format = self._chat_format(path)
         self._control = control_tokens(self._llama)
-        self._beginning = _Beginning(self._llama)
+        self._beginning = Beginning(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that the messages make, in tokens."""
@@ -187,116 +188,6 @@ class LlamaCpp:
 
     def _special(self, token: int) -> str:
         return "" if token < 0 else self._llama.detokenize([token], special=True).decode(errors="replace")
-
-
-class _Beginning:
-    """What a model has read of a prompt's beginning, kept so that the next prompt of the kind need not be read whole.
-
-    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
-    otherwise, and a question would now and then get another answer, depending on what was asked before it.
-    """
-
-    def __init__(self, llama: llama_cpp.Llama) -> None:
-        self._llama = llama
-        self._read: list[int] = []
-
-    def keep_only(self, tokens: list[int]) -> None:
-        """Leave just these tokens in the model's window, read in one portion."""
-        if not tokens or tokens != self._read or not self._cut_off_the_rest():
-            self._llama.reset()  # type: ignore[no-untyped-call]
-            self._read = []
-            self._llama.eval(tokens)
-            self._read = tokens
-
-    def forget(self) -> None:
-        """Read everything anew the next time."""
-        self._read = []
-
-    def _cut_off_the_rest(self) -> bool:
-        """Return whether the model can do that: those with a recurrent state cannot go back."""
-        memory = llama_cpp.llama_get_memory(self._llama.ctx)
-        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
-            return False
-        self._llama.n_tokens = len(self._read)
-        return True
-
-
-class LlamaStream:
-    """An answer being written. Closing it stops the model; so does letting go of it."""
-
-    def __init__(
-        self,
-        llama: llama_cpp.Llama,
-        turn: threading.Lock,
-        tokens: list[int],
-        beginning: _Beginning,
-        in_common: int,
-        decoding: Decoding,
-        grammar: LlamaGrammar | None,
-    ) -> None:
-        """Prepare; the model starts with the first piece asked for.
-
-        `in_common`: so many tokens are what prompts of the kind begin with.
-        """
-        self.prompt_tokens = len(tokens)
-        self.completion_tokens = 0
-        self._stopped = threading.Event()
-        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
-        # garbage collector came by.
-        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
-
-    def __iter__(self) -> Iterator[str]:
-        for text, completion_tokens in self._written:
-            self.completion_tokens = completion_tokens
-            if text:
-                yield text
-
-    def close(self) -> None:
-        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
-        self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
-            self._written.close()
-
-
-def _write(
-    llama: llama_cpp.Llama,
-    turn: threading.Lock,
-    tokens: list[int],
-    beginning: _Beginning,
-    in_common: int,
-    decoding: Decoding,
-    grammar: LlamaGrammar | None,
-    stopped: threading.Event,
-) -> Generator[tuple[str, int], None, None]:
-    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
-    with turn:
-        # To llama-cpp-python, no tokens means any number of them.
-        if decoding.max_tokens < 1 or stopped.is_set():
-            return
-        try:
-            beginning.keep_only(tokens[:in_common])
-            chunks: Any = llama.create_completion(
-                tokens,
-                max_tokens=decoding.max_tokens,
-                temperature=decoding.temperature,
-                # Without one of its own, llama-cpp-python throws the same dice for every answer.
-                seed=secrets.randbits(32),
-                repeat_penalty=1.0,
-                stop=list(decoding.stop),
-                grammar=grammar,
-                stream=True,
-            )
-            for chunk in chunks:
-                if stopped.is_set():
-                    return
-                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
-                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
-        except (ValueError, RuntimeError, MemoryError) as error:
-            beginning.forget()
-            raise GenerationError(
-                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
-                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
-            ) from error
 
 
 def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
