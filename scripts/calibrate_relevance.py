@@ -25,11 +25,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from relevance_calibration import DEFAULTS, FOLDS, HeldOut, best_form, held_out, strip_relevances, sweep_upper
-from relevance_data import SETS, DataError
-from relevance_models import EMBEDDER, WORK, Model, load_embedder
-from relevance_report import put_section, table
-from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
+from relevance.calibration import DEFAULTS, FOLDS, HeldOut, best_form, held_out, strip_relevances, sweep_upper
+from relevance.data import SETS, DataError
+from relevance.models import EMBEDDER, WORK, Model, load_embedder
+from relevance.report import put_section, table
+from relevance.sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
 
 from localcrag.backends.store.calibration_file import CALIBRATION_FILE
 from localcrag.evaluation.calibration.platt import Form, Rows, fit

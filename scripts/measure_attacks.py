@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attacks import Attack, Outcome, Range, Way, load, search_server
-from relevance_data import read_lines
+from relevance.data import read_lines
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings

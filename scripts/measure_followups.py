@@ -8,8 +8,8 @@ conversations, put behind another conversation. The hand-written dialogues of te
 as well. Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
 
 With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
-paragraph, by a pronoun in place of what both name (eval_set_followups.py). Condensed is right when it has the content
-words of the question that it was made of, no more and no less.
+paragraph, by a pronoun in place of what both name (evaluation_sets/followups.py). Condensed is right when it has the
+content words of the question that it was made of, no more and no less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 
-from eval_set_followups import follow_up
+from evaluation_sets.followups import follow_up
 from passage_collection import put_passages
 
 from localcrag.app.assemble import Assembly

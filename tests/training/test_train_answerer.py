@@ -17,7 +17,7 @@ import llama_cpp
 import numpy as np
 import pytest
 import torch
-from answerer_adapter import permuted, write_adapter
+from answerer.adapter import permuted, write_adapter
 from numpy.typing import NDArray
 from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
 

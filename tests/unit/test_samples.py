@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from eval_set_files import table_rows
-from eval_set_search import normalised
+from evaluation_sets.files import table_rows
+from evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
 from localcrag import samples

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from eval_set_texts import Document, is_heading
+from evaluation_sets.texts import Document, is_heading
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP archive can hold, in place of that of writing."""

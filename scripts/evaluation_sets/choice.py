@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval_set_search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
-from eval_set_texts import Candidate, Document, Texts, is_heading, slug
-
+from evaluation_sets.search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
+from evaluation_sets.texts import Candidate, Document, Texts, is_heading, slug
 from localcrag.records.web import WebResult
 from localcrag.runs.evaluation_set import HeldBy, Question
 

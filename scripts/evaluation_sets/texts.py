@@ -15,9 +15,9 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from eval_set_followups import follow_up
-from relevance_data import DataError, read_lines
+from relevance.data import DataError, read_lines
 
+from evaluation_sets.followups import follow_up
 from localcrag.records.run import Turn
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line, shorten
 

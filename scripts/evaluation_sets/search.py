@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval_set_texts import Candidate
-
+from evaluation_sets.texts import Candidate
 from localcrag.evaluation.answers import normalised as as_squad
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, NUMBER_WORDS, content_words

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from relevance_data import RANKED
-from relevance_metrics import Figure, bootstrap, grouped, reciprocal_rank
-from relevance_sample import Ranking
 
 from localcrag.evaluation.calibration.platt import Rows
 from localcrag.evaluation.probability_metrics import (
@@ -22,6 +19,9 @@ from localcrag.evaluation.probability_metrics import (
 )
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
+from relevance.data import RANKED
+from relevance.metrics import Figure, bootstrap, grouped, reciprocal_rank
+from relevance.sample import Ranking
 
 POOLED = "all"
 
