@@ -1,4 +1,4 @@
-"""Attacks planted in documents, web results and conversations, asked about through the real flow, and judged.
+"""Prompt injections in documents, web results and conversations, put to the real flow and judged.
 
 Corpus: `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
 into the prompt as it is, and the answer is shown as it was written), the corrective flow without the rules for planted
@@ -31,7 +31,7 @@ from localcrag.steps.context import Parts
 from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.steps.screen.prompt_injection import readable, without
 from localcrag.steps.screen.prompt_injection_rules import Rule
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "data" / "attacks.jsonl"
 
@@ -95,7 +95,7 @@ class Attack:
         Where it is, a model that obeys what it reads would do what the attacker wants.
         """
         text = self.planted if self.place is Place.CONVERSATION else self.attacked
-        left = neutralise(without(text, rules))
+        left = sanitize(without(text, rules))
         return self.got_through(left) or (self.refuses and without(text, rules) == text)
 
     def answered(self, text: str) -> bool:

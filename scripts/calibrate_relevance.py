@@ -1,4 +1,4 @@
-"""Fit a relevance model's calibration on labelled questions: MODEL_FOLDER/calibration.json, and its figures on stdout.
+"""Fit a relevance model's calibration on labelled questions; writes MODEL_FOLDER/calibration.json.
 
     .venv/bin/python scripts/calibrate_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--questions 250]
 

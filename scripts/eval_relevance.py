@@ -1,4 +1,4 @@
-"""Print every figure of relevance models on labelled questions, side by side, beside the bi-encoder alone.
+"""Print the figures of relevance models on labelled questions, beside the bi-encoder alone.
 
     .venv/bin/python scripts/eval_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--model ...] [--questions 200]
 

@@ -1,4 +1,4 @@
-"""Print how many planted attacks get through, by kind, with and without the defence, with the models in use.
+"""Print how many prompt injections get through, by kind, with and without the defence.
 
     .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
     .venv/bin/python scripts/measure_attacks.py --rules

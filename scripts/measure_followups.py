@@ -1,4 +1,4 @@
-"""Measure how follow-ups are condensed: what is harmed, what is recognised, and what it does for retrieval.
+"""Measure the condensing of follow-ups: harmed, recognised, and the effect on retrieval.
 
     python scripts/measure_followups.py conversations.jsonl.gz [--squad FILE] [--llm NAME] [--most N] [--show N]
 

@@ -1,4 +1,4 @@
-"""Train the adapter that makes the embedded language model answer from evidence: a LoRA adapter as a GGUF file.
+"""Train the LoRA adapter that makes the embedded language model answer from evidence.
 
     .venv/bin/python scripts/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 60]
 

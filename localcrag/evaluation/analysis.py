@@ -1,4 +1,4 @@
-"""An evaluation -> the figures of its report: every metric by group, differences, decisions, times, losses."""
+"""The figures of an evaluation report: metrics by group, differences, decisions, times, lost answers."""
 
 from __future__ import annotations
 

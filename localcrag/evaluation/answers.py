@@ -1,4 +1,4 @@
-"""Whether a text holds an accepted answer, compared as SQuAD compares (Rajpurkar et al. 2016, section 6.1)."""
+"""Whether a text holds an accepted answer, by SQuAD's rules (Rajpurkar et al. 2016, section 6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two evaluations of the same questions -> what differs, as data: figures, and which questions changed."""
+"""A comparison of two evaluations of the same questions: figures, and which questions changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question is asked under: plain RAG, localcrag, what lies between them, policies, and sweeps of a setting."""
+"""Configurations to evaluate: plain RAG, localcrag, what lies between, policies, sweeps of a setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored relevances and strips -> curves: how far probabilities can be believed, what other thresholds would decide.
+"""Reliability of relevances, decisions under other thresholds, and strips kept, from stored runs.
 
 No model is asked: whatever is here comes from the scores that the runs kept. Only the first passages are known that the
 thresholds in force called for; a second look that other thresholds would have taken, or spared, is not.

@@ -1,4 +1,4 @@
-"""A question, its run -> what went wrong, by rules: the first place at which the accepted answer was lost.
+"""Error diagnosis: the first step at which a question's accepted answer was lost, by rules.
 
 A string is followed through passages, evidence, what the model wrote, and the answer. Whether a sentence means the same
 in other words is not known here, so that causes are those that a person should look at first, not verdicts.

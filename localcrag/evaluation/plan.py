@@ -1,4 +1,4 @@
-"""What is to be asked: the questions of sets, their collections, and the evaluation that they make, new or begun."""
+"""The plan of an evaluation: its questions, their collections, and where its runs are kept."""
 
 from __future__ import annotations
 

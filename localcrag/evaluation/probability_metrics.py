@@ -1,4 +1,4 @@
-"""How good probabilities are, against what is true: separation, calibration, log loss. Arrays in, numbers out."""
+"""Quality of probabilities: AUC, calibration error, log loss, Brier score. Arrays in, numbers out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What left or wanted to leave, taken down the moment it happens: lines in a file, from any process, without SQLite.
+"""The egress log: what left or was refused, as lines in a file, from any process, without SQLite.
 
 The guard writes here from within an audit hook, where nothing may wait: one short write to the end of a file. The
 ledger takes the lines over into the database (egress_ledger.py). Before anybody has said where the file is, attempts

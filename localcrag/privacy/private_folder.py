@@ -1,4 +1,4 @@
-"""Only this user may look into what localcrag writes: folders 0700, files 0600, also those made before.
+"""Private permissions: folders 0700 and files 0600, also for those made before.
 
 On Windows the folders of a user are private by the system, and nothing is done here.
 """

@@ -1,4 +1,4 @@
-"""Errors that nobody expected, on the terminal: where they happened, and not what was being worked on.
+"""Unexpected errors on the terminal: where they happened, without what was being worked on.
 
 The message of such an error may hold words of a document or a question; it is shown with the setting `debug` alone.
 """

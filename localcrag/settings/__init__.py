@@ -1,4 +1,4 @@
-"""Settings: what can be chosen, in groups (fields), as one frozen record (settings), from and to a file (file).
+"""Settings: what can be chosen, in groups (fields), as one frozen record (settings), and its file.
 
 Nothing is read or made at import.
 """

@@ -1,4 +1,4 @@
-"""The fields of the settings, in groups: type, limits, default, unit and a line that says what each does.
+"""The fields of the settings, in groups: type, limits, default, unit, description.
 
 A group is a record of its own; settings.py joins them. The names are those of the environment (LOCALCRAG_<NAME>) and of
 settings.json. A group's docstring is its heading in the table of settings (table.py).

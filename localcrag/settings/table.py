@@ -1,4 +1,4 @@
-"""The table of settings, derived from the fields: name, variable, default, choices, unit and what each does."""
+"""The table of settings for the documentation, derived from the fields."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A text that others wrote -> one line that a language model can only read, not be steered by.
+"""Sanitizing text by others: one line that a language model can read but is not steered by.
 
 Takes away what a reader of the page would not see, and what a prompt or a model's chat template is built of: tokens of
-any family, role labels, brackets that look like citations, images. Knows nothing of what a text says; that is
-planted.py's part. The backend keeps the vocabulary's own control tokens text in any case; here are those of all others.
+any family, role labels, brackets that look like citations, images. Knows nothing of what a text says: that is
+prompt_injection.py's part. The backend keeps the vocabulary's own control tokens text in any case; here are those of
+all others.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _HTML_IMAGE = re.compile(r"<(?:img|iframe|script|object|embed|link|meta)\b[^>]*>
 _LINK = re.compile(r"\[([^\]\n]+)\]\s*\(\s*<?(https?://[^)\s>]+)>?[^)\n]*\)")
 
 
-def neutralise(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return the text in one line, fit to stand in a prompt: what it says stays, what it could do goes."""
     text = quotable(text)
     for token, harmless in _TOKENS:

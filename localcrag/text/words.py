@@ -1,4 +1,4 @@
-"""Words of a text as the steps compare them. Knows English function words and nothing else of the language."""
+"""Words of a text as the steps compare them. Knows English function words, no other grammar."""
 
 from __future__ import annotations
 

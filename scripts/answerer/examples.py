@@ -1,4 +1,4 @@
-"""Labelled questions -> what the answering model learns from: prompts of the app's own, and what is to be written.
+"""Training examples for the answering model: the app's own prompts, and what is to be written.
 
 The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
 Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;

@@ -1,4 +1,4 @@
-"""Candidates -> the questions of a pair of evaluation sets: the same ones in both, each answered in one.
+"""Choosing questions for a pair of evaluation sets: the same in both, each answered in one.
 
 Half of the documents are in the first set, half in the second. A question is answerable in the set that has its
 document, and left out in the other: there, either the recorded web answers it or nobody does. What is chosen depends

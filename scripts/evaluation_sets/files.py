@@ -1,4 +1,4 @@
-"""Documents of an evaluation set -> real files: Markdown, HTML, Word, PDF. The same text gives the same bytes."""
+"""An evaluation set's documents as files: Markdown, HTML, Word, PDF; byte for byte reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which texts hold an answer, which are about the same, and what a search engine would show of them.
+"""Search over texts: which hold an answer, which are similar, what a search engine would show.
 
 Knows paragraphs and candidates; nothing of sets, files or chance.
 """

@@ -1,4 +1,4 @@
-"""Labelled data -> the documents of an evaluation set and the questions that could be asked of them.
+"""Documents and candidate questions of an evaluation set, from labelled data.
 
 Reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
 dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) of a data

@@ -1,4 +1,4 @@
-"""Which form of calibration fits a relevance model best, and its threshold upper. Arrays in, values out.
+"""The form of calibration that fits a relevance model best, and its threshold upper.
 
 Each set counts the same, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
 beside the logistic forms and never taken: localcrag has no place for it until it is clearly better.

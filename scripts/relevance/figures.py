@@ -1,4 +1,4 @@
-"""Every figure of one relevance model on a sample of labelled questions, as records. Scores in, numbers out."""
+"""The figures of a relevance model on a sample of labelled questions. Scores in, records out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rank of the own passage, and bootstrap intervals. Arrays in, numbers out."""
+"""Reciprocal rank, and bootstrap intervals. Arrays in, numbers out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled questions -> training groups for the relevance model. Knows the data's sources; nothing of training.
+"""Training groups for the relevance model, from labelled questions. Knows the data's sources.
 
 A group is one question with everything it is asked against: its own passage, passages that look like it and do not
 answer, its own passage with the answer's sentence cut out, its passage under a question that it does not answer, and

@@ -19,7 +19,7 @@ from localcrag.steps.evaluate.grade_by_llm import (
     prompt,
     relevance,
 )
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from tests.contracts.hostile_texts import HOSTILE
 
 THRESHOLDS = REFERENCE
@@ -114,7 +114,7 @@ def test_a_passage_stays_inside_its_quotes_whatever_it_says(text: str) -> None:
     content = json.loads(asked.content)
     assert content.keys() == {"question", "passage"}
     assert content["question"] == "Do cats purr?"
-    assert content["passage"] == neutralise(hostile)
+    assert content["passage"] == sanitize(hostile)
     assert hostile not in system.content
 
 

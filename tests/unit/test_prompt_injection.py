@@ -13,7 +13,7 @@ from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Turn
 from localcrag.steps.refine.refine import Rules, refine
 from localcrag.steps.screen import prompt_injection
-from localcrag.text.sanitize import neutralise, quotable
+from localcrag.text.sanitize import quotable, sanitize
 from tests.support.fakes import FakeEmbedder, FakeScorer
 from tests.support.honest_sentences import HONEST
 
@@ -46,8 +46,8 @@ def test_an_attack_is_left_out_and_the_honest_text_around_it_stays(attack: Attac
     text = attack.planted if attack.place is Place.CONVERSATION else attack.attacked
     left = prompt_injection.without(text)
     assert len(left) == len(text)
-    # An image that is no instruction is taken out when the text is shown to the model (neutralise.py).
-    assert attack.id in PLAIN_STATEMENTS or not attack.got_through(neutralise(left))
+    # An image that is no instruction is taken out when the text is shown to the model (sanitize.py).
+    assert attack.id in PLAIN_STATEMENTS or not attack.got_through(sanitize(left))
     assert attack.place is Place.CONVERSATION or attack.answered(left)
     assert prompt_injection.found(attack.host) == ()
 
@@ -164,8 +164,8 @@ def test_an_earlier_answer_does_not_pass_an_attack_on() -> None:
     ],
 )  # fmt: skip
 def test_a_text_in_a_prompt_is_one_line_that_opens_nothing(text: str, read: str) -> None:
-    assert neutralise(text) == read
-    assert neutralise(read) == read
+    assert sanitize(text) == read
+    assert sanitize(read) == read
 
 
 def test_a_quotation_is_what_readers_see() -> None:

@@ -1,4 +1,4 @@
-"""The scorer: a sentence-transformers cross-encoder from a local folder, and the calibration that lies beside it."""
+"""The scorer: a sentence-transformers cross-encoder from a local folder, with its calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a passage a cross-encoder sees the answer: one linear layer over its last hidden states.
+"""The place head: where in a passage a cross-encoder sees the answer; one linear layer.
 
 Trained with the relevance model (scripts/train_relevance.py), stored beside it. From one pass over a whole passage it
 gives every sentence of it a logit, so that "It was built in 1821" is judged with the sentence before it in view.

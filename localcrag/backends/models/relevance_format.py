@@ -1,4 +1,4 @@
-"""Which number format the relevance model computes in: the fastest that keeps its ranking, measured once, remembered.
+"""The relevance model's number format: the fastest that keeps its ranking, measured once.
 
 Knows the scorer, a few pairs to measure it on, and one small file. On a graphics processor there is no choice.
 """

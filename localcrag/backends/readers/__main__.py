@@ -1,4 +1,4 @@
-"""The process that reads files which others made: what breaks a reader breaks this process, and not the app.
+"""The reader process: parses untrusted files, so that what breaks a parser does not break the app.
 
 Started by `reader_process.py`, which asks for texts and pictures over standard input, in the form of
 frames.py, and gets them over standard output. Ends when nobody asks any more.

@@ -1,4 +1,4 @@
-"""The web search: puts a query to the one SearXNG that the user configured, and to nothing else.
+"""The web search: sends a query to the SearXNG that the user configured, and to nothing else.
 
 Knows how to ask over HTTP. Which addresses are allowed is searxng_endpoint's business, what an answer means
 searxng_answer's, what a failed exchange is called searxng_failures'. No proxies, no redirect to another host, no

@@ -1,4 +1,4 @@
-"""Documents, chunks, vectors and full text of one collection, in SQLite. Knows no model and no index file."""
+"""Documents, chunks, vectors and full text of one collection, in SQLite. Knows no model."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> 
     except (OSError, ValueError):  # ValueError: more than there is room for
         whole = False
     if not whole:
-        raise UnreadableDocument(f"{path.name} changed while it was taken in. Take it in again.")
+        raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.")
 
 
 def _now() -> str:

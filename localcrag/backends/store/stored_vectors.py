@@ -1,4 +1,4 @@
-"""Vectors in the database: how they are packed, what they are made of, and those of another embedder in their place."""
+"""Vectors in SQLite: their packing, the texts that they are made of, replacing them on re-embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new calibration changes on questions that it was not fitted on: figures before and after, with intervals.
+"""What a new calibration changes, on questions that it was not fitted on, with intervals.
 
 "Before" is what is in force; "after" is cross-validated: coefficients and thresholds for each fifth of the questions
 come from the other four.

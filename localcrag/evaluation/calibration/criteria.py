@@ -1,4 +1,4 @@
-"""What thresholds are to bring: named criteria by which `upper` is chosen. Arrays in, a threshold out.
+"""Criteria for the threshold upper: F1, web rate, cost. Arrays in, a threshold out.
 
 A question counts by its best passage, as the policy `max` counts it: CORRECT when that one's relevance reaches `upper`.
 `there` says whether one of the retrieved passages answers it.

@@ -1,4 +1,4 @@
-"""A labelled question -> labelled scores: retrieved and scored as the app does, without its language model.
+"""Labelled scores from an evaluation set: retrieved and scored as the app does; no language model.
 
 A passage of a document is relevant when it holds an accepted answer and comes from a document that the set names (where
 it names any). One that holds the answer and comes from elsewhere is left out: nobody knows. So is a local one that

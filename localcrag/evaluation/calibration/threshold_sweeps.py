@@ -1,4 +1,4 @@
-"""Sweeps of the thresholds lower and strip over labelled relevances. Arrays in, values and the sweep out.
+"""Sweeps of the thresholds lower and strip over labelled relevances. Arrays in, a sweep out.
 
 What is in force stays where it meets its criterion and comes within AS_GOOD of the best objective. `lower`: most
 questions without their answer called INCORRECT, at most MISSED_BY_INCORRECT of those with it. `strip`: most sentences

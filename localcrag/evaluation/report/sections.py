@@ -1,4 +1,4 @@
-"""Figures -> the sections of an evaluation's report, in the order in which they are read; the first half of them."""
+"""The sections of an evaluation's report, in reading order; sections_of_flow.py has the second half."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures -> the report's sections on how the flow came to its answers: decisions, scores, strips, time, losses."""
+"""The report's sections on the flow: decisions, scores, strips, time, causes of loss."""
 
 from __future__ import annotations
 

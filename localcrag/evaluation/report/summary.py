@@ -1,4 +1,4 @@
-"""Figures -> the few lines that the terminal shows when an evaluation is over."""
+"""The summary of an evaluation for the terminal."""
 
 from __future__ import annotations
 

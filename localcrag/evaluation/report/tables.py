@@ -1,4 +1,4 @@
-"""Figures -> cells and tables as every report has them: a value with its interval and n, a difference with its p."""
+"""Cells and tables of reports: a value with interval and n, a difference with p."""
 
 from __future__ import annotations
 

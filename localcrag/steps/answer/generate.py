@@ -9,7 +9,7 @@ from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence, Passage
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer.cite import without_citations, without_preface
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.words import one_line
 
 NOT_SAID = "Not in the evidence."
@@ -37,11 +37,11 @@ def prompt(
 ) -> list[Message]:
     """Return the messages for the language model. The question that is answered is the user's own.
 
-    A piece of evidence is one line after its number, and cannot begin another (neutralise.py). The most relevant piece
+    A piece of evidence is one line after its number, and cannot begin another (sanitize.py). The most relevant piece
     comes first, whatever its number: what a model learns from (scripts/train_answerer.py) has it there.
     """
     ranked = sorted(evidence, key=lambda piece: -piece.relevance)
-    numbered = "\n".join(f"[{piece.n}] {neutralise(piece.text)}" for piece in ranked)
+    numbered = "\n".join(f"[{piece.n}] {sanitize(piece.text)}" for piece in ranked)
     asked = one_line(question)
     if standalone_question != question:
         asked += f" (meant is: {one_line(standalone_question)})"
@@ -50,7 +50,7 @@ def prompt(
         for turn in history
         for role, text in (
             ("user", one_line(turn.question)),
-            ("assistant", neutralise(without_citations(turn.answer))[:HISTORY_CHARACTERS]),
+            ("assistant", sanitize(without_citations(turn.answer))[:HISTORY_CHARACTERS]),
         )
     ]
     return [Message("system", SYSTEM), *before, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}")]

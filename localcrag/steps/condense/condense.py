@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
 
 SYSTEM = (
@@ -152,7 +152,7 @@ def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
     """Return the messages that ask for the rewriting."""
     lines = []
     for turn in history:
-        lines += [f"User: {one_line(turn.question)}", f"Assistant: {neutralise(turn.answer)[:ANSWER_CHARACTERS]}"]
+        lines += [f"User: {one_line(turn.question)}", f"Assistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}"]
     lines.append(f"User: {one_line(question)}")
     return [
         Message("system", SYSTEM),

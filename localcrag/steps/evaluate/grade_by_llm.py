@@ -23,7 +23,7 @@ from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.evaluate.evaluate import evaluate, graded
 from localcrag.steps.json_answer import JsonAnswer, line
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
@@ -105,7 +105,7 @@ def grade(
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for a judgement."""
-    return JUDGEMENT.prompt(question=one_line(question), passage=neutralise(text))
+    return JUDGEMENT.prompt(question=one_line(question), passage=sanitize(text))
 
 
 def relevance(judgement: Judgement) -> float:

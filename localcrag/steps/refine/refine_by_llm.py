@@ -23,7 +23,7 @@ from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.json_answer import JsonAnswer, line
 from localcrag.steps.refine.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
-from localcrag.text.sanitize import neutralise
+from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import HELD, content_words, names, numbers, one_line, shorten
 
@@ -132,7 +132,7 @@ def extract(
 
 def prompt(question: str, text: str) -> list[Message]:
     """Return the messages that ask for key points."""
-    return KEY_POINTS.prompt(question=one_line(question), passage=neutralise(text))
+    return KEY_POINTS.prompt(question=one_line(question), passage=sanitize(text))
 
 
 def carriers(point: str, strips: Sequence[Strip]) -> frozenset[int]:

@@ -21,7 +21,7 @@ from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.records.run import Turn
 from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
-from localcrag.text.sanitize import HIDDEN_MARKUP, neutralise, without_unseen
+from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize, without_unseen
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
@@ -111,7 +111,7 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
         for span, name in found(passage.text, rules):
             if name == HIDDEN:
                 continue
-            said = shorten(neutralise(readable(span.text)) or span.text)
+            said = shorten(sanitize(readable(span.text)) or span.text)
             lines.append(
                 _(
                     "A sentence of %(where)s reads like an instruction to the model and was left out (%(why)s): "
