@@ -40,7 +40,7 @@ Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def figures(evaluation: Evaluation) -> Figures:
-    """Return the figures of an evaluation, finished or not: of the questions that were asked so far."""
+    """Return the figures of an evaluation, finished or not, over the questions asked so far."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     values = {name: measured(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
@@ -84,7 +84,7 @@ def _full(asked: Sequence[str]) -> str | None:
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
-    """Return KEYS under two configurations; what applies to no question is left out."""
+    """Return the key figures under two configurations, without those that apply to no question."""
     found = (_key(values, groups, (first, second), *key) for key in KEYS)
     return Verdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
 

@@ -21,7 +21,7 @@ Side = tuple[Evaluation, str]
 
 
 class Change(StrEnum):
-    """What became of a question, worst first."""
+    """How a question's outcome changed, worst first."""
 
     LOST = "right before, wrong now"
     WON = "wrong before, right now"
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A question that came out otherwise."""
+    """A question with another outcome."""
 
     id: str
     question: str
@@ -118,7 +118,7 @@ def compare(before: Side, after: Side) -> Comparison:
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:
-    """Return what the two are called: by configuration, or by evaluation where that is the same, or by both."""
+    """Return the names of the two: the configurations', else the evaluations', else both together."""
     if before[1] != after[1]:
         return before[1], after[1]
     first, second = before[0].about.id, after[0].about.id

@@ -155,7 +155,7 @@ def _action(run: Run, upper: float, lower: float) -> Action:
 
 
 def retention(pairs: Pairs) -> tuple[Length, ...]:
-    """Return what strips were kept by how many a passage has; nothing where no passage was cut."""
+    """Return the share of strips kept, by the number of strips in a passage; nothing where none was cut."""
     kept: dict[tuple[int, int | None], list[float]] = {}
     recalled: dict[tuple[int, int | None], list[float]] = {}
     for question, run in pairs:

@@ -58,17 +58,17 @@ def in_texts(question: Question, texts: Iterable[str]) -> float | None:
 
 
 def abstention_precision(question: Question, run: Run) -> float | None:
-    """Return whether an abstention was right: nothing answers the question."""
+    """Return whether an abstention was right: neither documents nor web answer the question."""
     return float(question.held_by is HeldBy.NOWHERE) if run.abstained else None
 
 
 def abstention_recall(question: Question, run: Run) -> float | None:
-    """Return whether a question that nothing answers was abstained from."""
+    """Return whether an unanswerable question was abstained from."""
     return float(run.abstained) if question.held_by is HeldBy.NOWHERE else None
 
 
 def invention(question: Question, run: Run) -> float | None:
-    """Return whether a question that nothing answers was answered all the same."""
+    """Return whether an unanswerable question was answered all the same."""
     return float(not run.abstained) if question.held_by is HeldBy.NOWHERE else None
 
 
@@ -88,7 +88,7 @@ def action_right(question: Question, run: Run) -> float | None:
 
 
 def action_of_retrieved(question: Question, run: Run) -> float | None:
-    """Return the same, asked of the passages that were retrieved: what the evaluator could see."""
+    """Return whether CORRECT was decided just where a retrieved passage holds the answer."""
     if run.action is None or (question.held_by is HeldBy.DOCUMENTS and not question.documents):
         return None
     there = question.held_by is HeldBy.DOCUMENTS and any(

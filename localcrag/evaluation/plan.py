@@ -41,14 +41,14 @@ class Plan:
     sets: tuple[SetUsed, ...] = ()
 
     def drawn(self, number: int) -> Plan:
-        """Return a plan of so many of the questions, always the same ones, in their order."""
+        """Return a plan of `number` of the questions, always the same ones, in their order."""
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
         chosen = {question.id for question in by_chance[:number]}
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
 def collection_of(evaluation_set: EvaluationSet, settings: Settings) -> str:
-    """Return the name of the collection that a set's documents, cut and embedded as the settings say, are kept in."""
+    """Return the name of the collection for a set's documents, chunked and embedded by these settings."""
     key = documents_key(evaluation_set.digest, embedder=settings.embedder, chunk_tokens=settings.chunk_tokens)
     return f"{evaluation_set.name[:80]}-{key}"
 
@@ -86,7 +86,7 @@ def begun(
     calibration: FittedCalibration,
     again: bool,
 ) -> tuple[Evaluation, Path]:
-    """Return the evaluation that a plan makes in `folder`, with the runs that are there already, and its own folder.
+    """Return a plan's evaluation, new or resumed with the runs it has, and its folder within `folder`.
 
     It is found again by what it is made of. With `again`, what is there is forgotten. Raises EvaluationError.
     """
@@ -137,7 +137,7 @@ def code_digest() -> str:
 
 
 def _in_words(calibration: FittedCalibration) -> str:
-    """Return the thresholds, and what tells this calibration from others with the same."""
+    """Return the thresholds with a digest that tells calibrations with equal thresholds apart."""
     chosen = calibration.thresholds
     digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]
     return f"upper {chosen.upper:g}, lower {chosen.lower:g}, strip {chosen.strip:g} ({digest})"

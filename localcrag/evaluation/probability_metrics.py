@@ -18,7 +18,7 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One bin of a reliability curve: what was said on average, what share was relevant, and its share of all."""
+    """One bin of a reliability curve: mean probability `said`, share `relevant`, and its share of all rows."""
 
     said: float
     relevant: float

@@ -39,7 +39,7 @@ Judge = Callable[[str], bool]
 
 @dataclass(slots=True)
 class Passage:
-    """What may leave, and what for. `judge` says of an address behind a name whether it may be connected to."""
+    """What may leave, and its purpose. `judge` decides whether an address behind a name may be connected to."""
 
     purpose: Purpose
     judge: Judge = lambda _address: True
@@ -251,7 +251,7 @@ def _hook(
 
 
 def _look_at_names_first(method: str) -> None:
-    """Have a method of sockets look at names that it is given: it asks the name service before its event is raised."""
+    """Check the names that a socket method is given: it looks them up before its audit event is raised."""
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)

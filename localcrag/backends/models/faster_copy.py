@@ -45,12 +45,12 @@ def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
 
 
 def _made_from(source: os.stat_result, copy: Path) -> bool:
-    """Whether there is a copy, of this state of the file: it was given the time of the file it was made from."""
+    """Whether there is a copy of this state of the file: a copy has the modification time of its source."""
     return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
 
 
 def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None) -> None:
-    """Make the copy beside its place first, so that a killed process leaves none that looks whole."""
+    """Write to a temporary file first, so that a killed process leaves no copy that looks whole."""
     temporary = copy.with_suffix(".tmp")
     parameters = llama_cpp.llama_model_quantize_default_params()
     parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0

@@ -191,7 +191,7 @@ class LlamaCpp:
 
 
 def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
-    """Return what finds the first character of every control token of the vocabulary that a text spells out."""
+    """Return a pattern for the first character of each control token that a text spells out."""
     vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
     spelt = {
         llama_cpp.llama_vocab_get_text(vocabulary, token).decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from localcrag.records.protocols import Decoding
 
 
 class Beginning:
-    """What a model has read of a prompt's beginning, kept so that the next prompt of the kind need not be read whole.
+    """The prompt prefix that a model has read, kept so that the next prompt with it need not be read whole.
 
     Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
     otherwise, and a question would now and then get another answer, depending on what was asked before it.
@@ -27,7 +27,7 @@ class Beginning:
         self._read: list[int] = []
 
     def keep_only(self, tokens: list[int]) -> None:
-        """Leave just these tokens in the model's window, read in one portion."""
+        """Keep just these tokens in the model's window, evaluated in one batch."""
         if not tokens or tokens != self._read or not self._cut_off_the_rest():
             self._llama.reset()  # type: ignore[no-untyped-call]
             self._read = []
@@ -39,7 +39,7 @@ class Beginning:
         self._read = []
 
     def _cut_off_the_rest(self) -> bool:
-        """Return whether the model can do that: those with a recurrent state cannot go back."""
+        """Cut the window back to the prefix; False for models with a recurrent state, which cannot go back."""
         memory = llama_cpp.llama_get_memory(self._llama.ctx)
         if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
             return False

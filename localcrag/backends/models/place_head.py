@@ -23,7 +23,7 @@ SMALLEST_SHARE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one pass over a question and a passage gave.
+    """The outcome of one pass over a question and a passage.
 
     `places`: start and end (characters of the passage) of each of its tokens that the model saw, shape (tokens, 2);
     `shares`: how much of the model's attention to the answer lies on each, shape (tokens,), adding up to 1.

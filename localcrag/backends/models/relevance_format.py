@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A format that was looked at: its speed in pairs a second, or why it cannot be used."""
+    """A format that was tried: its speed in pairs a second, or why it cannot be used."""
 
     number_format: NumberFormat
     speed: float | None

@@ -34,7 +34,7 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
 def replace_vectors(
     database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
 ) -> None:
-    """Give a collection's chunks the vectors of another embedder, in one transaction.
+    """Replace the vectors of a collection's chunks by those of another embedder, in one transaction.
 
     Raises StoreError when the chunks are no longer those that were embedded; then nothing has changed.
     """

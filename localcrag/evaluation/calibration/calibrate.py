@@ -37,7 +37,7 @@ _STRIP = Form((0,))
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A calibration that was fitted, and to what. `notes` say what is to be known about it."""
+    """A fitted calibration, the labels it was fitted to, and `notes` for the reader."""
 
     calibration: FittedCalibration
     changes: tuple[Change, ...]
@@ -50,7 +50,7 @@ class Fitted:
 
     @property
     def worse(self) -> bool:
-        """Whether its probabilities are worse on questions that it was not fitted on than those in force."""
+        """Whether its probabilities are worse on held-out questions than those in force."""
         loss = self.changes[0]
         return loss.after > loss.before
 
@@ -63,7 +63,7 @@ def fit_calibration(
     criterion: Criterion,
     seed: int = 1,
 ) -> Fitted:
-    """Return the calibration that the labels ask for.
+    """Return the calibration that fits the labels best.
 
     Raises EvaluationError when there are too few of them, or when a higher logit would mean a lower relevance.
     """
@@ -100,7 +100,7 @@ def fit_calibration(
 
 
 def require_enough(scores: Sequence[LabelledScore]) -> None:
-    """Raise EvaluationError, which says what is missing, unless there are labels enough to fit and to check a fit."""
+    """Raise EvaluationError, naming what is missing, when there are too few labels to fit and to check a fit."""
     questions: dict[str, bool] = {}
     for score in scores:
         if score.local:

@@ -44,7 +44,7 @@ PASSAGE = Form((0, 1, 2))
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure with what is in force and with the new calibration; `low` and `high` are the change's 95 % interval.
+    """A figure before (in force) and after (new calibration), with the change's 95 % interval `low`..`high`.
 
     `error` is the change's standard error; all three by bootstrap over questions.
     """
@@ -59,7 +59,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Decided:
-    """Rows with the questions they belong to: `own` are the numbers of a question's rows that decide its action."""
+    """Scored rows by question: `own` are the row numbers that decide each question's action."""
 
     rows: Rows
     own: list[Places]
@@ -77,7 +77,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What is said of every row, and of every question that counts."""
+    """Predictions: a relevance for every row, CORRECT or not for every question that counts."""
 
     relevances: Floats
     correct: Marks
@@ -95,13 +95,13 @@ def rows_of(scores: Sequence[LabelledScore]) -> Decided:
 
 
 def predicted_by(data: Decided, calibration: FittedCalibration) -> Predicted:
-    """Return what a calibration says of them."""
+    """Return the predictions of a calibration."""
     relevances = predict(calibration.passage, data.rows).astype(np.float64)
     return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
 
 
 def held_out(data: Decided, criterion: Criterion, seed: int) -> Predicted:
-    """Return what is said of each question by a fit to others. Raises ValueError."""
+    """Return cross-validated predictions: each question's by a fit to others. Raises ValueError."""
     relevances = np.zeros(len(data.rows.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
@@ -126,7 +126,7 @@ def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
 
 
 def changes(data: Decided, before: Predicted, after: Predicted, criterion: Criterion, seed: int) -> tuple[Change, ...]:
-    """Return the figures of both, and the change's interval over questions drawn again with replacement."""
+    """Return each figure before and after, with the bootstrap interval of its change, over questions."""
     marks, counted = data.rows.marks, data.counted
     there = data.there[counted]
     rows = [np.flatnonzero(data.rows.questions == number) for number in range(len(data.own))]

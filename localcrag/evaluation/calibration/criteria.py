@@ -19,7 +19,7 @@ UPPERS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 
 
 class CriterionKind(StrEnum):
-    """What is made good: see the functions `f1` and `cost`, and `choose_upper`."""
+    """What the threshold upper is chosen by; see `f1`, `cost` and `choose_upper`."""
 
     F1 = "f1"
     WEB_RATE = "web-rate"

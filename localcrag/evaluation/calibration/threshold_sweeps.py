@@ -25,7 +25,7 @@ STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a threshold comes to: `objective` is to be high, `constraint` decides whether it is admissible."""
+    """A threshold and its figures: `objective` should be high; `constraint` decides whether it is admissible."""
 
     threshold: float
     objective: float
