@@ -1,4 +1,4 @@
-"""Attacks planted in documents, web results and conversations, asked about through the real flow, and judged.
+"""Prompt injections in documents, web results and conversations, put to the real flow and judged.
 
 Corpus: `tests/data/attacks.jsonl`. Three ways of answering are compared: plain RAG (everything that was retrieved goes
 into the prompt as it is, and the answer is shown as it was written), the corrective flow without the rules for planted

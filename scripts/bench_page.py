@@ -1,4 +1,4 @@
-"""Print how quick the page is in a real browser: opening it, what it adds to an answer, typing meanwhile, memory.
+"""Print the page's speed in a real browser: opening, what it adds to an answer, typing, memory.
 
     .venv/bin/python scripts/bench_page.py [--questions N]
 

@@ -1,4 +1,4 @@
-"""Fit a relevance model's calibration on labelled questions: MODEL_FOLDER/calibration.json, and its figures on stdout.
+"""Fit a relevance model's calibration on labelled questions; writes MODEL_FOLDER/calibration.json.
 
     .venv/bin/python scripts/calibrate_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--questions 250]
 
@@ -25,23 +25,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from relevance_calibration import FOLDS, HeldOut, best_form, held_out, strip_relevances
-from relevance_data import SETS, DataError
-from relevance_models import EMBEDDER, WORK, Model, load_embedder
-from relevance_report import put_section, table
-from relevance_sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
+from relevance.calibration import DEFAULTS, FOLDS, HeldOut, best_form, held_out, strip_relevances, sweep_upper
+from relevance.data import SETS, DataError
+from relevance.models import EMBEDDER, WORK, Model, load_embedder
+from relevance.report import put_section, table
+from relevance.sample import Sample, best_rows, passage_rows, rank, refined_strips, strip_rows, take
 
 from localcrag.backends.store.calibration_file import CALIBRATION_FILE
 from localcrag.evaluation.calibration.platt import Form, Rows, fit
-from localcrag.evaluation.calibration.probability_metrics import calibration_error
 from localcrag.evaluation.calibration.threshold_sweeps import (
-    DEFAULTS,
     Step,
     choose,
     sweep_lower,
     sweep_strip,
-    sweep_upper,
 )
+from localcrag.evaluation.probability_metrics import calibration_error
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds
 from localcrag.steps.evaluate.calibration import FittedCalibration

@@ -1,4 +1,4 @@
-"""Print what language models write from the same evidence: answers found, abstentions, citations, speed.
+"""Compare what language models write from the same evidence: answers, abstentions, citations, speed.
 
     .venv/bin/python scripts/eval_answerer.py EVALUATION MODEL... [--configuration NAME] [--questions N] [--show N]
 

@@ -1,4 +1,4 @@
-"""How well contradictions are told from agreement, by facts and by the language model: precision and recall.
+"""Print precision and recall of finding contradictions, by facts and by the language model.
 
     python scripts/eval_conflicts.py [--judge facts|llm] [--show]
 

@@ -1,9 +1,9 @@
-"""Print every figure of relevance models on labelled questions, side by side, beside the bi-encoder alone.
+"""Print the figures of relevance models on labelled questions, beside the bi-encoder alone.
 
     .venv/bin/python scripts/eval_relevance.py DATA_FOLDER --model FOLDER[:FORMAT] [--model ...] [--questions 200]
 
 DATA_FOLDER holds squad2.jsonl.gz, nq_oracle.jsonl.gz, fairytaleqa.jsonl.gz and pubmedqa.jsonl.gz (see
-relevance_data.py). FORMAT is auto (what the app takes on this machine), int8, bf16 or fp32. All models see the same
+relevance/data.py). FORMAT is auto (what the app takes on this machine), int8, bf16 or fp32. All models see the same
 questions and passages. Scores are kept in the folder --work, so that an interrupted run goes on where it stopped. The
 Markdown comes on stdout and, with --card, into a model card in place of its section "Figures".
 
@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from relevance_calibration import strip_relevances
-from relevance_data import RANKED, SETS, DataError, Question, pairs_on_same_passage
-from relevance_figures import calibrated, decided, paired_separation, ranked, strips_auc
-from relevance_metrics import Figure
-from relevance_models import EMBEDDER, WORK, Model, load_embedder, texts_to_time
-from relevance_report import Measured, put_section, report
-from relevance_sample import (
+from relevance.calibration import strip_relevances
+from relevance.data import RANKED, SETS, DataError, Question, pairs_on_same_passage
+from relevance.figures import calibrated, decided, paired_separation, ranked, strips_auc
+from relevance.metrics import Figure
+from relevance.models import EMBEDDER, WORK, Model, load_embedder, texts_to_time
+from relevance.report import Measured, put_section, report
+from relevance.sample import (
     RETRIEVED,
     Sample,
     best_rows,

@@ -1,4 +1,4 @@
-"""Print what language models make of fifty everyday instructions, to be read: what training must not spoil.
+"""Print what language models make of fifty everyday instructions, to see what training spoilt.
 
     .venv/bin/python scripts/everyday_instructions.py MODEL...
 

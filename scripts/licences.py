@@ -1,4 +1,4 @@
-"""Lists the licences of everything installed with localcrag in docs/licences.md: `python scripts/licences.py`.
+"""Write docs/licences.md, the licences of everything installed with localcrag.
 
 The set is that of scripts/lock/run.txt; what each package says of itself is read from its installed metadata.
 """

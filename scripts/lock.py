@@ -1,4 +1,4 @@
-"""Write scripts/lock/run.txt and test.txt: every dependency with its hashes, for every platform, and no index address.
+"""Write scripts/lock/*.txt: every dependency with its hashes, for every platform.
 
 For whoever changes pyproject.toml; users never run it. Needs `uv` (python3 -m pip install uv).
 torch is left out on purpose: its builds differ by index (CPU, CUDA), so that no one hash fits, and set-up installs

@@ -3,10 +3,10 @@
     .venv/bin/python scripts/make_eval_set.py DATA OUT [--name general] [--questions 100] [--follow-ups 20]
         [--distractors 150] [--seed 5]
 
-DATA has dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (see eval_set_texts.py). OUT/NAME-1
-and OUT/NAME-2 have the same questions and one half of the documents each, so that every question is answerable in one
-of them and left out in the other; half of those left out are answered by recorded web results, half by nobody. The
-same arguments give the same files. How questions are chosen and checked is in docs/evaluation.md.
+DATA has dev/squad2.jsonl.gz, dev/nq_oracle.jsonl.gz and corpora/wikipedia.jsonl.gz (see evaluation_sets/texts.py).
+OUT/NAME-1 and OUT/NAME-2 have the same questions and one half of the documents each, so that every question is
+answerable in one of them and left out in the other; half of those left out are answered by recorded web results, half
+by nobody. The same arguments give the same files. How questions are chosen and checked is in docs/evaluation.md.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval_set_choice import Choice, Pair, Side
-from eval_set_files import FORMS, CannotWrite, write_document
-from eval_set_texts import Candidate, read_texts
-from relevance_data import DataError
+from evaluation_sets.choice import Choice, Pair, Side
+from evaluation_sets.files import FORMS, CannotWrite, write_document
+from evaluation_sets.texts import Candidate, read_texts
+from relevance.data import DataError
 
 from localcrag.records.errors import EvaluationSetError
 from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read

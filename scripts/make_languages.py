@@ -1,4 +1,4 @@
-"""Bring the catalogues of translations up to the code: new texts in, old ones out, and the files that the app reads.
+"""Update the translation catalogues from the code: new texts in, old ones out, .mo files written.
 
     python scripts/make_languages.py
 

@@ -14,8 +14,8 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from eval_set_files import CannotWrite, write_document
-from eval_set_texts import Document
+from evaluation_sets.files import CannotWrite, write_document
+from evaluation_sets.texts import Document
 
 from localcrag import samples
 from localcrag.runs.evaluation_set import DOCUMENTS

@@ -1,4 +1,4 @@
-"""Print how many planted attacks get through, by kind, with and without the defence, with the models in use.
+"""Print how many prompt injections get through, by kind, with and without the defence.
 
     .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
     .venv/bin/python scripts/measure_attacks.py --rules
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attacks import Attack, Outcome, Range, Way, load, search_server
-from relevance_data import read_lines
+from relevance.data import read_lines
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings

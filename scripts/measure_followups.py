@@ -1,4 +1,4 @@
-"""Measure how follow-ups are condensed: what is harmed, what is recognised, and what it does for retrieval.
+"""Measure the condensing of follow-ups: harmed, recognised, and the effect on retrieval.
 
     python scripts/measure_followups.py conversations.jsonl.gz [--squad FILE] [--llm NAME] [--most N] [--show N]
 
@@ -8,8 +8,8 @@ conversations, put behind another conversation. The hand-written dialogues of te
 as well. Retrieval is the app's own, over all contexts of DATA: whether one of the question's own is among the first k.
 
 With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
-paragraph, by a pronoun in place of what both name (eval_set_followups.py). Condensed is right when it has the content
-words of the question that it was made of, no more and no less.
+paragraph, by a pronoun in place of what both name (evaluation_sets/followups.py). Condensed is right when it has the
+content words of the question that it was made of, no more and no less.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import gzip
 import json
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 
-from eval_set_followups import follow_up
+from evaluation_sets.followups import follow_up
 from passage_collection import put_passages
 
 from localcrag.app.assemble import Assembly
@@ -36,9 +37,6 @@ from localcrag.steps.condense import condense
 from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.text.words import content_words, one_line
 from tests.support.dialogues import DIALOGUES
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 DEPTHS = (1, 5, 10)
 
@@ -69,7 +67,7 @@ def read(path: Path) -> tuple[list[Task], dict[str, str]]:
 class Index:
     """All passages in a collection of the app's own."""
 
-    def __init__(self, assembly: Assembly, passages: dict[str, str]) -> None:
+    def __init__(self, assembly: Assembly, passages: Mapping[str, str]) -> None:
         self._assembly = assembly
         put_passages(assembly, passages)
 
@@ -132,6 +130,72 @@ def hits(index: Index, tasks: Sequence[Task], ask: Callable[[Task], str]) -> str
     return "  ".join(f"hit@{k} {share:.3f}" for k, share in zip(DEPTHS, shares, strict=True))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What is measured with; prints what it finds, and `show` follow-ups of each kind."""
+
+    assembly: Assembly
+    llm: LanguageModel | None
+    turns: int
+    most: int
+    show: int
+
+    def show_openings(self, alone: Sequence[Task]) -> None:
+        """Print how many first questions are taken for follow-ups of a conversation that they are not of."""
+        changed = [task for task in alone if condense.leans_on(task.question, task.history, turns=self.turns)]
+        print(f"first questions behind another conversation: {len(alone)}, taken for follow-ups: "
+              f"{len(changed) / len(alone):.3f}")  # fmt: skip
+        for task in changed[: self.show]:
+            print(f"    {task.question}")
+
+    def show_hand_written(self) -> None:
+        """Print how many of the hand-written turns are recognised and resolved."""
+        own = [turn for dialogue in DIALOGUES for turn in dialogue.turns]
+        for kind, dependent in (("standing alone", False), ("leaning on what was said", True)):
+            turns_of = [turn for turn in own if turn.dependent is dependent]
+            seen = [bool(condense.leans_on(t.question, t.history, turns=self.turns)) for t in turns_of]
+            print(f"hand-written turns {kind}: {len(turns_of)}, taken for follow-ups: {sum(seen) / len(seen):.3f}")
+        good = [turn for turn in own if turn.dependent and turn.names]
+        named = [turn.names <= content_words(self._condensed(turn.question, turn.history)) for turn in good]
+        print(f"... of those with something to resolve, resolved: {sum(named) / len(named):.3f} of {len(good)}")
+
+    def show_made_of(self, of_squad: Sequence[tuple[Turn, str, str]]) -> None:
+        """Print how many follow-ups that were made of questions become these again."""
+        right: list[bool] = []
+        for turn, question, origin in of_squad:
+            understood_as = self._condensed(question, (turn,))
+            right.append(content_words(understood_as) == content_words(origin))
+            if len(right) <= self.show:
+                print(f"    {turn.question} | {question} => {understood_as}  ({'right' if right[-1] else origin})")
+        print(f"follow-ups made of SQuAD: {len(right)}, right: {sum(right) / max(1, len(right)):.3f}")
+
+    def show_retrieval(self, tasks: Sequence[Task], passages: Mapping[str, str], chosen: random.Random) -> None:
+        """Print what condensing does for retrieval."""
+        follow_ups = [task for task in tasks if task.history and task.gold][: self.most]
+        understood = {task: self._condensed(task.question, task.history) for task in follow_ups}
+        changed = [task for task in follow_ups if understood[task] != task.question]
+        rewritten = [task for task in changed if not understood[task].endswith(one_line(task.question))]
+        print(f"follow-ups with passages: {len(follow_ups)}, condensed: {len(changed) / len(follow_ups):.3f}, "
+              f"in the model's words or by rule: {len(rewritten)}")  # fmt: skip
+        for task in changed[: self.show]:
+            print(f"    {task.history[-1].question} | {task.question} => {understood[task]}")
+        index = Index(self.assembly, passages)
+        first_ones = [task for task in tasks if not task.history and task.gold]
+        switched = [Task(task.question, chosen.choice(follow_ups).history, task.gold) for task in first_ones]
+        understood |= {task: self._condensed(task.question, task.history) for task in switched}
+        left = [task for task in follow_ups if understood[task] == task.question]
+        for name, some in (("all", follow_ups), ("condensed", changed), ("rewritten", rewritten), ("left alone", left),
+                           ("first questions behind another conversation", switched)):  # fmt: skip
+            print(f"{name} ({len(some)}), {len(passages)} passages")
+            print("  the bare question:     ", hits(index, some, lambda task: task.question))
+            print("  as it is understood:   ", hits(index, some, lambda task: understood[task]))
+            print("  behind the former one: ",
+                  hits(index, some, lambda task: f"{task.history[-1].question} {task.question}"))  # fmt: skip
+
+    def _condensed(self, question: str, history: Sequence[Turn]) -> str:
+        return condensed(question, history, self.llm, self.turns)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA", help="conversations as .jsonl.gz")
@@ -145,58 +209,17 @@ def main() -> None:
     arguments = parser.parse_args()
     tasks, passages = read(arguments.data)
     chosen = random.Random(1)
-    with tempfile.TemporaryDirectory() as folder:
-        assembly = Assembly(load(data_dir=Path(folder), llm=arguments.llm))
-        llm = None if arguments.without_model else assembly.llm
-        turns = assembly.settings.history_turns
-
-        alone = standalone_after_another(tasks, chosen)
-        changed = [task for task in alone if condense.leans_on(task.question, task.history, turns=turns)]
-        print(f"first questions behind another conversation: {len(alone)}, taken for follow-ups: "
-              f"{len(changed) / len(alone):.3f}")  # fmt: skip
-        for task in changed[: arguments.show]:
-            print(f"    {task.question}")
-
-        own = [turn for dialogue in DIALOGUES for turn in dialogue.turns]
-        for kind, dependent in (("standing alone", False), ("leaning on what was said", True)):
-            turns_of = [turn for turn in own if turn.dependent is dependent]
-            seen = [bool(condense.leans_on(t.question, t.history, turns=turns)) for t in turns_of]
-            print(f"hand-written turns {kind}: {len(turns_of)}, taken for follow-ups: {sum(seen) / len(seen):.3f}")
-        good = [turn for turn in own if turn.dependent and turn.names]
-        named = [turn.names <= content_words(condensed(turn.question, turn.history, llm, turns)) for turn in good]
-        print(f"... of those with something to resolve, resolved: {sum(named) / len(named):.3f} of {len(good)}")
-
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(Assembly(load(data_dir=Path(folder), llm=arguments.llm))) as made,
+    ):
+        llm = None if arguments.without_model else made.llm
+        measured = Measured(made, llm, made.settings.history_turns, arguments.most, arguments.show)
+        measured.show_openings(standalone_after_another(tasks, chosen))
+        measured.show_hand_written()
         if arguments.squad:
-            of_squad = made_of(arguments.squad, chosen)[: arguments.most]
-            right = []
-            for turn, question, origin in of_squad:
-                understood_as = condensed(question, (turn,), llm, turns)
-                right.append(content_words(understood_as) == content_words(origin))
-                if len(right) <= arguments.show:
-                    print(f"    {turn.question} | {question} => {understood_as}  ({'right' if right[-1] else origin})")
-            print(f"follow-ups made of SQuAD: {len(right)}, right: {sum(right) / max(1, len(right)):.3f}")
-
-        follow_ups = [task for task in tasks if task.history and task.gold][: arguments.most]
-        understood = {task: condensed(task.question, task.history, llm, turns) for task in follow_ups}
-        changed = [task for task in follow_ups if understood[task] != task.question]
-        rewritten = [task for task in changed if not understood[task].endswith(one_line(task.question))]
-        print(f"follow-ups with passages: {len(follow_ups)}, condensed: {len(changed) / len(follow_ups):.3f}, "
-              f"in the model's words or by rule: {len(rewritten)}")  # fmt: skip
-        for task in changed[: arguments.show]:
-            print(f"    {task.history[-1].question} | {task.question} => {understood[task]}")
-        index = Index(assembly, passages)
-        first_ones = [task for task in tasks if not task.history and task.gold]
-        switched = [Task(task.question, chosen.choice(follow_ups).history, task.gold) for task in first_ones]
-        understood |= {task: condensed(task.question, task.history, llm, turns) for task in switched}
-        left = [task for task in follow_ups if understood[task] == task.question]
-        for name, some in (("all", follow_ups), ("condensed", changed), ("rewritten", rewritten), ("left alone", left),
-                           ("first questions behind another conversation", switched)):  # fmt: skip
-            print(f"{name} ({len(some)}), {len(passages)} passages")
-            print("  the bare question:     ", hits(index, some, lambda task: task.question))
-            print("  as it is understood:   ", hits(index, some, lambda task: understood[task]))
-            print("  behind the former one: ",
-                  hits(index, some, lambda task: f"{task.history[-1].question} {task.question}"))  # fmt: skip
-        assembly.close()
+            measured.show_made_of(made_of(arguments.squad, chosen)[: arguments.most])
+        measured.show_retrieval(tasks, passages, chosen)
 
 
 if __name__ == "__main__":

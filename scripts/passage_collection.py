@@ -1,4 +1,4 @@
-"""Passages of labelled data -> a collection of the app's own, each a document of one chunk: quick, without files."""
+"""A collection from passages of labelled data, each a document of one chunk, without files."""
 
 from __future__ import annotations
 

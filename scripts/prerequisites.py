@@ -1,4 +1,4 @@
-"""What set-up needs that pip cannot bring: a compiler, Python's headers, Debian packages for the tests.
+"""Prerequisites that pip cannot bring: a compiler, Python's headers, Debian packages for tests.
 
 Only looks and says; installing Debian packages is the one thing it does, and only as root.
 """

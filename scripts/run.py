@@ -1,4 +1,4 @@
-"""Set localcrag up, if need be, and open it: python3 scripts/run.py [--port N] [--no-browser] [--data-dir DIR]."""
+"""Set localcrag up if need be, and open it: python3 scripts/run.py [--port N] [--no-browser] [--data-dir DIR]."""
 
 import argparse
 import os

@@ -1,8 +1,8 @@
-"""Train the adapter that makes the embedded language model answer from evidence: a LoRA adapter as a GGUF file.
+"""Train the LoRA adapter that makes the embedded language model answer from evidence.
 
     .venv/bin/python scripts/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 60]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/answerer_examples.py says what is made of them);
+TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/answerer/examples.py says what is made of them);
 nothing of DEV_FOLDER is trained on. The work folder keeps the examples, the curve and a checkpoint: run again, it goes
 on, also in the middle of making examples. Trained are rank-16 updates of every projection (Hu et al. 2021, LoRA) on the
 weights of the GGUF file that the app has, de-quantised; loss is on what is to be written alone.
@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import answerer_examples as examples
 import numpy as np
-import relevance_pairs as pairs
 import torch
-from answerer_adapter import write_adapter
+from answerer import examples
+from answerer.adapter import write_adapter
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from peft.tuners.lora import LoraLayer
+from relevance import pairs
 from train_relevance import with_large_pages
 from training_loop import train
 from transformers import AutoModelForCausalLM, DynamicCache
@@ -376,7 +376,7 @@ trained on de-quantised weights and is loaded by llama.cpp on the quantised ones
 
 ## Training
 {count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}, bf16. Prompts
-are the app's own, with evidence that its retriever, relevance model and refiner made (`scripts/answerer_examples.py`).
+are the app's own, with evidence that its retriever, relevance model and refiner made (`scripts/answerer/examples.py`).
 No question or passage of the data that it is measured on was trained on: the script leaves such rows out.
 
 {sources}

@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/train_relevance.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 110]
 
-TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/relevance_pairs.py says what is made of them);
+TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/relevance/pairs.py says what is made of them);
 nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the run. Begins with the weights of the
 bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the pairs, the curve and a checkpoint: run
 again, it goes on.
@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import relevance_pairs as pairs
 import torch
 from numpy.typing import NDArray
+from relevance import pairs
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
 from training_loop import Progress, train

@@ -1,4 +1,4 @@
-"""The loop of a training that is gone on with after an interruption: schedule, curve and checkpoint. Knows no model."""
+"""A training loop that resumes after an interruption: schedule, curve, checkpoint. Knows no model."""
 
 from __future__ import annotations
 

@@ -28,20 +28,18 @@ from localcrag.backends.searxng.rate_limit import SlidingMinute
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.backends.store.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.backends.store.chat_store import ChatStore
-from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import (
-    DocumentStore,
-    chunk_texts,
+from localcrag.backends.store.collection_queries import (
     collection_names,
     documents_of,
     of_other_embedders,
     original_of,
-    replace_vectors,
     require_collection,
     text_of,
     texts_of,
 )
+from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.egress_ledger import EgressLedger
 from localcrag.backends.store.kept_scores import KEPT_FIELDS, KeptScores
 from localcrag.backends.store.label_store import LabelStore, PinStore
@@ -53,6 +51,7 @@ from localcrag.backends.store.shelving import (
     rename_collection,
     rename_document,
 )
+from localcrag.backends.store.stored_vectors import chunk_texts, replace_vectors
 from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.backends.store.web_document_file import as_file
 from localcrag.pipeline import answer, answer_selection

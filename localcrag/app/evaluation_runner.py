@@ -6,7 +6,6 @@ What the sets recorded of the web is served on this computer; nothing is asked o
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,15 +27,6 @@ from localcrag.runs.evaluation_set import DOCUMENTS, HeldBy, Question
 from localcrag.settings import Settings, changed
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.calibration import FittedCalibration
-from localcrag.text.words import FUNCTION_WORDS, words_in
-
-PACKAGE = Path(__file__).resolve().parent.parent
-FEWEST_ENGLISH = 0.5
-"""Share of questions with a function word of English, below which a set is taken to be of another language."""
-NOT_ENGLISH = (
-    "Most questions do not look English. The embedded models and the comparison of answers and sentences were made for "
-    "English: these figures say how localcrag does with this language, not how it does with English."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +86,6 @@ def settled(question: Question, texts: dict[str, str]) -> Question:
         return question
     on_web = any(holds(f"{result.title} {result.content}", question.answers) for result in question.web)
     return replace(question, held_by=HeldBy.WEB) if on_web else question
-
-
-def language_warning(questions: Sequence[Question]) -> str | None:
-    """Return a warning where most questions look like another language than English."""
-    english = sum(any(word.lower() in FUNCTION_WORDS for word in words_in(question.question)) for question in questions)
-    return NOT_ENGLISH if english < FEWEST_ENGLISH * len(questions) else None
-
-
-def code_digest() -> str:
-    """Return the SHA-256 of localcrag's own source files, to tell whether the pipeline has changed."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def ask_all(

@@ -1,1 +1,1 @@
-"""The only place with side effects: one file per outside thing."""
+"""Backends: everything with side effects, one file per outside thing."""

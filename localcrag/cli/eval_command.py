@@ -224,16 +224,15 @@ def _ask(
     evaluation: Evaluation, folder: Path, asking: Callable[[RunWriter], Iterator[Asked]], *, warm_up: Callable[[], None]
 ) -> None:
     """Ask what is missing, with progress; say what was found of it, and what is to be known."""
-    from localcrag.app import evaluation_runner  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
-    from localcrag.evaluation import store  # noqa: PLC0415
+    from localcrag.evaluation import plan, store  # noqa: PLC0415
 
     total = len(evaluation.questions) * len(evaluation.configurations)
     for warning in evaluation.about.warnings:
         _say(f"warning: {warning}")
     if evaluation.missing < total:
         _say(f"Found the same evaluation: {evaluation.missing} of {total} runs are missing. (--again asks all anew.)")
-        if evaluation.about.code != evaluation_runner.code_digest():
+        if evaluation.about.code != plan.code_digest():
             _say("warning: localcrag's own code has changed since it was begun. --again asks all anew.")
     if evaluation.missing:
         warm_up()

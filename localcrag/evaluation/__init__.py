@@ -1,6 +1,7 @@
-"""Evaluation: labelled questions put to the real pipeline under several configurations, and what came of them.
+"""Evaluation: labelled questions put to the real pipeline under several configurations; reports.
 
-An evaluation set (evaluation_set.py) is asked under configurations (configurations.py) by a resumable runner
-(runner.py), which keeps whole runs. Figures (metrics.py) are functions of a question and its run, made afterwards, with
-intervals and paired differences (statistics.py); report.py writes them down.
+The questions of evaluation sets (plan.py) are asked under configurations (configurations.py) by a resumable runner
+(app/evaluation_runner.py), and whole runs are kept (store.py). Figures (metrics.py) are computed from them afterwards,
+with intervals and paired differences (statistics.py), and shown as a report (report/). calibration/ fits relevances and
+thresholds to labels.
 """

@@ -1,4 +1,4 @@
-"""An evaluation -> the figures of its report: every metric by group, differences, decisions, times, losses."""
+"""The figures of an evaluation report: metrics by group, differences, decisions, times, lost answers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from localcrag.evaluation.figures import (
     Verdict,
 )
 from localcrag.evaluation.metrics import BY_NAME, METRICS
-from localcrag.evaluation.report.wording import not_proved, says
 from localcrag.evaluation.results import GROUPS, Evaluation, measured, step_costs
 from localcrag.evaluation.statistics import Difference, Estimate, difference, estimate
+from localcrag.evaluation.wording import not_proved, says
 from localcrag.evaluation.worst import worst
 from localcrag.records.enums import Action
 from localcrag.runs.evaluation_set import HeldBy, Question
@@ -40,7 +40,7 @@ Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def figures(evaluation: Evaluation) -> Figures:
-    """Return the figures of an evaluation, finished or not: of the questions that were asked so far."""
+    """Return the figures of an evaluation, finished or not, over the questions asked so far."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     values = {name: measured(evaluation, name) for name in asked}
     groups = groups_of(evaluation.questions)
@@ -84,7 +84,7 @@ def _full(asked: Sequence[str]) -> str | None:
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> Verdict:
-    """Return KEYS under two configurations; what applies to no question is left out."""
+    """Return the key figures under two configurations, without those that apply to no question."""
     found = (_key(values, groups, (first, second), *key) for key in KEYS)
     return Verdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
 

@@ -1,4 +1,4 @@
-"""Whether a text holds an accepted answer, compared as SQuAD compares (Rajpurkar et al. 2016, section 6.1)."""
+"""Whether a text holds an accepted answer, by SQuAD's rules (Rajpurkar et al. 2016, section 6.1)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def normalised(text: str) -> str:
 
 
 def holds(text: str, answers: Sequence[str]) -> bool:
-    """Whether a text has one of the answers in it, as whole words; an answer that is normalised to nothing is none."""
+    """Whether a text holds one of the answers, as whole words; an answer that normalises to nothing never counts."""
     padded = f" {normalised(text)} "
     return any(f" {answer} " in padded for answer in map(normalised, answers) if answer)

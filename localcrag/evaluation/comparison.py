@@ -1,4 +1,4 @@
-"""Two evaluations of the same questions -> what differs, as data: figures, and which questions changed."""
+"""A comparison of two evaluations of the same questions: figures, and which questions changed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from localcrag.evaluation.analysis import groups_of, paired, verdict
 from localcrag.evaluation.diagnosis import diagnose, is_right
 from localcrag.evaluation.figures import Paired, Verdict
-from localcrag.evaluation.report.wording import NONE, plain
 from localcrag.evaluation.results import About, Evaluation, common, measured
+from localcrag.evaluation.wording import NONE, plain
 from localcrag.records.errors import EvaluationError
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import Question
@@ -21,7 +21,7 @@ Side = tuple[Evaluation, str]
 
 
 class Change(StrEnum):
-    """What became of a question, worst first."""
+    """How a question's outcome changed, worst first."""
 
     LOST = "right before, wrong now"
     WON = "wrong before, right now"
@@ -43,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A question that came out otherwise."""
+    """A question with another outcome."""
 
     id: str
     question: str
@@ -118,7 +118,7 @@ def compare(before: Side, after: Side) -> Comparison:
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:
-    """Return what the two are called: by configuration, or by evaluation where that is the same, or by both."""
+    """Return the names of the two: the configurations', else the evaluations', else both together."""
     if before[1] != after[1]:
         return before[1], after[1]
     first, second = before[0].about.id, after[0].about.id

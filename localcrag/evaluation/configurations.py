@@ -1,4 +1,4 @@
-"""What a question is asked under: plain RAG, localcrag, what lies between them, policies, and sweeps of a setting."""
+"""Configurations to evaluate: plain RAG, localcrag, what lies between, policies, sweeps of a setting."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plain_rag() -> Configuration:
 
 
 def ablations() -> tuple[Configuration, ...]:
-    """Return plain RAG and what each step adds to it, one after the other; the last is all of localcrag."""
+    """Return plain RAG, then one configuration for each step added; the last is all of localcrag."""
     off = {"retry": False, "web": WebMode.NEVER}
     return (
         plain_rag(),
@@ -73,7 +73,7 @@ def sweep(text: str) -> tuple[Configuration, ...]:
 
 
 def check(configurations: Sequence[Configuration], base: Settings) -> None:
-    """Raise EvaluationError, with the reason, for a configuration whose settings are not valid or which comes twice."""
+    """Raise EvaluationError, with the reason, for invalid settings or a configuration given twice."""
     names = [configuration.name for configuration in configurations]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise EvaluationError(f"Named twice: {', '.join(twice)}. Name each configuration once.")

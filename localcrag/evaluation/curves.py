@@ -1,4 +1,4 @@
-"""Stored relevances and strips -> curves: how far probabilities can be believed, what other thresholds would decide.
+"""Reliability of relevances, decisions under other thresholds, and strips kept, from stored runs.
 
 No model is asked: whatever is here comes from the scores that the runs kept. Only the first passages are known that the
 thresholds in force called for; a second look that other thresholds would have taken, or spared, is not.
@@ -10,18 +10,20 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.metrics import action_not_opposite, action_right, local
+from localcrag.evaluation.measures import action_not_opposite, action_right, local
+from localcrag.evaluation.probability_metrics import BINS, Floats, Marks, bins_of, calibration_error
 from localcrag.evaluation.statistics import Estimate, estimate
 from localcrag.records.enums import Action, Policy, StripReason
 from localcrag.records.passages import GradedPassage, Thresholds
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import HeldBy, Question
-from localcrag.steps.evaluate.decide import decide
-from localcrag.steps.evaluate.evaluate import grade, is_scored
+from localcrag.runs.threshold_explorer import Rules, action_under
+from localcrag.steps.evaluate.evaluate import is_scored
 
 Pairs = Sequence[tuple[Question, Run]]
-BINS = 10
 UPPERS = tuple(step / 100 for step in range(2, 99, 2))
 LOWERS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
@@ -29,7 +31,7 @@ LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class RelevanceBin:
     """Passages whose relevance is in low..high: `n`, their mean relevance, and the share that holds an answer."""
 
     low: float
@@ -43,7 +45,7 @@ class Bin:
 class Reliability:
     """`error` is the expected calibration error (Guo et al. 2017, section 2), over `passages` of `questions`."""
 
-    bins: tuple[Bin, ...]
+    bins: tuple[RelevanceBin, ...]
     error: float
     passages: int
     questions: int
@@ -94,20 +96,19 @@ def reliability(pairs: Pairs) -> Reliability | None:
     scored = [(question, run) for question, run in pairs if local(run) and is_scored(run.passages)]
     if not scored:
         return None
-    found = [
-        (passage.relevance, float(_answers(question, passage))) for question, run in scored for passage in local(run)
-    ]
-    bins = []
-    error = 0.0
-    for place in range(BINS):
-        low, high = place / BINS, (place + 1) / BINS
-        inside = [one for one in found if low <= one[0] < high or (place == BINS - 1 and one[0] >= high)]
-        held = estimate([one[1] for one in inside])
-        predicted = sum(one[0] for one in inside) / len(inside) if inside else None
-        if held is not None and predicted is not None:
-            error += len(inside) / len(found) * abs(predicted - held.mean)
-        bins.append(Bin(low, high, len(inside), predicted, held))
-    return Reliability(tuple(bins), error, len(found), len(scored), scored[0][1].thresholds)
+    found = [(passage.relevance, _answers(question, passage)) for question, run in scored for passage in local(run)]
+    relevances, held = np.array([one[0] for one in found]), np.array([one[1] for one in found])
+    places = bins_of(relevances)
+    bins = tuple(_bin(number, relevances[places == number], held[places == number]) for number in range(BINS))
+    error = calibration_error(relevances, held)
+    return Reliability(bins, error, len(found), len(scored), scored[0][1].thresholds)
+
+
+def _bin(number: int, relevances: Floats, held: Marks) -> RelevanceBin:
+    predicted = float(relevances.mean()) if len(relevances) else None
+    return RelevanceBin(
+        number / BINS, (number + 1) / BINS, len(relevances), predicted, estimate(held.astype(float).tolist())
+    )
 
 
 def _answers(question: Question, passage: GradedPassage) -> bool:
@@ -148,23 +149,13 @@ def _point(pairs: Pairs, upper: float, lower: float) -> Point:
 
 
 def _action(run: Run, upper: float, lower: float) -> Action:
-    thresholds = dataclasses.replace(run.thresholds, upper=upper, lower=lower)
-    passages = [
-        dataclasses.replace(passage, grade=grade(passage.relevance, thresholds))
-        for passage in local(run)
-    ]  # fmt: skip
     enough = run.settings.get("relevance_threshold")
-    action, _ = decide(
-        passages,
-        policy=run.policy,
-        thresholds=thresholds,
-        enough_relevant=float(enough) if isinstance(enough, int | float) else 0.0,
-    )
-    return action
+    enough = float(enough) if isinstance(enough, int | float) else 0.0
+    return action_under(Rules(run.policy, upper, lower, enough), [passage.relevance for passage in local(run)])
 
 
 def retention(pairs: Pairs) -> tuple[Length, ...]:
-    """Return what strips were kept by how many a passage has; nothing where no passage was cut."""
+    """Return the share of strips kept, by the number of strips in a passage; nothing where none was cut."""
     kept: dict[tuple[int, int | None], list[float]] = {}
     recalled: dict[tuple[int, int | None], list[float]] = {}
     for question, run in pairs:

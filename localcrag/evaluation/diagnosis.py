@@ -1,4 +1,4 @@
-"""A question, its run -> what went wrong, by rules: the first place at which the accepted answer was lost.
+"""Error diagnosis: the first step at which a question's accepted answer was lost, by rules.
 
 A string is followed through passages, evidence, what the model wrote, and the answer. Whether a sentence means the same
 in other words is not known here, so that causes are those that a person should look at first, not verdicts.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from localcrag.evaluation.answers import holds
-from localcrag.evaluation.metrics import answer_match, local, token_f1, unmarked_invention
+from localcrag.evaluation.measures import answer_match, local, token_f1, unmarked_invention
 from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
@@ -24,7 +24,7 @@ NEARLY = 0.5
 
 
 class Cause(StrEnum):
-    """Where an answer was lost, in the order of the flow; INVENTED where there was none to lose."""
+    """Where an answer was lost, in the order of the flow; INVENTED where there was no answer to lose."""
 
     GOLD = "gold questionable"
     RETRIEVAL = "retrieval missed"
@@ -61,7 +61,7 @@ class Loss:
 
 
 def is_right(question: Question, run: Run) -> bool:
-    """Whether an accepted answer was given, or none where there is none."""
+    """Whether an accepted answer was given; of an unanswerable question, whether none was."""
     if question.held_by is HeldBy.NOWHERE:
         return run.abstained
     return bool(answer_match(question, run))
@@ -111,7 +111,7 @@ def _invented(run: Run) -> Loss:
 
 
 def _questionable(question: Question, run: Run) -> str | None:
-    """Return why the accepted answers, and not the run, may be what is wrong."""
+    """Return why the accepted answers, rather than the run, may be wrong."""
     if run.abstained:
         return None
     if (shared := token_f1(question, run) or 0.0) >= NEARLY:
@@ -190,7 +190,7 @@ def _shown_as_certain(run: Run) -> bool:
 
 
 def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:
-    """Return the passage to show: the most relevant one, or of unscored ones the first that holds an answer."""
+    """Return the passage to show: the most relevant; if unscored, the first that holds an answer."""
     if not run.passages:
         return None
     if is_scored(run.passages):

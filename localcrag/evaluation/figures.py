@@ -1,4 +1,4 @@
-"""Everything that an evaluation's report says, as records: what report.json holds, and the two other forms show."""
+"""The records of an evaluation's report: what report.json holds and the other forms show."""
 
 from __future__ import annotations
 

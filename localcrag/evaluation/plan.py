@@ -1,4 +1,4 @@
-"""What is to be asked: the questions of sets, their collections, and the evaluation that they make, new or begun."""
+"""The plan of an evaluation: its questions, their collections, and where its runs are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from localcrag import __version__
-from localcrag.app.evaluation_runner import code_digest, language_warning
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import Configuration
 from localcrag.evaluation.results import About, Evaluation, SetUsed
@@ -20,8 +19,16 @@ from localcrag.records.errors import EvaluationError
 from localcrag.runs.evaluation_set import EvaluationSet, Question, documents_key
 from localcrag.settings import Settings
 from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.text.words import FUNCTION_WORDS, words_in
 
 PINNED = "pinned"
+PACKAGE = Path(__file__).resolve().parent.parent
+FEWEST_ENGLISH = 0.5
+"""Share of questions with a function word of English, below which a set is taken to be of another language."""
+NOT_ENGLISH = (
+    "Most questions do not look English. The embedded models and the comparison of answers and sentences were made for "
+    "English: these figures say how localcrag does with this language, not how it does with English."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +41,14 @@ class Plan:
     sets: tuple[SetUsed, ...] = ()
 
     def drawn(self, number: int) -> Plan:
-        """Return a plan of so many of the questions, always the same ones, in their order."""
+        """Return a plan of `number` of the questions, always the same ones, in their order."""
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
         chosen = {question.id for question in by_chance[:number]}
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
 def collection_of(evaluation_set: EvaluationSet, settings: Settings) -> str:
-    """Return the name of the collection that a set's documents, cut and embedded as the settings say, are kept in."""
+    """Return the name of the collection for a set's documents, chunked and embedded by these settings."""
     key = documents_key(evaluation_set.digest, embedder=settings.embedder, chunk_tokens=settings.chunk_tokens)
     return f"{evaluation_set.name[:80]}-{key}"
 
@@ -79,7 +86,7 @@ def begun(
     calibration: FittedCalibration,
     again: bool,
 ) -> tuple[Evaluation, Path]:
-    """Return the evaluation that a plan makes in `folder`, with the runs that are there already, and its own folder.
+    """Return a plan's evaluation, new or resumed with the runs it has, and its folder within `folder`.
 
     It is found again by what it is made of. With `again`, what is there is forgotten. Raises EvaluationError.
     """
@@ -115,8 +122,22 @@ def begun(
     return Evaluation(about, plan.questions), own
 
 
+def language_warning(questions: Sequence[Question]) -> str | None:
+    """Return a warning where most questions look like another language than English."""
+    english = sum(any(word.lower() in FUNCTION_WORDS for word in words_in(question.question)) for question in questions)
+    return NOT_ENGLISH if english < FEWEST_ENGLISH * len(questions) else None
+
+
+def code_digest() -> str:
+    """Return the SHA-256 of localcrag's own source files, to tell whether the pipeline has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def _in_words(calibration: FittedCalibration) -> str:
-    """Return the thresholds, and what tells this calibration from others with the same."""
+    """Return the thresholds with a digest that tells calibrations with equal thresholds apart."""
     chosen = calibration.thresholds
     digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]
     return f"upper {chosen.upper:g}, lower {chosen.lower:g}, strip {chosen.strip:g} ({digest})"

@@ -1,4 +1,4 @@
-"""What an evaluation came to: every question's run under every configuration, and the figures made of them."""
+"""The results of an evaluation: each question's run under each configuration, and their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of questions -> their mean with an interval, and the difference of two configurations on the same questions.
+"""Means with intervals, and paired differences of two configurations on the same questions.
 
 Questions are what is drawn, so intervals say what other questions of the same kind would bring, not what another model
 or other documents would.

@@ -1,4 +1,4 @@
-"""Evaluations on disk: a folder each, with what it is made of and a line per run, so that it can be gone on with."""
+"""Evaluations on disk: a folder each, a line per run, so that an interrupted one can be continued."""
 
 from __future__ import annotations
 

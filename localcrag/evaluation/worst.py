@@ -1,4 +1,4 @@
-"""An evaluation -> the questions of a configuration that went worst, with what each came to rest on."""
+"""The worst questions of a configuration, with what each answer rests on."""
 
 from __future__ import annotations
 

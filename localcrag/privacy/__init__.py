@@ -1,1 +1,1 @@
-"""Privacy: what keeps data in the process and on this computer, and notes what leaves."""
+"""Privacy: what keeps data on this computer, and takes note of what leaves it."""

@@ -1,9 +1,9 @@
-"""Nothing leaves: every connection, name look-up and program that this process asks for is looked at before it happens.
+"""The egress guard: checks every connection, name look-up and program before it happens.
 
 An audit hook of the interpreter (PEP 578), in force from the first import of localcrag, whoever asks: our code, Gradio,
 the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for the thread that
 opened it and as long as it is open: a search for the SearXNG that was configured, a download for the hosts that it is
-from. Everything else raises EgressRefused, before a byte is sent, and is taken down (egress_log.py).
+from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
 
 What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
 outside.
@@ -12,7 +12,6 @@ outside.
 from __future__ import annotations
 
 import functools
-import ipaddress
 import os
 import socket
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from localcrag.privacy.addresses import is_here, is_number, plain, shown
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
 from localcrag.records.errors import EgressRefused
 
@@ -39,7 +39,7 @@ Judge = Callable[[str], bool]
 
 @dataclass(slots=True)
 class Passage:
-    """What may leave, and what for. `judge` says of an address behind a name whether it may be connected to."""
+    """What may leave, and its purpose. `judge` decides whether an address behind a name may be connected to."""
 
     purpose: Purpose
     judge: Judge = lambda _address: True
@@ -49,11 +49,11 @@ class Passage:
 
     def admit(self, host: str, port: int) -> None:
         """Let connections to a host through, and say so when it is a new one that is not this computer."""
-        one = (_plain(host), port)
+        one = (plain(host), port)
         if one in self._hosts:
             return
         self._hosts.add(one)
-        if self.tell and not _is_here(host):
+        if self.tell and not is_here(host):
             self.tell(host)
 
     def allows_name(self, name: str) -> bool:
@@ -63,7 +63,7 @@ class Passage:
     def allows_address(self, address: str, port: int) -> bool:
         """Return whether an address may be connected to: one that was admitted, or one behind an admitted name."""
         return any(
-            at == port and (host == address or (not _is_number(host) and self.judge(address)))
+            at == port and (host == address or (not is_number(host) and self.judge(address)))
             for host, at in self._hosts
         )
 
@@ -107,52 +107,9 @@ def admit(url: str) -> None:
             opened.admit(parts.hostname, parts.port or PORTS.get(parts.scheme, 443))
 
 
-def shown(host: str, port: int) -> str:
-    """Return a host and port as they are written: 127.0.0.1:80, [::1]:80."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def let_start_programs(why: str) -> None:
     """Let this whole process start any program: for tests and tools of developers, never for the app. Says `why`."""
     _free.append(why)
-
-
-def _is_here(host: str) -> bool:
-    """Return whether a name or address is this computer, without asking anybody."""
-    plain = _plain(host)
-    if plain in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
-        return True
-    try:
-        address = ipaddress.ip_address(plain.split("%", 1)[0])
-    except ValueError:
-        return _is_number(plain) and ipaddress.IPv4Address(socket.inet_aton(plain)).is_loopback
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
-    # The unspecified address leads here, too.
-    return address.is_loopback or address.is_unspecified
-
-
-def _is_number(host: str) -> bool:
-    """Return whether a host is an address in any notation: nobody is asked for it."""
-    try:
-        ipaddress.ip_address(host.split("%", 1)[0])
-    except ValueError:
-        pass
-    else:
-        return True
-    try:
-        # Also 127.1 and 2130706433, the way the system reads them.
-        socket.inet_aton(host)
-    except (OSError, UnicodeError):
-        return False
-    return not any(character.isspace() for character in host)
-
-
-def _plain(host: Any) -> str:
-    if host is None:
-        return ""
-    text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
-    return text.strip("[]").rstrip(".").lower()
 
 
 def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
@@ -179,12 +136,12 @@ def _connecting(arguments: tuple[Any, ...]) -> None:
         return
     if its_socket.family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
         raise _refuse(Kind.CONNECTION, f"{its_socket.family!s} {address!r}", "A connection of another kind")
-    host, port = _plain(address[0]), int(address[1])
-    if _is_here(host):
+    host, port = plain(address[0]), int(address[1])
+    if is_here(host):
         return
     opened, there = _passage.get(), shown(host, port)
     # A name would be looked up without another event: it has to be looked up before.
-    if opened and _is_number(host) and opened.allows_address(host, port):
+    if opened and is_number(host) and opened.allows_address(host, port):
         _let(Kind.CONNECTION, there)
         return
     raise _refuse(Kind.CONNECTION, there, f"A connection to {there}")
@@ -192,8 +149,8 @@ def _connecting(arguments: tuple[Any, ...]) -> None:
 
 def _looking_up(arguments: tuple[Any, ...]) -> None:
     """Look at socket.getaddrinfo, gethostbyname and gethostbyaddr: (name, …)."""
-    name = _plain(arguments[0])
-    if _is_here(name) or _is_number(name):
+    name = plain(arguments[0])
+    if is_here(name) or is_number(name):
         return
     opened = _passage.get()
     if opened and opened.allows_name(name):
@@ -205,8 +162,8 @@ def _looking_up(arguments: tuple[Any, ...]) -> None:
 def _looking_up_address(arguments: tuple[Any, ...]) -> None:
     """Look at socket.gethostbyaddr and getnameinfo, which ask for the name of an address."""
     asked = arguments[0][0] if isinstance(arguments[0], tuple) else arguments[0]
-    if not _is_here(_plain(asked)):
-        raise _refuse(Kind.LOOK_UP, _plain(asked), f"A look-up of the name of {_plain(asked)}")
+    if not is_here(plain(asked)):
+        raise _refuse(Kind.LOOK_UP, plain(asked), f"A look-up of the name of {plain(asked)}")
 
 
 def _starting(arguments: tuple[Any, ...]) -> None:
@@ -251,7 +208,7 @@ def _is_our_own(words: list[str]) -> bool:
 def _browsing(arguments: tuple[Any, ...]) -> None:
     """Look at webbrowser.open: (address,)."""
     host = urlsplit(str(arguments[0])).hostname or ""
-    if not host or not _is_here(host):
+    if not host or not is_here(host):
         raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
 
 
@@ -294,7 +251,7 @@ def _hook(
 
 
 def _look_at_names_first(method: str) -> None:
-    """Have a method of sockets look at names that it is given: it asks the name service before its event is raised."""
+    """Check the names that a socket method is given: it looks them up before its audit event is raised."""
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)

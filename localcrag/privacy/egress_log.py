@@ -1,4 +1,4 @@
-"""What left or wanted to leave, taken down the moment it happens: lines in a file, from any process, without SQLite.
+"""The egress log: what left or was refused, as lines in a file, from any process, without SQLite.
 
 The guard writes here from within an audit hook, where nothing may wait: one short write to the end of a file. The
 ledger takes the lines over into the database (egress_ledger.py). Before anybody has said where the file is, attempts
@@ -30,7 +30,7 @@ SETTLED = 60.0
 
 
 class Kind(StrEnum):
-    """What it was."""
+    """What kind of egress it was."""
 
     CONNECTION = "connection"
     LOOK_UP = "name look-up"
@@ -62,7 +62,7 @@ class Attempt:
 
 
 class _Place:
-    """Where attempts go to from this process."""
+    """Where attempts of this process are written to."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -75,7 +75,7 @@ _place = _Place()
 
 
 def note(attempt: Attempt) -> None:
-    """Take an attempt down. Raises nothing: what cannot be written stays in memory."""
+    """Log an attempt. Raises nothing: what cannot be written stays in memory."""
     # Not waited for without end: the thread that holds it may be the one that is interrupted here.
     held = _place.lock.acquire(timeout=1)
     try:
@@ -116,7 +116,7 @@ def _write() -> None:
 
 @contextmanager
 def taken(data_dir: Path) -> Iterator[list[Attempt]]:
-    """Give what was taken down in a data folder; when the block ends well, it is forgotten here.
+    """Yield the attempts logged in a data folder; they are removed when the block ends without an error.
 
     Nothing is lost when it does not, but some may come again: an attempt is known by its id.
     """
@@ -137,7 +137,7 @@ def taken(data_dir: Path) -> Iterator[list[Attempt]]:
 
 
 def forget(data_dir: Path) -> None:
-    """Remove what was taken down in a data folder and not taken over yet."""
+    """Remove the attempts logged in a data folder that are not in the ledger yet."""
     with _place.lock:
         _place.waiting.clear()
     shutil.rmtree(data_dir.absolute() / FOLDER_NAME, ignore_errors=True)
@@ -156,7 +156,7 @@ def _read(path: Path) -> Iterator[Attempt]:
 
 
 def asked_by() -> str:
-    """Return who asks: the modules of ours and the packages of others that are under way, outermost first."""
+    """Return who asks: our modules and third-party packages on the call stack, outermost first."""
     names: list[str] = []
     frame = sys._getframe(1)
     while frame is not None:

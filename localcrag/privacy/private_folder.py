@@ -1,4 +1,4 @@
-"""Only this user may look into what localcrag writes: folders 0700, files 0600, also those made before.
+"""Private permissions: folders 0700 and files 0600, also for those made before.
 
 On Windows the folders of a user are private by the system, and nothing is done here.
 """
@@ -19,7 +19,7 @@ OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
 
 
 def keep_private(data_dir: Path) -> None:
-    """Have this process write for this user alone from now on, and close what is ours in a data folder.
+    """Write for this user alone from now on, and make our files in a data folder private.
 
     The folder itself is closed when it holds nothing else: somebody may have chosen one that others use, too.
     Raises SettingsError when the folder cannot be made.
@@ -38,7 +38,7 @@ def keep_private(data_dir: Path) -> None:
 
 
 def open_to_others(data_dir: Path) -> list[Path]:
-    """Return what of ours in a data folder others may look into."""
+    """Return our files in a data folder that other users may read."""
     return [] if os.name == "nt" else [path for path in _ours(data_dir) if _mode(path) & OTHERS]
 
 
@@ -59,7 +59,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _close(path: Path) -> None:
-    """Take away what others may do."""
+    """Remove the permissions of others."""
     mode = _mode(path)
     if not mode & OTHERS:
         return

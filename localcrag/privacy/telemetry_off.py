@@ -1,4 +1,4 @@
-"""Switches off what dependencies would send or print, and how they would wait, before they are imported.
+"""Telemetry off: switches for dependencies, set before they are imported.
 
 The package calls `silence` when it is imported, as it sets up the egress guard: whoever uses a part of it is private.
 """

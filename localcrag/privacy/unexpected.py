@@ -1,4 +1,4 @@
-"""Errors that nobody expected, on the terminal: where they happened, and not what was being worked on.
+"""Unexpected errors on the terminal: where they happened, without what was being worked on.
 
 The message of such an error may hold words of a document or a question; it is shown with the setting `debug` alone.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def keep_to_oneself() -> None:
-    """Have what Gradio prints of unexpected errors go without their messages, too."""
+    """Print Gradio's unexpected errors without their messages, too."""
     traceback.print_exc = _print_places
 
 
@@ -28,7 +28,7 @@ def _print_places(*_arguments: Any, **_named: Any) -> None:
 
 
 def places(error: BaseException | None) -> str:
-    """Return where an error and its causes happened, and their kinds, without their messages."""
+    """Return kind and place of an error and its causes, without their messages."""
     said: list[str] = []
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)

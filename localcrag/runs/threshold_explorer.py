@@ -203,7 +203,7 @@ class Explorer:
         )
 
     def _decided(self, rules: Rules) -> list[Action]:
-        return [_action(question, rules) for question in self._questions]
+        return [action_under(rules, question.relevances) for question in self._questions]
 
 
 def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:
@@ -216,9 +216,10 @@ def _why_not(run: ScoredRun, scorer: ScorerKind, model: str) -> LeftOut | None:
     return None
 
 
-def _action(question: PastQuestion, rules: Rules) -> Action:
+def action_under(rules: Rules, relevances: Iterable[float]) -> Action:
+    """Return what the flow would decide by these rules on passages of these relevances."""
     thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
-    passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in question.relevances]
+    passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in relevances]
     return decide(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]
 
 

@@ -1,1 +1,1 @@
-"""Text: words, sentences, titles, dates, Markdown and translation. Knows nothing of documents or models."""
+"""Text: words, sentences, titles, dates, Markdown, translation. Knows no documents or models."""

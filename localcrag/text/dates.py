@@ -1,4 +1,4 @@
-"""Dates as files and web pages write them -> ISO dates, or None where one cannot be true. Knows no file format."""
+"""Dates as files and web pages write them, as ISO dates; None where one cannot be true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any text -> Markdown that shows just that text: what a document, the web or a model wrote stays text."""
+"""Escaping for Markdown: any text comes out as text, never as markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms that may never be sent: found in a query however they are written, and taken out of it. Pure.
+"""Terms that are never sent: found in a query however they are written, and taken out of it.
 
 Compared are letters, digits, marks and symbols, after Unicode's NFKC and case folding. White space, punctuation
 (hyphens, quotes, …) and invisible characters do not count, so that "Blue-Heron", "BLUE HERON" and "blueherons" all

@@ -1,9 +1,9 @@
-"""Sanitizing: a text that others wrote becomes a line that can be read, but not steer a model.
+"""Sanitizing text by others: one line that a language model can read but is not steered by.
 
 Takes away what a reader of the page would not see, and what a prompt or a model's chat template is built of: tokens of
-any family, role labels, brackets that look like citations, images. Knows nothing of what a text says; that is
-prompt_injection.py's part. The backend keeps the vocabulary's own control tokens text in any case; here are those
-of all others.
+any family, role labels, brackets that look like citations, images. Knows nothing of what a text says: that is
+prompt_injection.py's part. The backend keeps the vocabulary's own control tokens text in any case; here are those of
+all others.
 """
 
 from __future__ import annotations

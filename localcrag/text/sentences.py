@@ -1,4 +1,4 @@
-"""Text to sentences with their places, for chunks and strips. Knows nothing of documents, tokens or scores.
+"""Splitting text into sentences, with their places. Knows no documents, tokens or scores.
 
 The sentence rules are sentencex's (Wikimedia's splitter: abbreviations, decimals, quotations, scripts without spaces).
 What a line may mean by itself (heading, list item, table row, quotation, code) is decided here first, since a sentence

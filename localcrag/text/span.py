@@ -1,4 +1,4 @@
-"""A piece of a longer text, with its place in it."""
+"""A span: a piece of a longer text with its place in it."""
 
 from __future__ import annotations
 

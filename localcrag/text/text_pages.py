@@ -1,4 +1,4 @@
-"""A document's text in pages of its own, with sentences marked where they stand."""
+"""Paging a document's text for display, with sentences marked where they are."""
 
 from __future__ import annotations
 

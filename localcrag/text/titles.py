@@ -1,4 +1,4 @@
-"""What a passage is part of, in a line. Knows no file format.
+"""Titles: what a passage is part of, in a line. Knows no file format.
 
 “The tank holds 3.5 litres” answers a question about the KX-40 only for those who know which manual they read. So a
 passage is embedded and scored with its document's title in front (docs/evaluation.md).

@@ -1,4 +1,4 @@
-"""What the app says, in the language chosen: English in the code, others in `languages/` (gettext catalogues).
+"""Translation by gettext: English in the code, other languages as catalogues in `languages/`.
 
 One person uses the app: the language is the process's. What an answer says of itself (its rule, warnings, what was not
 found) is written into the run in the language of that time. Errors, commands and logs are English.

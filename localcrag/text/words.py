@@ -1,8 +1,10 @@
-"""Words of a text as the steps compare them. Knows English function words and nothing else of the language."""
+"""Words of a text as the steps compare them. Knows English function words, no other grammar."""
 
 from __future__ import annotations
 
 import re
+
+from localcrag.text.number_words import SMALL, TENS
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
@@ -19,13 +21,8 @@ FUNCTION_WORDS = frozenset(
 )
 
 # Not "one", which is more often a pronoun.
-_UNITS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-NUMBER_WORDS = {word: str(number) for number, word in enumerate(_UNITS, start=2)} | {
-    word: str(10 * number) for number, word in enumerate(_TENS, start=2)
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(SMALL[2:], start=2)} | {
+    word: str(10 * number) for number, word in enumerate(TENS, start=2)
 }
 
 
@@ -82,4 +79,9 @@ def _plain(word: str) -> str:
         return NUMBER_WORDS[word]
     if _THOUSANDS.fullmatch(word):
         return word.replace(",", "")
+    return singular(word)
+
+
+def singular(word: str) -> str:
+    """Return a word in lower case without the s of its plural; an irregular plural stays."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assemble import Assembly, uploads_from
-from localcrag.backends.store.database import SCHEMA_VERSION
+from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.errors import StoreError
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assemble import Assembly, uploads_from
-from localcrag.backends.readers import open_document
-from localcrag.backends.store.database import SCHEMA_VERSION, Database
-from localcrag.backends.store.document_store import DocumentStore, documents_of
+from localcrag.backends.readers.open_document import open_document
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.collection_queries import documents_of
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.enums import IngestStatus
 from localcrag.records.web import WebResult
 from localcrag.settings import load

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from localcrag.app.assemble import Assembly
-from localcrag.backends.readers import open_document
+from localcrag.backends.readers.open_document import open_document
 from localcrag.records.enums import Action, Grade, Origin
 from localcrag.records.errors import GapError
 from localcrag.records.passages import GradedPassage

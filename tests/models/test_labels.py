@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assemble import Assembly
-from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.export_files import write_lines, write_set
 from localcrag.backends.store.label_store import LabelStore, PinStore
 from localcrag.records.enums import Action

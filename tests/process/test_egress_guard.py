@@ -286,9 +286,11 @@ def test_workers_are_guarded_however_they_are_started_and_their_attempts_are_lis
 
 
 def test_libraries_that_want_to_send_are_refused_and_named(folder: Path) -> None:
-    # Without our switches (telemetry_off.py), which would keep them from trying.
+    # Without our switch (telemetry_off.py), which would keep them from trying.
     code = """
+import os
 import localcrag
+os.environ["HF_HUB_OFFLINE"] = "0"
 from huggingface_hub import HfApi
 try:
     HfApi(endpoint="https://hub.example").model_info("a/b")

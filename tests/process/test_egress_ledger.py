@@ -13,8 +13,9 @@ from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.backends.searxng.client import SearXNG
 from localcrag.backends.store import egress_ledger
-from localcrag.backends.store.database import SCHEMA_VERSION, Database
+from localcrag.backends.store.database import Database
 from localcrag.backends.store.egress_ledger import EgressLedger, EgressSummary
+from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import NoResults

@@ -12,8 +12,8 @@ import pytest
 
 from localcrag import samples
 from localcrag.app.assemble import Assembly, uploads_from
-from localcrag.backends.readers import open_document
 from localcrag.backends.readers.__main__ import MOST_MEMORY
+from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.pdf_pages import picture
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.records.enums import IngestStatus

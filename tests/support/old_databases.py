@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from localcrag.backends.store.database import SCHEMAS
+from localcrag.backends.store.schema import SCHEMAS
 
 
 def old_database(path: Path, version: int, *statements: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from answerer_examples import (
+from answerer.examples import (
     Task,
     answer,
     cut_down,
@@ -17,7 +17,7 @@ from answerer_examples import (
     with_names,
     with_pronoun,
 )
-from relevance_pairs import Row, locate
+from relevance.pairs import Row, locate
 
 from localcrag.records.passages import Evidence
 from localcrag.steps.answer import generate

@@ -8,13 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from eval_set_choice import Choice
-from eval_set_files import FORMS
-from eval_set_followups import follow_up
-from eval_set_search import Judge, snippet, text_of
-from eval_set_texts import Candidate, Document, Texts, read_texts, says_something, stands_alone, subject
+from evaluation_sets.choice import Choice
+from evaluation_sets.files import FORMS
+from evaluation_sets.followups import follow_up
+from evaluation_sets.search import Judge, snippet, text_of
+from evaluation_sets.texts import Candidate, Document, Texts, read_texts, says_something, stands_alone, subject
 
-from localcrag.backends.readers import open_document
+from localcrag.backends.readers.open_document import open_document
 from localcrag.records.run import Turn
 from localcrag.runs.evaluation_set import EvaluationSet, HeldBy, Question, read
 from tests.support.eval_set_data import ISLANDS, write_data_folder

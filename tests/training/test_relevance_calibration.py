@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import relevance_calibration as calibration
+from relevance import calibration
 
 from localcrag.evaluation.calibration import platt
 from localcrag.evaluation.calibration import threshold_sweeps as thresholds
@@ -125,7 +125,7 @@ EQUAL = np.ones(5)
 
 
 def test_upper_is_measured_by_right_decisions_and_the_precision_of_correct() -> None:
-    steps = thresholds.sweep_upper(BEST, THERE, EQUAL)
+    steps = calibration.sweep_upper(BEST, THERE, EQUAL)
     assert measured(steps, 0.5) == pytest.approx([0.6, 2 / 3])
     assert not at(steps, 0.5).admissible
     assert measured(steps, 0.7) == pytest.approx([0.8, 1.0])

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import relevance_data as data
-import relevance_sample as sampled
-import relevance_scores as kept
+from relevance import data
+from relevance import sample as sampled
+from relevance import scores as kept
 
 from localcrag.records.protocols import Vectors
 from tests.support.fakes import FakeEmbedder, FakeScorer

@@ -1,12 +1,12 @@
-"""The figures of scripts/relevance_metrics.py against values worked out by hand."""
+"""The figures of scripts/relevance/metrics.py against values worked out by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import relevance_metrics as metrics
+from relevance import metrics
 
-from localcrag.evaluation.calibration import probability_metrics
+from localcrag.evaluation import probability_metrics
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the relevance model is trained on: scripts/relevance_pairs.py, on rows of our own."""
+"""What the relevance model is trained on: scripts/relevance/pairs.py, on rows of our own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import relevance_pairs as pairs
-import relevance_questions as questions
+from relevance import pairs, questions
 
 from localcrag.text.sentences import split_sentences
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from relevance_report import put_section
+from relevance.report import put_section
 
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS

@@ -17,11 +17,12 @@ import llama_cpp
 import numpy as np
 import pytest
 import torch
-from answerer_adapter import permuted, write_adapter
+from answerer.adapter import permuted, write_adapter
 from numpy.typing import NDArray
 from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
 
-from localcrag.backends.models.llama_cpp import LlamaCpp, faster_copy
+from localcrag.backends.models.faster_copy import faster_copy
+from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers import SUPPORTED, open_document
+from localcrag.backends.readers.open_document import SUPPORTED, open_document
 from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,

@@ -6,14 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from eval_set_files import table_rows
-from eval_set_search import normalised
+from evaluation_sets.files import table_rows
+from evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
 from localcrag import samples
 from localcrag.app.recorded_search import recorded_search
-from localcrag.backends.readers import SUPPORTED, open_document
 from localcrag.backends.readers.dated import dated
+from localcrag.backends.readers.open_document import SUPPORTED, open_document
 from localcrag.backends.searxng.client import SearXNG
 from localcrag.runs.evaluation_set import HeldBy, Question, read
 

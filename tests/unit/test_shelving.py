@@ -9,9 +9,10 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.collection_queries import collection_names, documents_of, text_of
 from localcrag.backends.store.collection_settings import preset_of, set_preset
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore, collection_names, documents_of, text_of
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.run_store import RunStore
 from localcrag.backends.store.shelving import delete_collection, move_documents, rename_collection, rename_document

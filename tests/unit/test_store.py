@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from localcrag.backends.store.calibration_store import CalibrationStore, ScorerIdentity
-from localcrag.backends.store.database import SCHEMA_VERSION, Database
-from localcrag.backends.store.document_store import DocumentStore, original_of, replace_vectors, text_of
+from localcrag.backends.store.collection_queries import original_of, text_of
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.run_store import RunStore
+from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.stored_vectors import replace_vectors
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
 from localcrag.records.passages import Thresholds

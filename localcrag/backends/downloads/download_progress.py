@@ -1,4 +1,4 @@
-"""How far a download is: the record that the callers get, and the meter that makes it. Does no input or output."""
+"""Download progress: the record that callers get, and the meter that makes it. No input or output."""
 
 from __future__ import annotations
 

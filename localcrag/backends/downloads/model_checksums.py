@@ -1,4 +1,4 @@
-"""Checksums of model files: computing them, and remembering which files have been checked already.
+"""Checksums of model files, computed once and remembered.
 
 Knows paths and checksums; does not know models, manifests or where files come from.
 """

@@ -1,4 +1,4 @@
-"""Getting a model of the manifest: room on the disk, the download, and its place in the models folder.
+"""Downloading a model of the manifest: free disk space, the transfer, its place in the models folder.
 
 Knows the folder and the order of events; how bytes come is wheel_download.py's and hub_download.py's.
 """

@@ -1,4 +1,4 @@
-"""The models folder: which models are there, where each lies, and that its files are what they should be.
+"""The models folder: which models are there, where each is, and whether its files are intact.
 
 Knows the manifest, the checksums and the user's own files; does not load a model, and leaves downloads to
 model_download.py.

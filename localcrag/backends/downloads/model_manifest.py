@@ -1,4 +1,4 @@
-"""The manifest models/models.toml as frozen records, checked when they are read.
+"""The model manifest, models/models.toml, as frozen, validated records.
 
 Reads that one file; does not know which models are there, nor how they are downloaded.
 """

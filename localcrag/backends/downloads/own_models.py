@@ -1,4 +1,4 @@
-"""Models that the user put there: GGUF files in the models folder, and paths to anything that can be loaded.
+"""The user's own models: GGUF files in the models folder, and paths to anything that can be loaded.
 
 Knows file names and first bytes; does not know the manifest, and has no checksums for these files.
 """

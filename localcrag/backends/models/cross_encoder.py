@@ -1,4 +1,4 @@
-"""The scorer: a sentence-transformers cross-encoder from a local folder, and the calibration that lies beside it."""
+"""The scorer: a sentence-transformers cross-encoder from a local folder, with its calibration."""
 
 from __future__ import annotations
 
@@ -59,18 +59,7 @@ class CrossEncoder:
         if reason := refusal(self.number_format):
             raise self._without_format(reason)
         try:
-            # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
-            self._model = SentenceTransformersCrossEncoder(
-                str(folder),
-                device=device,
-                local_files_only=True,
-                activation_fn=torch.nn.Identity(),
-                model_kwargs={
-                    "dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32,
-                    # Weights in pickled files (.bin) can run anything when they are read.
-                    "use_safetensors": True,
-                },
-            )
+            self._model = self._loaded(folder, device)
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")
             place_file = folder / PLACE_FILE
@@ -93,6 +82,21 @@ class CrossEncoder:
             raise self._without_format("the model has no linear layers that could be rounded")
         self.calibration = read_calibration(folder)
         self._readings: dict[tuple[str, str], Reading] = {}
+
+    def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
+        # The raw logit is asked for, and the sigmoid is ours: one taken in bfloat16 ties the best passages.
+        model: SentenceTransformersCrossEncoder = SentenceTransformersCrossEncoder(
+            str(folder),
+            device=device,
+            local_files_only=True,
+            activation_fn=torch.nn.Identity(),
+            model_kwargs={
+                "dtype": torch.bfloat16 if self.number_format is NumberFormat.BF16 else torch.float32,
+                # Weights in pickled files (.bin) can run anything when they are read.
+                "use_safetensors": True,
+            },
+        )
+        return model
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).

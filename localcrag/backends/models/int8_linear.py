@@ -1,4 +1,4 @@
-"""Linear layers that multiply in int8 on a processor, with one scale per token and one per output.
+"""Linear layers in int8 for processors, with one scale per token and one per output.
 
 Knows torch, and nothing of what the model is for. Needs no other library and no second file: the layers are made from
 the loaded ones in a moment.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import itertools
 import json
 import os
@@ -17,23 +16,18 @@ from typing import Any
 
 import jinja2
 import llama_cpp
-from filelock import FileLock
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import LlamaGrammar
 
+from localcrag.backends.models.faster_copy import faster_copy
+from localcrag.backends.models.llama_stream import Beginning, LlamaStream
 from localcrag.backends.models.lookup_decoding import LookupLlama
-from localcrag.backends.models.merge_adapter import merge
 from localcrag.records.run import Message
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.protocols import Decoding
 
-MOST_BYTES_TO_REPACK = 500_000_000
-LONGEST_REPACKING = 60.0
-"""Seconds to wait for another process that makes the faster copy."""
 # llama-cpp-python compiles the chat template while it loads, hence jinja2's.
 _CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
-_DOES_NOT_FIT = (ValueError, KeyError, IndexError)
-"""What merging ends in with an adapter that is damaged, or another model's."""
 _CANNOT_RENDER = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
 """What a chat template ends in: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
 
@@ -66,7 +60,7 @@ class LlamaCpp:
         self.context_tokens = int(self._llama.n_ctx())
         self._format = self._chat_format(path)
         self._control = control_tokens(self._llama)
-        self._beginning = _Beginning(self._llama)
+        self._beginning = Beginning(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that the messages make, in tokens."""
@@ -196,118 +190,8 @@ class LlamaCpp:
         return "" if token < 0 else self._llama.detokenize([token], special=True).decode(errors="replace")
 
 
-class _Beginning:
-    """What a model has read of a prompt's beginning, kept so that the next prompt of the kind need not be read whole.
-
-    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
-    otherwise, and a question would now and then get another answer, depending on what was asked before it.
-    """
-
-    def __init__(self, llama: llama_cpp.Llama) -> None:
-        self._llama = llama
-        self._read: list[int] = []
-
-    def keep_only(self, tokens: list[int]) -> None:
-        """Leave just these tokens in the model's window, read in one portion."""
-        if not tokens or tokens != self._read or not self._cut_off_the_rest():
-            self._llama.reset()  # type: ignore[no-untyped-call]
-            self._read = []
-            self._llama.eval(tokens)
-            self._read = tokens
-
-    def forget(self) -> None:
-        """Read everything anew the next time."""
-        self._read = []
-
-    def _cut_off_the_rest(self) -> bool:
-        """Return whether the model can do that: those with a recurrent state cannot go back."""
-        memory = llama_cpp.llama_get_memory(self._llama.ctx)
-        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
-            return False
-        self._llama.n_tokens = len(self._read)
-        return True
-
-
-class LlamaStream:
-    """An answer being written. Closing it stops the model; so does letting go of it."""
-
-    def __init__(
-        self,
-        llama: llama_cpp.Llama,
-        turn: threading.Lock,
-        tokens: list[int],
-        beginning: _Beginning,
-        in_common: int,
-        decoding: Decoding,
-        grammar: LlamaGrammar | None,
-    ) -> None:
-        """Prepare; the model starts with the first piece asked for.
-
-        `in_common`: so many tokens are what prompts of the kind begin with.
-        """
-        self.prompt_tokens = len(tokens)
-        self.completion_tokens = 0
-        self._stopped = threading.Event()
-        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
-        # garbage collector came by.
-        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
-
-    def __iter__(self) -> Iterator[str]:
-        for text, completion_tokens in self._written:
-            self.completion_tokens = completion_tokens
-            if text:
-                yield text
-
-    def close(self) -> None:
-        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
-        self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
-            self._written.close()
-
-
-def _write(
-    llama: llama_cpp.Llama,
-    turn: threading.Lock,
-    tokens: list[int],
-    beginning: _Beginning,
-    in_common: int,
-    decoding: Decoding,
-    grammar: LlamaGrammar | None,
-    stopped: threading.Event,
-) -> Generator[tuple[str, int], None, None]:
-    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
-    with turn:
-        # To llama-cpp-python, no tokens means any number of them.
-        if decoding.max_tokens < 1 or stopped.is_set():
-            return
-        try:
-            beginning.keep_only(tokens[:in_common])
-            chunks: Any = llama.create_completion(
-                tokens,
-                max_tokens=decoding.max_tokens,
-                temperature=decoding.temperature,
-                # Without one of its own, llama-cpp-python throws the same dice for every answer.
-                seed=secrets.randbits(32),
-                repeat_penalty=1.0,
-                stop=list(decoding.stop),
-                grammar=grammar,
-                stream=True,
-            )
-            for chunk in chunks:
-                if stopped.is_set():
-                    return
-                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
-                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
-        except (ValueError, RuntimeError, MemoryError) as error:
-            beginning.forget()
-            raise GenerationError(
-                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
-                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
-            ) from error
-
-
 def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
-    """Return what finds the first character of every control token of the vocabulary that a text spells out."""
+    """Return a pattern for the first character of each control token that a text spells out."""
     vocabulary = llama_cpp.llama_model_get_vocab(llama.model)
     spelt = {
         llama_cpp.llama_vocab_get_text(vocabulary, token).decode("utf-8", "replace")
@@ -316,51 +200,3 @@ def control_tokens(llama: llama_cpp.Llama) -> re.Pattern[str]:
     }
     found = [f"{re.escape(text[0])}(?={re.escape(text[1:])})" for text in sorted(spelt) if len(text) > 1]
     return re.compile("|".join(found) or "(?!)")
-
-
-def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
-    """Return a Q8_0 copy of a small Q4_1 file, made once, with the adapter's weights in it; other files as they are.
-
-    Made in half a second, with an adapter in six.
-
-    llama.cpp multiplies Q8_0 by a fast path that Q4_1 does not have: measured on two cores with the embedded model, 715
-    instead of 315 prompt tokens a second, 140 instead of 130 written ones (docs/measurements.md). The weights are the
-    same to within Q8_0's rounding. Where no copy can be made (a folder that cannot be written, a full disk, an adapter
-    that does not fit), `path`.
-    """
-    try:
-        source = path.stat()
-        if source.st_size > MOST_BYTES_TO_REPACK or not path.name.lower().endswith("q4_1.gguf"):
-            return path
-        adapted = f"-{hashlib.sha256(adapter.read_bytes()).hexdigest()[:12]}" if adapter else ""
-        copy = cache / f"{path.stem}-{source.st_size}{adapted}.Q8_0.gguf"
-        cache.mkdir(parents=True, exist_ok=True)
-        with FileLock(copy.with_suffix(".lock"), timeout=LONGEST_REPACKING):
-            if not _made_from(source, copy):
-                _repack(path, copy, source, adapter)
-            return copy if _made_from(source, copy) else path
-    except (OSError, *_DOES_NOT_FIT):
-        return path
-
-
-def _made_from(source: os.stat_result, copy: Path) -> bool:
-    """Whether there is a copy, of this state of the file: it was given the time of the file it was made from."""
-    return copy.exists() and copy.stat().st_mtime_ns == source.st_mtime_ns
-
-
-def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None) -> None:
-    """Make the copy beside its place first, so that a killed process leaves none that looks whole."""
-    temporary = copy.with_suffix(".tmp")
-    parameters = llama_cpp.llama_model_quantize_default_params()
-    parameters.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0
-    parameters.allow_requantize = True
-    try:
-        if llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters)) == 0:
-            if adapter:
-                merge(adapter, path, temporary)
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.utime(temporary, ns=(source.st_atime_ns, source.st_mtime_ns))
-            temporary.replace(copy)
-    finally:
-        temporary.unlink(missing_ok=True)

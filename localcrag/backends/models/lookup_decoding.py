@@ -1,4 +1,4 @@
-"""Greedy decoding that guesses ahead from the prompt: prompt-lookup decoding (Saxena 2023), a form of speculation.
+"""Prompt-lookup decoding (Saxena 2023): greedy decoding that guesses ahead from the prompt.
 
 An answer copies its evidence. So what followed the last two tokens where the prompt had them is read together with
 them, in one batch that takes little longer than a single token; of the guess is kept what the model would have written

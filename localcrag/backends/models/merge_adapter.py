@@ -1,4 +1,4 @@
-"""An adapter's weights, added once to those of the faster copy of its model, in place of two products more a layer."""
+"""Merging a LoRA adapter into the weights of a model's faster copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a passage a cross-encoder sees the answer: one linear layer over its last hidden states.
+"""The place head: where in a passage a cross-encoder sees the answer; one linear layer.
 
 Trained with the relevance model (scripts/train_relevance.py), stored beside it. From one pass over a whole passage it
 gives every sentence of it a logit, so that "It was built in 1821" is judged with the sentence before it in view.
@@ -23,7 +23,7 @@ SMALLEST_SHARE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one pass over a question and a passage gave.
+    """The outcome of one pass over a question and a passage.
 
     `places`: start and end (characters of the passage) of each of its tokens that the model saw, shape (tokens, 2);
     `shares`: how much of the model's attention to the answer lies on each, shape (tokens,), adding up to 1.

@@ -1,4 +1,4 @@
-"""What both encoders need: device and number format, and the file to blame when a folder does not load.
+"""Device and number format of the encoders, and the file to blame when a folder does not load.
 
 Knows torch and the files of a sentence-transformers folder, and nothing of what the model is for.
 """

@@ -1,4 +1,4 @@
-"""Questions and passages to measure a relevance model on: of a chunk's length, some relevant, some not."""
+"""Probe pairs: questions and passages that the number formats of a relevance model are compared on."""
 
 from __future__ import annotations
 

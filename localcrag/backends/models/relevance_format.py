@@ -1,4 +1,4 @@
-"""Which number format the relevance model computes in: the fastest that keeps its ranking, measured once, remembered.
+"""The relevance model's number format: the fastest that keeps its ranking, measured once.
 
 Knows the scorer, a few pairs to measure it on, and one small file. On a graphics processor there is no choice.
 """
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A format that was looked at: its speed in pairs a second, or why it cannot be used."""
+    """A format that was tried: its speed in pairs a second, or why it cannot be used."""
 
     number_format: NumberFormat
     speed: float | None

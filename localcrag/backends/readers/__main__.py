@@ -1,4 +1,4 @@
-"""The process that reads files which others made: what breaks a reader breaks this process, and not the app.
+"""The reader process: parses untrusted files, so that what breaks a parser does not break the app.
 
 Started by `reader_process.py`, which asks for texts and pictures over standard input, in the form of
 frames.py, and gets them over standard output. Ends when nobody asks any more.
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag.backends.readers import open_document
 from localcrag.backends.readers.frames import receive, send
+from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.pdf_pages import picture
 from localcrag.privacy import unexpected
 from localcrag.records.errors import DocumentError

@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, for files whose content is not what their name says."""
+"""File kinds by their first bytes, for files whose content is not what their name says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser shows of a web page, as plain text: blocks and table rows on lines of their own.
+"""The layout of a web page as plain text: blocks and table rows on lines of their own.
 
 One walk over lxml's tree, without recursion and in linear time. It knows the elements' meaning by HTML's own defaults;
 style sheets are not read, only `style` attributes that hide something.

@@ -1,4 +1,4 @@
-"""From the lines of a printed page to paragraphs, by where the lines stand: pure geometry, no PDF library.
+"""Paragraphs from the lines of a printed page, by geometry. Uses no PDF library.
 
 A printed page has no paragraphs, only lines at places. Two lines are one sentence going on when they are of one size,
 as far apart as the page's lines usually are, and the first was full: the second's first word had no room on it.

@@ -1,4 +1,4 @@
-"""The date that a document bears: what it says of its own last change, else of its making.
+"""The date that a document bears: of its last change, else of its making.
 
 A date is a help and never a reason to refuse a document: whatever cannot be read has none.
 """

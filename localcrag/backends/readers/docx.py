@@ -1,4 +1,4 @@
-"""Word documents (DOCX), by way of HTML, so that headings, lists, tables and footnotes survive.
+"""Word reader: DOCX by way of HTML, so that headings, lists, tables and footnotes survive.
 
 Headers, footers, comments, equations and deleted text of tracked changes are not part of a document's text.
 """

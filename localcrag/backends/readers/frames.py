@@ -1,4 +1,4 @@
-"""Messages between the app and a process that reads files: a line of JSON, and as many bytes behind it as it says.
+"""Messages between the app and a reader process: a JSON line, then as many bytes as it says.
 
 No pickles: what comes from a process that has read what others wrote can be text, numbers and bytes, and nothing that
 runs.

@@ -1,4 +1,4 @@
-"""Web pages: which encoding they are in, and what a browser would show of them (`_layout.py`)."""
+"""HTML reader: the encoding of a web page, and what a browser would show of it (`_layout.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDF pages as text, by pdfium. Lines and where they stand come by `_page_lines.py`, paragraphs by `_paragraphs.py`.
+"""PDF reader: pages as text, by pdfium; lines in `_page_lines.py`, paragraphs in `_paragraphs.py`.
 
 pdfium must not be entered by two threads at once, whatever the documents: every call is made under one lock, which is
 held for a page at a time, so that two readers take turns. pypdfium2's objects are closed by hand under the lock too,

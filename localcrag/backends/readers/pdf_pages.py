@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture, and where on it a text stands. By pdfium, under the reader's lock."""
+"""A PDF page as a picture, and where a text stands on it. By pdfium, under the reader's lock."""
 
 from __future__ import annotations
 

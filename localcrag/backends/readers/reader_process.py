@@ -1,4 +1,4 @@
-"""Files that others made are read in processes of their own: one that breaks its reader does not break the app.
+"""Reader processes: untrusted files are parsed outside the app's process.
 
 Each reads one file at a time, and many one after the other. It has a limit of memory, writes no files, and may connect
 to nothing (egress_guard.py). Where it ends or stands still, the file has an error, and the next gets a new process.

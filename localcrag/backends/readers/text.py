@@ -1,4 +1,4 @@
-"""Plain text and Markdown, whatever their encoding; the decoding and tidying that the other readers share.
+"""Reader for plain text and Markdown in any encoding; decoding and tidying shared by all readers.
 
 What is decided here: which encoding, and which characters a document's text may hold. Markup is left as it is.
 """

@@ -1,4 +1,4 @@
-"""From the bytes that SearXNG answers with to a WebAnswer: validated, as plain text, without duplicates.
+"""SearXNG's answers: bytes to a WebAnswer, validated, as plain text, without duplicates.
 
 Knows the shape of SearXNG's JSON and nothing of HTTP. What search engines say is not trusted: a result of the wrong
 shape is dropped, markup becomes text, and only http(s) addresses remain.

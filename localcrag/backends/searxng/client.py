@@ -1,4 +1,4 @@
-"""The web search: puts a query to the one SearXNG that the user configured, and to nothing else.
+"""The web search: sends a query to the SearXNG that the user configured, and to nothing else.
 
 Knows how to ask over HTTP. Which addresses are allowed is searxng_endpoint's business, what an answer means
 searxng_answer's, what a failed exchange is called searxng_failures'. No proxies, no redirect to another host, no
@@ -18,7 +18,7 @@ import httpx
 
 from localcrag.backends.searxng import answers, failures
 from localcrag.backends.searxng.endpoint import is_private, parse_endpoint, refuse_public
-from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy import addresses, egress_guard, egress_log
 from localcrag.records import errors
 from localcrag.records.web import WebAnswer
 from localcrag.text import never_terms
@@ -161,7 +161,7 @@ class SearXNG:
         egress_log.note(
             egress_log.Attempt(
                 kind=egress_log.Kind.SEARCH,
-                destination=egress_guard.shown(host, port),
+                destination=addresses.shown(host, port),
                 purpose=egress_log.Purpose.WEB_SEARCH,
                 allowed=True,
                 asked_by=__name__,

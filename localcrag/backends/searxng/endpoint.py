@@ -1,4 +1,4 @@
-"""Which addresses a question may be sent to: the rules for a SearXNG endpoint, checked before anything leaves.
+"""Rules for a SearXNG endpoint: which addresses a query may be sent to, checked before it leaves.
 
 Knows addresses and name resolution; knows nothing of searching. Credentials in an address (http://user:password@host)
 are taken out of it at once, so that no message, log line or traceback made from the rest can show them.

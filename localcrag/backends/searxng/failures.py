@@ -1,4 +1,4 @@
-"""What went wrong between localcrag and SearXNG, as an error that a person can act on.
+"""Failures of a web search, as errors that a person can act on.
 
 Knows HTTP statuses and httpx's exceptions; does no I/O. No message shows credentials: an Endpoint has none in its text.
 """

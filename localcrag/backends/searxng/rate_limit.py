@@ -1,4 +1,4 @@
-"""How many queries may leave: so many within any 60 seconds, over all threads of this process."""
+"""A rate limit: so many queries within any 60 seconds, over all threads of this process."""
 
 from __future__ import annotations
 

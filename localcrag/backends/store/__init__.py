@@ -1,1 +1,1 @@
-"""What is kept on disk: the SQLite database, the vector index, exported files."""
+"""Stores on disk: the SQLite database, the vector index, exported files."""

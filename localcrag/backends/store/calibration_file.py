@@ -1,4 +1,4 @@
-"""The calibration that lies beside a relevance model, as data. Loads no model."""
+"""The calibration file beside a relevance model, as data. Loads no model."""
 
 from __future__ import annotations
 

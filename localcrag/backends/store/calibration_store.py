@@ -1,4 +1,4 @@
-"""Calibrations that were fitted for a collection, in SQLite: which is in force, and those before it.
+"""Calibrations fitted for collections, in SQLite: the one in force, and those before it.
 
 A calibration belongs to a scorer, told by its name and its weights, and to the embedder whose cosines it was fitted to.
 It is in force for no other, and comes back when they do.

@@ -1,4 +1,4 @@
-"""What is chosen for one collection, in the database."""
+"""Settings of a single collection, in SQLite: preset and web mode."""
 
 from __future__ import annotations
 

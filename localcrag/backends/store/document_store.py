@@ -1,41 +1,31 @@
-"""Documents, chunks, vectors and full text of one collection, in SQLite. Knows no model and no index file."""
+"""Documents, chunks, vectors and full text of one collection, in SQLite. Knows no model."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import (
     EmbedderMismatch,
-    StoreError,
-    UnknownCollection,
     UnknownDocument,
     UnreadableDocument,
 )
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import BEGINNING, in_context, title_of
 
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
 _PIECE = 1 << 20
 """Bytes of a file at once."""
-
-_DOCUMENT = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
-FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
-"""
-
-_BEGINNINGS = f"SELECT d.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
-"""What titles are made of."""
 
 
 class DocumentStore:
@@ -63,7 +53,7 @@ class DocumentStore:
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, if there is one."""
-        rows = self._database.rows(_DOCUMENT + " AND d.name = ?", self.name, name)
+        rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
         return Document(**rows[0]) if rows else None
 
     def twin(self, sha256: str) -> str | None:
@@ -105,7 +95,7 @@ class DocumentStore:
                     'INSERT INTO chunks (document_id, page, start, "end", text) VALUES (?, ?, ?, ?, ?)',
                     (document_id, chunk.page, chunk.start, chunk.end, chunk.text),
                 ).lastrowid
-                connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, _packed(vector)))
+                connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
             if original:
                 _keep_file(connection, document_id or 0, original)
 
@@ -168,7 +158,7 @@ class DocumentStore:
         rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
         documents = {row["id"]: row["document_id"] for row in rows}
         # Each document once: SQLite reads a text whole to cut its beginning off.
-        titles = _titles(self._by_id(f"{_BEGINNINGS} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
+        titles = titles_of(self._by_id(f"{BEGINNINGS} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
@@ -221,117 +211,6 @@ class DocumentStore:
         )
 
 
-def documents_of(database: Database, collection: str) -> list[Document]:
-    """Return a collection's documents, by name; none when there is no such collection. Needs no embedder."""
-    return [Document(**row) for row in database.rows(_DOCUMENT + " ORDER BY d.name", collection)]
-
-
-def texts_of(database: Database, collection: str) -> dict[str, str]:
-    """Return the text of a collection's documents, by name. Needs no embedder."""
-    rows = database.rows(
-        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
-        collection,
-    )
-    return {row["name"]: row["text"] for row in rows}
-
-
-def text_of(database: Database, collection: str, name: str) -> str:
-    """Return a document's text. Raises UnknownDocument."""
-    rows = database.rows(
-        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    if not rows:
-        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
-    text: str = rows[0]["text"]
-    return text
-
-
-def original_of(database: Database, collection: str, name: str) -> bytes | None:
-    """Return a document's file, if it was kept."""
-    rows = database.rows(
-        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    return rows[0]["data"] if rows else None
-
-
-def collection_names(database: Database) -> list[str]:
-    """Return the names of all collections."""
-    return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
-
-
-def of_other_embedders(database: Database, embedder: str) -> list[str]:
-    """Return the names of the collections that another embedder than this one has indexed."""
-    return [
-        row["name"] for row in database.rows("SELECT name FROM collections WHERE embedder != ? ORDER BY name", embedder)
-    ]
-
-
-def require_collection(database: Database, name: str) -> None:
-    """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
-    names = collection_names(database)
-    if name not in names:
-        there = ", ".join(names) if names else "none yet"
-        raise UnknownCollection(
-            f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
-            f"localcrag ingest PATH --collection {name}"
-        )
-
-
-def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
-    """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
-    rows = database.rows(
-        "SELECT c.id, c.text, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
-        collection,
-    )
-    # What is deleted between the two has no title, and replace_vectors refuses what was made of it.
-    titles = _titles(
-        database.rows(f"{_BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
-    )
-    texts = [(row["id"], in_context(titles.get(row["document_id"]), row["text"])) for row in rows]
-    return sorted(texts, key=lambda text: len(text[1]))
-
-
-def replace_vectors(
-    database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
-) -> None:
-    """Give a collection's chunks the vectors of another embedder, in one transaction.
-
-    Raises StoreError when the chunks are no longer those that were embedded; then nothing has changed.
-    """
-    with database.transaction() as connection:
-        now = connection.execute(
-            "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id "
-            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
-            (collection,),
-        )
-        if {row["id"] for row in now} != set(vectors):
-            raise StoreError(
-                f"The collection “{collection}” changed while it was embedded anew, so nothing was changed. "
-                "Wait until no other localcrag takes documents in, and try again."
-            )
-        connection.executemany(
-            "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
-            [(_packed(vector), chunk_id) for chunk_id, vector in vectors.items()],
-        )
-        connection.execute(
-            "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
-        )
-        connection.execute(
-            "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
-        )
-
-
-def _titles(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
-    """Return the titles of documents, by id, from what _BEGINNINGS selects."""
-    return {row["id"]: title_of(row["beginning"], row["name"]) for row in rows}
-
-
 def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:
     """Write the file in pieces: it may be larger than what is wanted in memory. Raises UnreadableDocument."""
     try:
@@ -344,11 +223,7 @@ def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> 
     except (OSError, ValueError):  # ValueError: more than there is room for
         whole = False
     if not whole:
-        raise UnreadableDocument(f"{path.name} changed while it was taken in. Take it in again.")
-
-
-def _packed(vector: Vectors) -> bytes:
-    return np.ascontiguousarray(vector, dtype="<f4").tobytes()
+        raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.")
 
 
 def _now() -> str:

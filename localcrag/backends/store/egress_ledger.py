@@ -1,4 +1,4 @@
-"""The ledger: what left this computer or was refused, as rows in the database."""
+"""The egress ledger: what left this computer or was refused, in SQLite."""
 
 from __future__ import annotations
 

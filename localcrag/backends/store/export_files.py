@@ -1,4 +1,4 @@
-"""What is exported, as files. An evaluation set's folder appears as a whole or not at all."""
+"""Exports as files. An evaluation set's folder appears as a whole or not at all."""
 
 from __future__ import annotations
 

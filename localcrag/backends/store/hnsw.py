@@ -1,4 +1,4 @@
-"""The vector index: hnswlib over the vectors that SQLite holds, and its file, a cache that can always be made again.
+"""The vector index: hnswlib over the vectors in SQLite; its file is a cache that can be rebuilt.
 
 `refresh` compares the index with the ids in the database and mends the difference; building anew, catching up with
 another process and following an ingest are the same operation.

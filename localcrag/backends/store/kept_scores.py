@@ -1,4 +1,4 @@
-"""Labelled scores of an evaluation set in a file, question by question, so that nothing is scored twice.
+"""Labelled scores of an evaluation set in a file, so that nothing is scored twice.
 
 An interrupted calibration goes on where it stopped, and another criterion costs no pass of a model.
 """

@@ -60,7 +60,7 @@ class LabelStore:
         document: str | None = None,
         kind: LabelKind | None = None,
     ) -> list[Label]:
-        """Return labels, oldest first: those of a collection, run, document or kind, where one is named.
+        """Return labels, oldest first; only those of a collection, run, document or kind where one is given.
 
         A label is of a document when what was labelled came from it, or its run found a passage in it. Raises
         StoreError.
@@ -101,7 +101,7 @@ class PinStore:
         return pin
 
     def find(self, *, collection: str | None = None, run_id: str | None = None) -> list[Pin]:
-        """Return pins, oldest first: those of a collection or run, where one is named. Raises StoreError."""
+        """Return pins, oldest first; only those of a collection or run where one is given. Raises StoreError."""
         rows = self._database.rows(
             "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
             "ORDER BY pinned_at, rowid",

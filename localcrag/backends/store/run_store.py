@@ -53,7 +53,7 @@ class RunStore:
     def newest(
         self, number: int | None = None, *, collection: str | None = None, action: Action | None = None
     ) -> list[RunSummary]:
-        """Return the newest runs, newest first: those of a collection or action, where one is named; None: all."""
+        """Return runs, newest first; only those of a collection or action where one is given."""
         rows = self._database.rows(
             "SELECT id AS run_id, created_at, collection, question, action FROM runs "
             "WHERE collection = coalesce(?, collection) AND (? IS NULL OR action = ?) "
@@ -116,7 +116,7 @@ class RunStore:
         return found
 
     def stamp(self) -> tuple[int, int]:
-        """Return what changes whenever a run is stored or removed."""
+        """Return a value that changes whenever a run is stored or removed."""
         (row,) = self._database.rows("SELECT count(*), coalesce(max(rowid), 0) FROM runs")
         return row[0], row[1]
 

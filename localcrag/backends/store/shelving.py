@@ -1,4 +1,4 @@
-"""Collections and documents under other names and in other places. No model is needed: vectors go along."""
+"""Renaming, moving and deleting collections and documents. No model is needed: vectors go along."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SearXNG answered before, in SQLite: so that the same query does not leave twice."""
+"""A cache of SearXNG's answers, in SQLite, so that the same query does not leave twice."""
 
 from __future__ import annotations
 

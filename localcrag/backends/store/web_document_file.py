@@ -1,4 +1,4 @@
-"""A web document as a file, for as long as it is taken in."""
+"""A web document as a temporary file, while it is added to a collection."""
 
 from __future__ import annotations
 

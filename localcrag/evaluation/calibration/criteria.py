@@ -1,4 +1,4 @@
-"""What thresholds are to bring: named criteria by which `upper` is chosen. Arrays in, a threshold out.
+"""Criteria for the threshold upper: F1, web rate, cost. Arrays in, a threshold out.
 
 A question counts by its best passage, as the policy `max` counts it: CORRECT when that one's relevance reaches `upper`.
 `there` says whether one of the retrieved passages answers it.
@@ -12,14 +12,14 @@ from typing import assert_never
 
 import numpy as np
 
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks
+from localcrag.evaluation.probability_metrics import Floats, Marks
 
 UPPERS = np.round(np.arange(0.005, 1.0, 0.005), 3)
 """Thresholds that are tried."""
 
 
 class CriterionKind(StrEnum):
-    """What is made good: see the functions `f1` and `cost`, and `choose_upper`."""
+    """What the threshold upper is chosen by; see `f1`, `cost` and `choose_upper`."""
 
     F1 = "f1"
     WEB_RATE = "web-rate"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks, Places
+from localcrag.evaluation.probability_metrics import Floats, Marks, Places
 from localcrag.steps.evaluate.calibration import Logistic
 
 
@@ -21,7 +21,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rows:
-    """Scored texts: `features`, shape (rows, 3), holds the logit, cosine and overlap (localcrag/calibration.py).
+    """Scored texts: `features`, shape (rows, 3), holds the logit, cosine and overlap.
 
     `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says what is relevant.
     """

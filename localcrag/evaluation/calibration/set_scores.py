@@ -1,4 +1,4 @@
-"""A labelled question -> labelled scores: retrieved and scored as the app does, without its language model.
+"""Labelled scores from an evaluation set: retrieved and scored as the app does; no language model.
 
 A passage of a document is relevant when it holds an accepted answer and comes from a document that the set names (where
 it names any). One that holds the answer and comes from elsewhere is left out: nobody knows. So is a local one that
@@ -27,7 +27,7 @@ from localcrag.steps.web import search
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a question is retrieved and scored with: no language model and no web."""
+    """The parts that retrieve and score: no language model, no web."""
 
     embedder: Embedder
     scorer: Scorer
@@ -83,7 +83,7 @@ def standalone(question: Question) -> str:
 
 
 def label(passage: Passage, question: Question) -> bool | None:
-    """Return whether a passage is relevant; None where nobody can say."""
+    """Return whether a passage is relevant; None where the labels do not say."""
     if not holds(passage.text, question.answers):
         return False
     if passage.origin is Origin.WEB:
@@ -101,7 +101,7 @@ def _strips(
     parts: Retrieval,
     settings: Settings,
 ) -> list[LabelledStrip]:
-    """Return the strips of relevant passages, those left out of which no strip holds the answer by itself."""
+    """Return the strips of relevant passages; a passage without a strip that alone holds the answer is left out."""
     cut = [
         split_into_strips(passage.text, settings.strip_mode, window_words=settings.window_words)
         for passage, _ in relevant

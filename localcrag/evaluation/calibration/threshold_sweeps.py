@@ -1,10 +1,9 @@
-"""Thresholds from labelled relevances, by named criteria. Arrays in, values and the sweep out.
+"""Sweeps of the thresholds lower and strip over labelled relevances. Arrays in, a sweep out.
 
-A default stays where it meets its criterion and comes within AS_GOOD of the best objective. `upper`: most decisions
-right between CORRECT and not, at least PRECISION_OF_CORRECT of the CORRECT ones. `lower`: most questions without their
-answer called INCORRECT, at most MISSED_BY_INCORRECT of those with it. `strip`: most sentences dropped, and at most
-LOST_WITH_STRIPS of the passages without any of the sentences that hold the answer; a passage's best sentence is kept in
-any case, as in refine.py.
+What is in force stays where it meets its criterion and comes within AS_GOOD of the best objective. `lower`: most
+questions without their answer called INCORRECT, at most MISSED_BY_INCORRECT of those with it. `strip`: most sentences
+dropped, and at most LOST_WITH_STRIPS of the passages without any of the sentences that hold the answer; a passage's
+best sentence is kept in any case, as in refine.py. For `upper` see criteria.py.
 """
 
 from __future__ import annotations
@@ -13,12 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks, Places
-from localcrag.records.passages import Thresholds
+from localcrag.evaluation.probability_metrics import Floats, Marks, Places
 
-DEFAULTS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
-PRECISION_OF_CORRECT = 0.8
-"""The web is not asked then, and the answer is made from these passages: one in five may be wrong."""
 MISSED_BY_INCORRECT = 0.1
 """The documents are left aside then, and an answer in them is lost."""
 LOST_WITH_STRIPS = 0.1
@@ -30,26 +25,12 @@ STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a threshold comes to: `objective` is to be high, `constraint` decides whether it is admissible."""
+    """A threshold and its figures: `objective` should be high; `constraint` decides whether it is admissible."""
 
     threshold: float
     objective: float
     constraint: float
     admissible: bool
-
-
-def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[Step]:
-    """Return, per threshold, the share of right decisions and the precision of CORRECT.
-
-    `best` is each question's best relevance, `there` whether its own passage is among the retrieved ones.
-    """
-    steps = []
-    for threshold in STEPS:
-        said = best >= threshold
-        precision = float(np.average(there[said], weights=weights[said])) if said.any() else 1.0
-        right = float(np.average(said == there, weights=weights))
-        steps.append(Step(float(threshold), right, precision, precision >= PRECISION_OF_CORRECT))
-    return steps
 
 
 def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[Step]:

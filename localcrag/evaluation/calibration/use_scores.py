@@ -1,4 +1,4 @@
-"""Labels that people gave to passages on the page or the command line -> labelled scores."""
+"""Labelled scores from the labels that people gave to passages, on the page or the command line."""
 
 from __future__ import annotations
 

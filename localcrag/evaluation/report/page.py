@@ -1,4 +1,4 @@
-"""What a report consists of, whatever it is written in: sections of tables, plots and cards, all of them plain text."""
+"""The parts of a report, independent of its format: sections of tables, plots and cards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report's page -> one HTML file that needs nothing else: styles and plots are in it, it runs and loads nothing."""
+"""A report as one HTML file, styles and plots included, that loads and runs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report's page -> Markdown; whatever a document, the web or a model wrote is shown as text."""
+"""A report as Markdown; whatever a document, the web or a model wrote is shown as text."""
 
 from __future__ import annotations
 

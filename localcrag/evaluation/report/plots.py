@@ -1,4 +1,4 @@
-"""Figures -> plots as SVG to stand in a page: text stays text, colours are the page's own, for light and for dark.
+"""Plots of a report as SVG, with text as text, in the page's own colours, light or dark.
 
 matplotlib is imported by the first plot. It reads no settings of the user's and leaves no file behind; the same figures
 make the same bytes.

@@ -1,4 +1,4 @@
-"""An evaluation -> report.html, report.md and report.json; two of them -> comparison.html, .md and .json.
+"""Report files: report.html, .md and .json of an evaluation; comparison.html, .md and .json of two.
 
 The HTML file stands by itself: nothing is loaded, nothing runs. The JSON file holds every figure unrounded.
 """

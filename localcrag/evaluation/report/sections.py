@@ -1,4 +1,4 @@
-"""Figures -> the sections of an evaluation's report, in the order in which they are read; the first half of them."""
+"""The sections of an evaluation's report, in reading order; sections_of_flow.py has the second half."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from localcrag.evaluation.metrics import METRICS
 from localcrag.evaluation.report import sections_of_flow
 from localcrag.evaluation.report.page import TONES, Page, Section, Table, Tone, row
 from localcrag.evaluation.report.tables import cell, every_difference, paired_table, titled, verdict_table
-from localcrag.evaluation.report.wording import direction, plain
 from localcrag.evaluation.results import GROUPS
 from localcrag.evaluation.statistics import CONFIDENCE, RESAMPLES, Difference
+from localcrag.evaluation.wording import direction, plain
 
 DIGEST_CHARACTERS = 12
 """As many as tell two sets apart by eye; the whole digest is in report.json."""

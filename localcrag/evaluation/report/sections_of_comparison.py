@@ -1,4 +1,4 @@
-"""A comparison of two evaluations -> its page."""
+"""The page of a comparison of two evaluations."""
 
 from __future__ import annotations
 

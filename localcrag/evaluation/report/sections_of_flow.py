@@ -1,4 +1,4 @@
-"""Figures -> the report's sections on how the flow came to its answers: decisions, scores, strips, time, losses."""
+"""The report's sections on the flow: decisions, scores, strips, time, causes of loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localcrag.evaluation.figures import ALL, Actions, Figures, Shown, Worst
 from localcrag.evaluation.report import plots
 from localcrag.evaluation.report.page import Card, Cell, Quote, Row, Section, Table, row
 from localcrag.evaluation.report.tables import HOLDERS, SHARE, accepted, cell
-from localcrag.evaluation.report.wording import NONE, number
+from localcrag.evaluation.wording import NONE, number
 from localcrag.records.enums import Action
 from localcrag.runs.evaluation_set import HeldBy
 

@@ -1,4 +1,4 @@
-"""Figures -> the few lines that the terminal shows when an evaluation is over."""
+"""The summary of an evaluation for the terminal."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from localcrag.evaluation.comparison import Change, Side, compare
 from localcrag.evaluation.figures import KEYS, Verdict
 from localcrag.evaluation.report.page import TONES, Tone
 from localcrag.evaluation.report.tables import change, titled
-from localcrag.evaluation.report.wording import NONE, direction, number
 from localcrag.evaluation.results import Evaluation, measured
 from localcrag.evaluation.statistics import Estimate, estimate
+from localcrag.evaluation.wording import NONE, direction, number
 from localcrag.text.words import one_line, shorten
 
 CHANGED, QUESTION_CHARACTERS = 5, 90

@@ -1,4 +1,4 @@
-"""Figures -> cells and tables as every report has them: a value with its interval and n, a difference with its p."""
+"""Cells and tables of reports: a value with interval and n, a difference with p."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from localcrag.evaluation.figures import ALL, KEYS, KeyFigure, Paired, Verdict
 from localcrag.evaluation.metrics import BY_NAME
 from localcrag.evaluation.report.page import TONES, Cell, Row, Table, Tone, row
-from localcrag.evaluation.report.wording import NONE, chance, direction, interval, number
 from localcrag.evaluation.statistics import Difference, Estimate
+from localcrag.evaluation.wording import NONE, chance, direction, interval, number
 from localcrag.runs.evaluation_set import HeldBy
 
 SHARE = "share"

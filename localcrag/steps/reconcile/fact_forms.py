@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from itertools import product
 
-SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+from localcrag.text.number_words import SMALL, TENS
+
 WORDS = {
     **{word: float(number) for number, word in enumerate(SMALL)},
     **{word: 10.0 * number for number, word in enumerate(TENS, start=2)},

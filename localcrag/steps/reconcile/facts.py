@@ -34,7 +34,7 @@ from localcrag.steps.reconcile.fact_forms import (
     UNITS,
     WORDS,
 )
-from localcrag.text.words import FUNCTION_WORDS
+from localcrag.text.words import FUNCTION_WORDS, singular
 
 
 class Kind(StrEnum):
@@ -206,7 +206,7 @@ def _spelled(text: str) -> Iterator[Fact]:
 
 def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
     following = UNIT.match(text, end)
-    return Fact(Kind.ORDINAL, ((value,),), _singular(following[1]) if following else "", start, end)
+    return Fact(Kind.ORDINAL, ((value,),), singular(following[1].lower()) if following else "", start, end)
 
 
 def _quantity(
@@ -245,13 +245,8 @@ def _unit(text: str, end: int) -> tuple[str, float, int]:
         return CURRENCIES[word], 1.0, following.end()
     if word in FUNCTION_WORDS or word in NO_UNITS:
         return "", 1.0, end
-    unit, factor = UNITS.get(word) or UNITS.get(_singular(word)) or (_singular(word), 1.0)
+    unit, factor = UNITS.get(word) or UNITS.get(singular(word)) or (singular(word), 1.0)
     return unit, factor, following.end()
-
-
-def _singular(word: str) -> str:
-    word = word.lower()
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def agree(a: Fact, b: Fact) -> bool:

@@ -1,4 +1,4 @@
-"""Which texts hold an answer, which are about the same, and what a search engine would show of them.
+"""Search over texts: which hold an answer, which are similar, what a search engine would show.
 
 Knows paragraphs and candidates; nothing of sets, files or chance.
 """
@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eval_set_texts import Candidate
-
+from evaluation_sets.texts import Candidate
 from localcrag.evaluation.answers import normalised as as_squad
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, NUMBER_WORDS, content_words

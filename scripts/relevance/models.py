@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import platformdirs
-from relevance_scores import KeptScores, fingerprint
 
 from localcrag.backends.models.bi_encoder import BiEncoder
 from localcrag.backends.models.cross_encoder import CrossEncoder
@@ -19,8 +18,9 @@ from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.enums import NumberFormat
 from localcrag.records.protocols import Embedder
 from localcrag.steps.evaluate.calibration import FittedCalibration
+from relevance.scores import KeptScores, fingerprint
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EMBEDDER = ROOT / "models" / "all-minilm-l6-v2"
 WORK = platformdirs.user_cache_path("localcrag", appauthor=False) / "relevance-scores"
 TIMED = 128

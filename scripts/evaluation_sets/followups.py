@@ -1,4 +1,4 @@
-"""Two questions on one paragraph -> the second as a follow-up, with a pronoun for what both are about.
+"""Follow-ups made from two questions on one paragraph, with a pronoun for what both are about.
 
 By rules that would rather find nothing than read wrongly. Knows the questions, their article's title and paragraph,
 and no more English than a few dozen verbs.

@@ -1,4 +1,4 @@
-"""Labelled questions -> what the answering model learns from: prompts of the app's own, and what is to be written.
+"""Training examples for the answering model: the app's own prompts, and what is to be written.
 
 The evidence is made by the app's own retriever, relevance model and refiner, so that training sees what the app feeds.
 Four tasks: an answer is the sentence of the evidence that answers, cut down to the part that does, with its number;
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from passage_collection import put_passages
-from relevance_pairs import Row
-from relevance_questions import dress
+from relevance.pairs import Row
+from relevance.questions import dress
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import Event
@@ -44,7 +44,7 @@ from localcrag.steps.web import search
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 LONG = 20

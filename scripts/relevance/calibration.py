@@ -1,7 +1,10 @@
-"""Which form of calibration fits best by held-out log loss, and its figures. Arrays in, values out.
+"""The form of calibration that fits a relevance model best, and its threshold upper.
 
 Each set counts the same, however many rows it has. Isotonic regression (Zadrozny and Elkan, KDD 2002) is measured
 beside the logistic forms and never taken: localcrag has no place for it until it is clearly better.
+
+`upper` is where most decisions between CORRECT and not are right, with at least PRECISION_OF_CORRECT of the CORRECT
+ones.
 """
 
 from __future__ import annotations
@@ -13,9 +16,14 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from localcrag.evaluation.calibration.platt import Form, Rows, fit, predict, standard_error
-from localcrag.evaluation.calibration.probability_metrics import Floats, log_losses
+from localcrag.evaluation.calibration.threshold_sweeps import STEPS, Step
+from localcrag.evaluation.probability_metrics import Floats, Marks, log_losses
+from localcrag.records.passages import Thresholds
 from localcrag.steps.evaluate.calibration import Logistic
 
+DEFAULTS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
+PRECISION_OF_CORRECT = 0.8
+"""The web is not asked then, and the answer is made from these passages: one in five may be wrong."""
 FOLDS = 5
 ISOTONIC = ", isotonic"
 
@@ -84,3 +92,17 @@ def best_form(results: Sequence[HeldOut], allowed: Collection[str]) -> HeldOut:
     if not fitting:
         raise ValueError("relevant texts have no higher logits than others")
     return min(fitting, key=lambda one: one.log_loss)
+
+
+def sweep_upper(best: Floats, there: Marks, weights: Floats) -> list[Step]:
+    """Return, per threshold, the share of right decisions and the precision of CORRECT.
+
+    `best` is each question's best relevance, `there` whether its own passage is among the retrieved ones.
+    """
+    steps = []
+    for threshold in STEPS:
+        said = best >= threshold
+        precision = float(np.average(there[said], weights=weights[said])) if said.any() else 1.0
+        right = float(np.average(said == there, weights=weights))
+        steps.append(Step(float(threshold), right, precision, precision >= PRECISION_OF_CORRECT))
+    return steps

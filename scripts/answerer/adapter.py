@@ -1,4 +1,4 @@
-"""A LoRA adapter as peft has it -> a GGUF file that llama.cpp loads beside the model. For models of the Llama family.
+"""Converts a LoRA adapter from peft's format to GGUF, for models of the Llama family.
 
 What llama.cpp's own convert_lora_to_gguf.py does, which is in no package; here for the projections that are trained.
 """

@@ -1,4 +1,4 @@
-"""Labelled questions -> training groups for the relevance model. Knows the data's sources; nothing of training.
+"""Training groups for the relevance model, from labelled questions. Knows the data's sources.
 
 A group is one question with everything it is asked against: its own passage, passages that look like it and do not
 answer, its own passage with the answer's sentence cut out, its passage under a question that it does not answer, and
@@ -19,14 +19,14 @@ from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
-from relevance_data import LONGEST_CHANCE, holds, read_lines
-from relevance_questions import dress, unanswerable
 
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 from localcrag.text.words import content_words
+from relevance.data import LONGEST_CHANCE, holds, read_lines
+from relevance.questions import dress, unanswerable
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 FEWEST_WORDS, USUAL_WORDS, MOST_WORDS = 12, 50, 150

@@ -1,4 +1,4 @@
-"""The figures of relevance models as Markdown, and their place in a model card. Records in, text out."""
+"""The figures of relevance models as Markdown, for a model card. Records in, text out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from relevance_data import RANKED
-from relevance_figures import POOLED, Calibrated, Decided, Ranked
-from relevance_metrics import Figure
-from relevance_sample import RETRIEVED
-
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
+from relevance.data import RANKED
+from relevance.figures import POOLED, Calibrated, Decided, Ranked
+from relevance.metrics import Figure
+from relevance.sample import RETRIEVED
 
 DEFINITIONS = f"""\
 Of each set {{questions}} questions, drawn with seed {{seed}}, against the bi-encoder's {RANKED} nearest passages of the

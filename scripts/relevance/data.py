@@ -1,4 +1,4 @@
-"""Labelled questions and what a relevance model is asked about them: passages, sentences, unanswerable questions.
+"""Labelled questions for relevance models: passages, sentences, unanswerable questions.
 
 Reads the gzipped JSON lines of a data folder, one object a line: `passage`, and either `question` and `answers`, or
 `questions` (each with `question`, `answers` and, in SQuAD 2.0, `answerable`). Knows no model: vectors and scores are

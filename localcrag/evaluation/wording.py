@@ -1,4 +1,4 @@
-"""Figures -> words: numbers with their unit, and what a difference proves and what it does not."""
+"""Figures in words: numbers with their unit, and what a difference proves."""
 
 from __future__ import annotations
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from relevance_data import (
+
+from localcrag.evaluation.calibration.platt import Rows
+from localcrag.evaluation.probability_metrics import Floats, Marks
+from localcrag.records.protocols import Embedder
+from localcrag.settings import Settings
+from localcrag.text.span import Span
+from localcrag.text.words import overlap
+from relevance.data import (
     RANKED,
     SETS,
     Asked,
@@ -19,14 +26,7 @@ from relevance_data import (
     sentences,
     shuffle,
 )
-from relevance_scores import KeptScores, Pair, kept_vectors
-
-from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.calibration.probability_metrics import Floats, Marks
-from localcrag.records.protocols import Embedder
-from localcrag.settings import Settings
-from localcrag.text.span import Span
-from localcrag.text.words import overlap
+from relevance.scores import KeptScores, Pair, kept_vectors
 
 RETRIEVED: int = Settings.model_fields["k"].default
 """Passages that the app scores for a question, by default."""

@@ -1,4 +1,4 @@
-"""Every figure of one relevance model on a sample of labelled questions, as records. Scores in, numbers out."""
+"""The figures of a relevance model on a sample of labelled questions. Scores in, records out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from relevance_data import RANKED
-from relevance_metrics import Figure, bootstrap, grouped, reciprocal_rank
-from relevance_sample import Ranking
 
 from localcrag.evaluation.calibration.platt import Rows
-from localcrag.evaluation.calibration.probability_metrics import (
+from localcrag.evaluation.probability_metrics import (
     Bin,
     Floats,
     Places,
@@ -22,6 +19,9 @@ from localcrag.evaluation.calibration.probability_metrics import (
 )
 from localcrag.records.enums import Action
 from localcrag.records.passages import Thresholds
+from relevance.data import RANKED
+from relevance.metrics import Figure, bootstrap, grouped, reciprocal_rank
+from relevance.sample import Ranking
 
 POOLED = "all"
 

@@ -1,4 +1,4 @@
-"""Documents of an evaluation set -> real files: Markdown, HTML, Word, PDF. The same text gives the same bytes."""
+"""An evaluation set's documents as files: Markdown, HTML, Word, PDF; byte for byte reproducible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from eval_set_texts import Document, is_heading
+from evaluation_sets.texts import Document, is_heading
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP archive can hold, in place of that of writing."""

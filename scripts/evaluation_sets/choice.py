@@ -1,4 +1,4 @@
-"""Candidates -> the questions of a pair of evaluation sets: the same ones in both, each answered in one.
+"""Choosing questions for a pair of evaluation sets: the same in both, each answered in one.
 
 Half of the documents are in the first set, half in the second. A question is answerable in the set that has its
 document, and left out in the other: there, either the recorded web answers it or nobody does. What is chosen depends
@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eval_set_search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
-from eval_set_texts import Candidate, Document, Texts, is_heading, slug
-
+from evaluation_sets.search import Asked, Engine, Judge, Text, holds, sentences_of, snippet, text_of
+from evaluation_sets.texts import Candidate, Document, Texts, is_heading, slug
 from localcrag.records.web import WebResult
 from localcrag.runs.evaluation_set import HeldBy, Question
 

@@ -1,4 +1,4 @@
-"""One question -> the same in another dress, or one like it that its passage does not answer."""
+"""Variants of a question: the same in other words, or similar but not answered by its passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled data -> the documents of an evaluation set and the questions that could be asked of them.
+"""Documents and candidate questions of an evaluation set, from labelled data.
 
 Reads dev/squad2.jsonl.gz (`title`, `passage`, `questions` with `question`, `answers`, `answerable`),
 dev/nq_oracle.jsonl.gz (`question`, `passage`, `answers`) and corpora/wikipedia.jsonl.gz (`title`, `text`) of a data
@@ -15,9 +15,9 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from eval_set_followups import follow_up
-from relevance_data import DataError, read_lines
+from relevance.data import DataError, read_lines
 
+from evaluation_sets.followups import follow_up
 from localcrag.records.run import Turn
 from localcrag.text.words import FUNCTION_WORDS, content_words, one_line, shorten
 

@@ -1,0 +1,125 @@
+"""An answer as llama.cpp writes it, piece by piece, and what is kept of its prompt for the next one."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from typing import Any
+
+import llama_cpp
+from llama_cpp.llama_grammar import LlamaGrammar
+
+from localcrag.records.errors import GenerationError
+from localcrag.records.protocols import Decoding
+
+
+class Beginning:
+    """The prompt prefix that a model has read, kept so that the next prompt with it need not be read whole.
+
+    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
+    otherwise, and a question would now and then get another answer, depending on what was asked before it.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama) -> None:
+        self._llama = llama
+        self._read: list[int] = []
+
+    def keep_only(self, tokens: list[int]) -> None:
+        """Keep just these tokens in the model's window, evaluated in one batch."""
+        if not tokens or tokens != self._read or not self._cut_off_the_rest():
+            self._llama.reset()  # type: ignore[no-untyped-call]
+            self._read = []
+            self._llama.eval(tokens)
+            self._read = tokens
+
+    def forget(self) -> None:
+        """Read everything anew the next time."""
+        self._read = []
+
+    def _cut_off_the_rest(self) -> bool:
+        """Cut the window back to the prefix; False for models with a recurrent state, which cannot go back."""
+        memory = llama_cpp.llama_get_memory(self._llama.ctx)
+        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
+            return False
+        self._llama.n_tokens = len(self._read)
+        return True
+
+
+class LlamaStream:
+    """An answer being written. Closing it stops the model; so does letting go of it."""
+
+    def __init__(
+        self,
+        llama: llama_cpp.Llama,
+        turn: threading.Lock,
+        tokens: list[int],
+        beginning: Beginning,
+        in_common: int,
+        decoding: Decoding,
+        grammar: LlamaGrammar | None,
+    ) -> None:
+        """Prepare; the model starts with the first piece asked for.
+
+        `in_common`: so many tokens are what prompts of the kind begin with.
+        """
+        self.prompt_tokens = len(tokens)
+        self.completion_tokens = 0
+        self._stopped = threading.Event()
+        # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
+        # garbage collector came by.
+        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
+
+    def __iter__(self) -> Iterator[str]:
+        for text, completion_tokens in self._written:
+            self.completion_tokens = completion_tokens
+            if text:
+                yield text
+
+    def close(self) -> None:
+        """Stop the model, if it still writes; when another thread waits for it, at its next token."""
+        self._stopped.set()
+        with suppress(ValueError):  # A generator that another thread is in cannot be closed: it sees the event.
+            self._written.close()
+
+
+def _write(
+    llama: llama_cpp.Llama,
+    turn: threading.Lock,
+    tokens: list[int],
+    beginning: Beginning,
+    in_common: int,
+    decoding: Decoding,
+    grammar: LlamaGrammar | None,
+    stopped: threading.Event,
+) -> Generator[tuple[str, int], None, None]:
+    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
+    with turn:
+        # To llama-cpp-python, no tokens means any number of them.
+        if decoding.max_tokens < 1 or stopped.is_set():
+            return
+        try:
+            beginning.keep_only(tokens[:in_common])
+            chunks: Any = llama.create_completion(
+                tokens,
+                max_tokens=decoding.max_tokens,
+                temperature=decoding.temperature,
+                # Without one of its own, llama-cpp-python throws the same dice for every answer.
+                seed=secrets.randbits(32),
+                repeat_penalty=1.0,
+                stop=list(decoding.stop),
+                grammar=grammar,
+                stream=True,
+            )
+            for chunk in chunks:
+                if stopped.is_set():
+                    return
+                # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
+                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
+        except (ValueError, RuntimeError, MemoryError) as error:
+            beginning.forget()
+            raise GenerationError(
+                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
+                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
+            ) from error

@@ -1,0 +1,128 @@
+"""Opening a document: one function for every kind of file, one module per kind.
+
+What is decided here: whether a file can be read, and by which reader. A file's name says what it should be; where its
+content is something else, the content is right and the error says what it is.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from localcrag.backends.readers import _kinds, docx, html, pdf, text
+from localcrag.backends.readers.dated import dated
+from localcrag.records.documents import Page
+from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
+
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+SUPPORTED: Mapping[str, str] = MappingProxyType(
+    {
+        ".pdf": PDF,
+        ".docx": DOCX,
+        **dict.fromkeys((".md", ".markdown"), "text/markdown"),
+        **dict.fromkeys((".html", ".htm"), "text/html"),
+        ".xhtml": "application/xhtml+xml",
+        **dict.fromkeys((".txt", ".text", ".log", ".rst"), "text/plain"),
+    }
+)
+"""Name endings, in lower case, and the media type of each."""
+OFFICE = frozenset((".doc", ".docm", ".dot", ".dotx", ".odt", ".rtf", ".pages", ".ppt", ".pptx", ".odp", ".epub"))
+TABLES = frozenset((".xls", ".xlsx", ".ods", ".csv", ".tsv"))
+
+
+@dataclass(frozen=True)
+class OpenDocument:
+    """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
+
+    `dated` is the ISO date that the document itself bears, where it bears one. Exhausting or closing `pages` closes the
+    file. Reading them raises the errors of `open_document`.
+    """
+
+    media_type: str
+    page_count: int | None
+    pages: Generator[Page, None, None]
+    dated: str | None = None
+
+
+def open_document(path: Path, name: str) -> OpenDocument:
+    """Open the file at `path`; `name` is the document's name: its ending says the kind, and messages show it.
+
+    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
+    """
+    suffix = Path(name).suffix.lower()
+    media_type = SUPPORTED.get(suffix)
+    if media_type is None:
+        raise _unsupported(name, suffix)
+    try:
+        head = _head(path, name)
+        page_count, pages = _open_pages(media_type, path, name, head)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    return OpenDocument(media_type, page_count, _checked(pages, name), dated(path, media_type))
+
+
+def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:
+    if media_type == PDF:
+        return pdf.open_pages(path, name, head)
+    if media_type == DOCX:
+        return None, docx.open_pages(path, name, head)
+    if media_type in ("text/html", "application/xhtml+xml"):
+        return None, html.open_pages(path, name, head)
+    return None, text.open_pages(path, name, head)
+
+
+def _head(path: Path, name: str) -> bytes:
+    """Return the file's first bytes, having made sure that it is a file and holds something."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for without end
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
+        raise UnreadableDocument(f"{name} cannot be opened: it is {what}. Choose a file.")
+    with path.open("rb") as file:
+        head = file.read(_kinds.HEAD_BYTES)
+    if len(head) == status.st_size and not head.strip():
+        raise _empty(name)
+    return head
+
+
+def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
+    """Pass on the pages; raise EmptyDocument after the last when none held any text."""
+    empty = True
+    try:
+        for page in pages:
+            empty = empty and not page.text.strip()
+            yield page
+    except OSError as error:
+        raise _unopened(name, error) from error
+    finally:
+        pages.close()
+    if empty:
+        raise _empty(name)
+
+
+def _unsupported(name: str, suffix: str) -> DocumentError:
+    if suffix in OFFICE:
+        advice = "Save it as DOCX or PDF in the program it comes from, and add that."
+    elif suffix in TABLES:
+        advice = "Tables are best saved as PDF or HTML, and added as that."
+    else:
+        advice = "Save it as one of these, or give it the name ending that fits its content."
+    kind = f"files that end in {suffix}" if suffix else "files without a name ending"
+    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}, only for {_endings()}. {advice}")
+
+
+def _endings() -> str:
+    return ", ".join(sorted(SUPPORTED))
+
+
+def _unopened(name: str, error: OSError) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{name} cannot be opened: {error.strerror or error}. Check that the file is there and that you may read it."
+    )
+
+
+def _empty(name: str) -> EmptyDocument:
+    return EmptyDocument(f"{name} holds no text. Nothing was added.")

@@ -1,0 +1,75 @@
+"""What collections hold, by name: documents and their texts. Needs no embedder."""
+
+from __future__ import annotations
+
+from localcrag.backends.store.database import Database
+from localcrag.records.documents import Document
+from localcrag.records.errors import UnknownCollection, UnknownDocument
+
+DOCUMENT = """
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated,
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
+FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
+"""
+"""Ends in a condition, so that others can follow."""
+
+
+def documents_of(database: Database, collection: str) -> list[Document]:
+    """Return a collection's documents, by name; none when there is no such collection."""
+    return [Document(**row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+
+
+def texts_of(database: Database, collection: str) -> dict[str, str]:
+    """Return the text of a collection's documents, by name."""
+    rows = database.rows(
+        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
+        collection,
+    )
+    return {row["name"]: row["text"] for row in rows}
+
+
+def text_of(database: Database, collection: str, name: str) -> str:
+    """Return a document's text. Raises UnknownDocument."""
+    rows = database.rows(
+        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    if not rows:
+        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
+    text: str = rows[0]["text"]
+    return text
+
+
+def original_of(database: Database, collection: str, name: str) -> bytes | None:
+    """Return a document's file, if it was kept."""
+    rows = database.rows(
+        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
+        collection,
+        name,
+    )
+    return rows[0]["data"] if rows else None
+
+
+def collection_names(database: Database) -> list[str]:
+    """Return the names of all collections."""
+    return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
+
+
+def of_other_embedders(database: Database, embedder: str) -> list[str]:
+    """Return the names of the collections that another embedder than this one has indexed."""
+    return [
+        row["name"] for row in database.rows("SELECT name FROM collections WHERE embedder != ? ORDER BY name", embedder)
+    ]
+
+
+def require_collection(database: Database, name: str) -> None:
+    """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
+    names = collection_names(database)
+    if name not in names:
+        there = ", ".join(names) if names else "none yet"
+        raise UnknownCollection(
+            f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
+            f"localcrag ingest PATH --collection {name}"
+        )

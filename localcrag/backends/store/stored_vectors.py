@@ -1,0 +1,71 @@
+"""Vectors in SQLite: their packing, the texts that they are made of, replacing them on re-embedding."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+import numpy as np
+
+from localcrag.backends.store.database import Database
+from localcrag.records.errors import StoreError
+from localcrag.records.protocols import Vectors
+from localcrag.text.titles import BEGINNING, in_context, title_of
+
+BEGINNINGS = f"SELECT d.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
+"""What titles are made of."""
+
+
+def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
+    """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
+    rows = database.rows(
+        "SELECT c.id, c.text, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
+        collection,
+    )
+    # What is deleted between the two has no title, and replace_vectors refuses what was made of it.
+    titles = titles_of(
+        database.rows(f"{BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
+    )
+    texts = [(row["id"], in_context(titles.get(row["document_id"]), row["text"])) for row in rows]
+    return sorted(texts, key=lambda text: len(text[1]))
+
+
+def replace_vectors(
+    database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
+) -> None:
+    """Replace the vectors of a collection's chunks by those of another embedder, in one transaction.
+
+    Raises StoreError when the chunks are no longer those that were embedded; then nothing has changed.
+    """
+    with database.transaction() as connection:
+        now = connection.execute(
+            "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id "
+            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
+            (collection,),
+        )
+        if {row["id"] for row in now} != set(vectors):
+            raise StoreError(
+                f"The collection “{collection}” changed while it was embedded anew, so nothing was changed. "
+                "Wait until no other localcrag takes documents in, and try again."
+            )
+        connection.executemany(
+            "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
+            [(packed(vector), chunk_id) for chunk_id, vector in vectors.items()],
+        )
+        connection.execute(
+            "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
+        )
+        connection.execute(
+            "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
+        )
+
+
+def titles_of(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
+    """Return the titles of documents, by id, from what BEGINNINGS selects."""
+    return {row["id"]: title_of(row["beginning"], row["name"]) for row in rows}
+
+
+def packed(vector: Vectors) -> bytes:
+    """Return a vector as it is stored: little-endian float32."""
+    return np.ascontiguousarray(vector, dtype="<f4").tobytes()

@@ -1,0 +1,235 @@
+"""What the figures of an evaluation measure: functions of a labelled question and its run.
+
+Each returns None for a question that it does not apply to. Strings are compared as answers.py says. metrics.py has
+their names, definitions and sources.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+from localcrag.evaluation.answers import holds, normalised
+from localcrag.records.enums import Action, Backing, Origin, Strictness
+from localcrag.records.passages import Evidence, GradedPassage, Source
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.steps.answer import verify
+from localcrag.steps.answer.cite import citations, without_citations
+from localcrag.steps.evaluate.evaluate import is_scored
+
+
+def answer_match(question: Question, run: Run) -> float | None:
+    """Return whether an accepted answer is in the answer; what an abstention quotes is none."""
+    if not question.answers:
+        return None
+    return float(not run.abstained and holds(shown(run), question.answers))
+
+
+def exact_match(question: Question, run: Run) -> float | None:
+    """Return whether the answer is an accepted one and nothing else."""
+    if not question.answers:
+        return None
+    return float(not run.abstained and normalised(shown(run)) in {normalised(answer) for answer in question.answers})
+
+
+def token_f1(question: Question, run: Run) -> float | None:
+    """Return the harmonic mean of precision and recall of the answer's words, of the accepted answer that fits best."""
+    if not question.answers:
+        return None
+    return 0.0 if run.abstained else max(_f1(shown(run), answer) for answer in question.answers)
+
+
+def shown(run: Run) -> str:
+    """Return the answer without its citations."""
+    return without_citations(run.answer)
+
+
+def _f1(text: str, answer: str) -> float:
+    said, accepted = normalised(text).split(), normalised(answer).split()
+    common = sum((Counter(said) & Counter(accepted)).values())
+    return 2 * common / (len(said) + len(accepted)) if common else 0.0
+
+
+def in_texts(question: Question, texts: Iterable[str]) -> float | None:
+    """Return whether one of the texts holds an accepted answer."""
+    return float(any(holds(text, question.answers) for text in texts)) if question.answers else None
+
+
+def abstention_precision(question: Question, run: Run) -> float | None:
+    """Return whether an abstention was right: neither documents nor web answer the question."""
+    return float(question.held_by is HeldBy.NOWHERE) if run.abstained else None
+
+
+def abstention_recall(question: Question, run: Run) -> float | None:
+    """Return whether an unanswerable question was abstained from."""
+    return float(run.abstained) if question.held_by is HeldBy.NOWHERE else None
+
+
+def invention(question: Question, run: Run) -> float | None:
+    """Return whether an unanswerable question was answered all the same."""
+    return float(not run.abstained) if question.held_by is HeldBy.NOWHERE else None
+
+
+def unmarked_invention(question: Question, run: Run) -> float | None:
+    """Return whether the model's own words were shown as an answer, none of them marked as doubtful."""
+    if question.held_by is not HeldBy.NOWHERE:
+        return None
+    in_full = [support for support in run.support if support.shown and support.backing is Backing.SUPPORTED]
+    return float(not run.abstained and (bool(in_full) or not run.support))
+
+
+def action_right(question: Question, run: Run) -> float | None:
+    """Return whether CORRECT was decided just where the documents hold the answer."""
+    if run.action is None:
+        return None
+    return float((run.action is Action.CORRECT) == (question.held_by is HeldBy.DOCUMENTS))
+
+
+def action_of_retrieved(question: Question, run: Run) -> float | None:
+    """Return whether CORRECT was decided just where a retrieved passage holds the answer."""
+    if run.action is None or (question.held_by is HeldBy.DOCUMENTS and not question.documents):
+        return None
+    there = question.held_by is HeldBy.DOCUMENTS and any(
+        passage.document in question.documents and holds(passage.text, question.answers) for passage in local(run)
+    )
+    return float((run.action is Action.CORRECT) == there)
+
+
+def action_not_opposite(question: Question, run: Run) -> float | None:
+    """Return whether the action was not the opposite of the right one; AMBIGUOUS, which asks both, never is."""
+    if run.action is None:
+        return None
+    opposite = Action.INCORRECT if question.held_by is HeldBy.DOCUMENTS else Action.CORRECT
+    return float(run.action is not opposite)
+
+
+def local(run: Run) -> list[GradedPassage]:
+    """Return the passages of the documents, in the order of retrieval; after a second look by relevance."""
+    return [passage for passage in run.passages if passage.origin is Origin.LOCAL]
+
+
+def hit_document(question: Question, run: Run) -> float | None:
+    """Return whether a passage is of a document that the set names."""
+    return _hit(_of_named_documents(question, run))
+
+
+def mrr_document(question: Question, run: Run) -> float | None:
+    """Return 1 / rank of the first passage of a document that the set names, 0 without one."""
+    return _rank(_of_named_documents(question, run))
+
+
+def hit_answer(question: Question, run: Run) -> float | None:
+    """Return whether a passage of the documents holds an accepted answer."""
+    return _hit(_with_answer(question, run))
+
+
+def mrr_answer(question: Question, run: Run) -> float | None:
+    """Return 1 / rank of the first passage of the documents that holds an accepted answer, 0 without one."""
+    return _rank(_with_answer(question, run))
+
+
+def _of_named_documents(question: Question, run: Run) -> list[bool] | None:
+    if not question.documents:
+        return None
+    return [passage.document in question.documents for passage in local(run)]
+
+
+def _with_answer(question: Question, run: Run) -> list[bool] | None:
+    if question.held_by is not HeldBy.DOCUMENTS:
+        return None
+    return [holds(passage.text, question.answers) for passage in local(run)]
+
+
+def _hit(found: list[bool] | None) -> float | None:
+    return None if found is None else float(any(found))
+
+
+def _rank(found: list[bool] | None) -> float | None:
+    if found is None:
+        return None
+    return 1.0 / (found.index(True) + 1) if True in found else 0.0
+
+
+def _strips(question: Question, run: Run) -> list[tuple[bool, bool]]:
+    """Return for each strip whether it was kept and whether it holds an accepted answer; none without refinement."""
+    if not question.answers or not is_scored(run.passages):
+        return []
+    return [(strip.kept, holds(strip.text, question.answers)) for strip in run.strips]
+
+
+def strip_precision(question: Question, run: Run) -> float | None:
+    """Return, of the strips kept, the share that holds an accepted answer; None where no strip holds one."""
+    strips = _strips(question, run)
+    kept = [good for is_kept, good in strips if is_kept]
+    return sum(kept) / len(kept) if kept and any(good for _, good in strips) else None
+
+
+def strip_recall(question: Question, run: Run) -> float | None:
+    """Return, of the strips that hold an accepted answer, the share kept."""
+    good = [is_kept for is_kept, is_good in _strips(question, run) if is_good]
+    return sum(good) / len(good) if good else None
+
+
+def strip_retention(question: Question, run: Run) -> float | None:
+    """Return the share of strips kept."""
+    return sum(strip.kept for strip in run.strips) / len(run.strips) if run.strips else None
+
+
+def support(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's sentences that evidence backs in full; of quotations alone there is none."""
+    judged = _judged(run)
+    return sum(backing is Backing.SUPPORTED for _, backing in judged) / len(judged) if judged else None
+
+
+def cited(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's sentences with a citation that exists and backs it, at least partly."""
+    judged = _judged(run)
+    return (
+        sum(any(_backs(run, sentence, n) for n in citations(sentence)) for sentence, _ in judged) / max(1, len(judged))
+        if judged
+        else None
+    )
+
+
+def citation_precision(question: Question, run: Run) -> float | None:
+    """Return the share of the answer's citations whose evidence alone backs their sentence, at least partly."""
+    found = [_backs(run, sentence, n) for sentence, _ in _judged(run) for n in citations(sentence)]
+    return sum(found) / len(found) if found else None
+
+
+def _judged(run: Run) -> list[tuple[str, Backing]]:
+    """Return the answer's sentences with their citations, and how far all evidence backs each.
+
+    Those of the language model: what the app quotes beside them is the evidence itself.
+    """
+    if run.abstained or not run.evidence:
+        return []
+    if run.support:
+        return [
+            (support.sentence + "".join(f"[{n}]" for n in support.citations), support.backing)
+            for support in run.support
+            if support.shown
+        ]
+    return list(_judged_anew(run.answer, run.evidence, run.standalone_question, run.sources))
+
+
+@lru_cache(maxsize=4096)  # Three metrics ask, each of all runs of a configuration.
+def _judged_anew(
+    answer: str, evidence: tuple[Evidence, ...], question: str, sources: tuple[Source, ...]
+) -> tuple[tuple[str, Backing], ...]:
+    judged = verify.verify(answer, evidence, question, Strictness.LENIENT, sources)
+    own = (span.text for span in verify.claims(answer))
+    return tuple((text, support.backing) for text, support in zip(own, judged, strict=True))
+
+
+def _backs(run: Run, sentence: str, n: int) -> bool:
+    pieces: list[Evidence] = [piece for piece in run.evidence if piece.n == n]
+    judged = verify.verify(sentence, pieces, run.standalone_question, Strictness.LENIENT, run.sources)
+    return bool(pieces) and all(support.backing is not Backing.NOT for support in judged)
+
+
+def cost_of(run: Run, kind: str) -> float:
+    """Return the sum of a cost over the steps: `llm_calls`, `prompt_tokens` or `completion_tokens`."""
+    return float(sum(getattr(step, kind) for step in run.steps))

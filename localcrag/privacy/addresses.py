@@ -1,0 +1,51 @@
+"""Names and addresses of computers: which are this one, and how they are written. Asks nobody."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+
+def shown(host: str, port: int) -> str:
+    """Return a host and port as they are written: 127.0.0.1:80, [::1]:80."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_here(host: str) -> bool:
+    """Return whether a name or address is this computer, without asking anybody."""
+    name = plain(host)
+    if name in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
+        return True
+    try:
+        address = ipaddress.ip_address(name.split("%", 1)[0])
+    except ValueError:
+        return is_number(name) and ipaddress.IPv4Address(socket.inet_aton(name)).is_loopback
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    # The unspecified address leads here, too.
+    return address.is_loopback or address.is_unspecified
+
+
+def is_number(host: str) -> bool:
+    """Return whether a host is an address in any notation: nobody is asked for it."""
+    try:
+        ipaddress.ip_address(host.split("%", 1)[0])
+    except ValueError:
+        pass
+    else:
+        return True
+    try:
+        # Also 127.1 and 2130706433, the way the system reads them.
+        socket.inet_aton(host)
+    except (OSError, UnicodeError):
+        return False
+    return not any(character.isspace() for character in host)
+
+
+def plain(host: Any) -> str:
+    """Return a host as it is compared: in lower case, without brackets and final dots; None is empty."""
+    if host is None:
+        return ""
+    text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
+    return text.strip("[]").rstrip(".").lower()

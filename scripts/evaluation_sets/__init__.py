@@ -1,0 +1,1 @@
+"""Evaluation sets made from labelled data: documents, questions, recorded web results."""

@@ -1,0 +1,1 @@
+"""What the relevance model is trained on, calibrated on and measured by."""
