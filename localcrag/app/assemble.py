@@ -22,11 +22,10 @@ from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.backends.downloads.model_checksums import weights_digest
 from localcrag.backends.downloads.model_files import Library
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.searxng.rate_limit import SlidingMinute
 from localcrag.backends.store.calibration_file import read_calibration
-from localcrag.backends.store.calibration_store import CalibrationStore, HowFitted, ScorerIdentity, StoredCalibration
+from localcrag.backends.store.calibration_store import CalibrationStore
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.store.database import Database
@@ -68,6 +67,7 @@ from localcrag.records.errors import (
     SettingsError,
     UnreadableDocument,
 )
+from localcrag.records.models import ModelRole
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.records.protocols import Consent, Embedder, LanguageModel, RunLog, Scorer, Vectors, WebCache, WebSearch
 from localcrag.records.run import Run, Turn
@@ -83,6 +83,7 @@ from localcrag.runs.recording import Recording
 from localcrag.runs.threshold_explorer import Exploration, Explorer, Rules, past_questions
 from localcrag.settings import DEFAULT_COLLECTION, Settings
 from localcrag.steps.context import Parts, no_judgements
+from localcrag.steps.evaluate.applied_calibration import HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.calibration import FittedCalibration
 from localcrag.steps.evaluate.score_cache import ScoreCache

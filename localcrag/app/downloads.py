@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from localcrag.app import failed
 from localcrag.app.observable_list import ObservableList
-from localcrag.backends.downloads.download_progress import DownloadProgress, Report
+from localcrag.records.downloads import DownloadProgress, Report
 
 Get = Callable[[str, Report], bool]
 """Downloads a model, telling how far it is."""

@@ -13,10 +13,9 @@ from typing import ParamSpec
 from localcrag import __version__
 from localcrag.app.assemble import Assembly
 from localcrag.app.machine import memory
-from localcrag.backends.downloads.model_files import FileState
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
+from localcrag.records.models import FileState, ModelRole
 from localcrag.records.presets import of_uncalibrated_grades
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")

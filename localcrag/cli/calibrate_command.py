@@ -16,11 +16,11 @@ from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
-    from localcrag.backends.store.calibration_store import StoredCalibration
     from localcrag.evaluation.calibration.calibrate import Fitted
     from localcrag.evaluation.calibration.criteria import Criterion
     from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip
     from localcrag.settings import Settings
+    from localcrag.steps.evaluate.applied_calibration import StoredCalibration
     from localcrag.steps.evaluate.calibration import FittedCalibration
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -82,8 +82,8 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
 
 
 def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -> int:
-    from localcrag.backends.store.calibration_store import HowFitted  # noqa: PLC0415
     from localcrag.evaluation.calibration.calibrate import fit_calibration  # noqa: PLC0415
+    from localcrag.steps.evaluate.applied_calibration import HowFitted  # noqa: PLC0415
 
     if parsed.apply:
         assembly.require_collection()  # Before the work, not after it.

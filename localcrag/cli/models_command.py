@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from localcrag.records.errors import LocalcragError, SettingsError
 
 if TYPE_CHECKING:
-    from localcrag.backends.downloads.model_files import Library, Model
+    from localcrag.backends.downloads.model_files import Library
+    from localcrag.records.models import Model
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -104,7 +105,7 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: Library) ->
 
 def _use(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
     from localcrag import settings as settings_module  # noqa: PLC0415
-    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+    from localcrag.records.models import ModelRole  # noqa: PLC0415
 
     role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
     if role is None:
@@ -128,7 +129,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: Library) ->
 
 
 def _path(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+    from localcrag.records.models import ModelRole  # noqa: PLC0415
 
     name = getattr(settings, arguments.role)
     path = library.path(name, ModelRole(arguments.role))
@@ -138,7 +139,7 @@ def _path(arguments: argparse.Namespace, settings: Settings, library: Library) -
 
 
 def _verify(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag.backends.downloads.model_files import FileState, ModelState  # noqa: PLC0415
+    from localcrag.records.models import FileState, ModelState  # noqa: PLC0415
 
     there = [model.name for model in library.models() if model.state is not ModelState.MISSING]
     checks = []

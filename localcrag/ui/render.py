@@ -15,11 +15,10 @@ from markupsafe import Markup
 from localcrag import samples
 from localcrag.app.assemble import Assembly
 from localcrag.app.uploads import Uploading, UploadState
-from localcrag.backends.downloads.model_files import Model, ModelState
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.documents import Document
 from localcrag.records.enums import Action, IngestStatus, Origin, Skill, StripReason
 from localcrag.records.errors import LocalcragError
+from localcrag.records.models import Model, ModelRole, ModelState
 from localcrag.records.passages import Evidence, GradedPassage, Strip, Thresholds
 from localcrag.records.run import Claim, Run
 from localcrag.runs.aggregates import Aggregates

@@ -13,8 +13,8 @@ import pytest
 from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.app.health import examine
 from localcrag.backends.downloads.model_checksums import weights_digest
-from localcrag.backends.downloads.model_manifest import ModelRole
-from localcrag.backends.store.calibration_store import HowFitted
+from localcrag.records.models import ModelRole
+from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.cli.main import main
 from localcrag.records.enums import ScorerKind
 from localcrag.records.events import RunFinished

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from localcrag.app.assemble import Assembly
-from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.models import ModelRole
 from localcrag.backends.models.bi_encoder import BiEncoder
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.records.errors import ModelDamaged

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from localcrag.app.assemble import Assembly
-from localcrag.backends.store.calibration_store import HowFitted
 from localcrag.records.enums import Action, Policy, Preset, ScorerKind
 from localcrag.records.errors import SettingsError
 from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
 from localcrag.settings import load
+from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
 from localcrag.steps.evaluate.evaluate import NOT_SCORED
 from tests.support.scored_runs import scored_run

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from localcrag.app.downloads import Downloads, DownloadState
-from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress, Report
+from localcrag.records.downloads import DownloadPhase, DownloadProgress, Report
 from localcrag.records.errors import DownloadFailed
 
 SECONDS = 30.0

@@ -13,8 +13,6 @@ import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering
-from localcrag.backends.downloads.model_files import ModelState
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
 from localcrag.records.events import (
@@ -41,6 +39,7 @@ from localcrag.records.events import (
     Verified,
     Warned,
 )
+from localcrag.records.models import ModelRole, ModelState
 from localcrag.records.run import Run
 from localcrag.runs.chats import ChatTurn
 from localcrag.runs.labels import LabelKind

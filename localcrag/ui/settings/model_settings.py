@@ -11,9 +11,9 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.downloads import Downloads
 from localcrag.app.machine import memory
 from localcrag.app.re_embedding import ReEmbeddings
-from localcrag.backends.downloads.download_progress import Report
-from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.downloads import Report
 from localcrag.records.errors import LocalcragError
+from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
 from localcrag.ui import render
 from localcrag.ui.handlers import MANY, PRIVATE, told
