@@ -77,8 +77,8 @@ class Index:
         """Return the ids of the first k passages."""
         assembly = self._assembly
         passages = retrieve(
-            question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.embedder,
-            index=assembly.index(), store=assembly.store(),
+            question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.models.embedder,
+            index=assembly.collections.index(), store=assembly.collections.store(),
         )  # fmt: skip
         return [passage.document or "" for passage in passages]
 
@@ -147,7 +147,7 @@ def main() -> None:
     chosen = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         assembly = Assembly(load(data_dir=Path(folder), llm=arguments.llm))
-        llm = None if arguments.without_model else assembly.llm
+        llm = None if arguments.without_model else assembly.models.llm
         turns = assembly.settings.history_turns
 
         alone = standalone_after_another(tasks, chosen)

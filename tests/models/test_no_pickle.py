@@ -23,7 +23,8 @@ import json, sys
 from pathlib import Path
 found = []
 sys.addaudithook(lambda event, about: found.append(about) if event == "pickle.find_class" else None)
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.events import RunFinished
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=Path(sys.argv[1])))
