@@ -13,7 +13,7 @@ from localcrag.text.paths import is_hidden
 def uploads_from(paths: Sequence[Path]) -> list[Upload]:
     """Return the files at `paths`; of a folder all files in it, named by their path inside, hidden ones left out.
 
-    Raises UnreadableDocument when a path does not exist or a folder holds no file.
+    A path that does not exist fails when it is read. Raises UnreadableDocument when a folder holds no file.
     """
     uploads: list[Upload] = []
     for path in paths:
