@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from localcrag.app.front_door import Localcrag
     from localcrag.records.enums import Action, Preset
     from localcrag.records.errors import LocalcragError
-    from localcrag.records.events import AnswerPiece, Event, RunFinished
+    from localcrag.records.events import AnswerPiece, Event
     from localcrag.records.passages import Source
     from localcrag.records.run import Run, Turn
+    from localcrag.runs.recording import Recording
     from localcrag.steps.ingest.ingest import IngestResult
 
 _silence()  # before any dependency is imported: they read these switches then
@@ -41,8 +42,8 @@ __all__ = [
     "Localcrag",
     "LocalcragError",
     "Preset",
+    "Recording",
     "Run",
-    "RunFinished",
     "Source",
     "Turn",
     "__version__",
@@ -55,8 +56,8 @@ _WHERE = {
     "Localcrag": "app.front_door",
     "LocalcragError": "records.errors",
     "Preset": "records.enums",
+    "Recording": "runs.recording",
     "Run": "records.run",
-    "RunFinished": "records.events",
     "Source": "records.passages",
     "Turn": "records.run",
 }

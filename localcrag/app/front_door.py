@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from localcrag.records.errors import DocumentError
-from localcrag.records.events import RunFinished
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
     from localcrag.records.enums import Preset
-    from localcrag.records.events import Event
     from localcrag.records.protocols import Consent
     from localcrag.records.run import Run, Turn
+    from localcrag.runs.recording import Recording
     from localcrag.steps.ingest.ingest import IngestResult
 
 
@@ -75,9 +74,10 @@ class Localcrag:
         consent: Consent | None = None,
     ) -> Run:
         """Answer a question; see `stream`. The run has the answer, the action, the sources and every step."""
-        with closing(self.stream(question, history=history, preset=preset, consent=consent)) as events:
-            (finished,) = [event for event in events if isinstance(event, RunFinished)]
-        return finished.run
+        with closing(self.stream(question, history=history, preset=preset, consent=consent)) as recording:
+            for _ in recording:
+                pass
+        return recording.run
 
     def stream(
         self,
@@ -86,12 +86,13 @@ class Localcrag:
         history: Sequence[Turn] = (),
         preset: Preset | None = None,
         consent: Consent | None = None,
-    ) -> Generator[Event, None, None]:
-        """Answer a question and yield what happens: AnswerPiece as the answer is written, RunFinished at the end.
+    ) -> Recording:
+        """Answer a question, one event a step as you iterate: AnswerPiece as the answer is written, for instance.
 
         `history` are the turns of the conversation before it. `consent` is called with the query that would leave for
-        your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. Close
-        the generator to stop the answer. Raises QuestionError, UnknownCollection, ModelError and StoreError.
+        your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. The
+        recording has the `run` as it is so far, and `close` stops it. Raises QuestionError, UnknownCollection,
+        ModelError and StoreError.
         """
         return self._assembly.ask(question, history=history, preset=preset, consent=consent)
 
