@@ -140,7 +140,7 @@ class Assembly:
         settings = self._settings_of(run, web)
         return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
 
-    def answer_forced(self, run_id: str, choice: Choice) -> Recording:
+    def answer_selection(self, run_id: str, choice: Choice) -> Recording:
         """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.
 
         Raises UnknownRun, ModelError when there is no embedder, and StoreError.

@@ -1,4 +1,4 @@
-"""Work behind the page: tasks done in threads of their own, in a list that any number of readers follow."""
+"""Work behind the page: tasks done in threads, in a list that any number of readers follow."""
 
 from __future__ import annotations
 

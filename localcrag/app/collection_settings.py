@@ -1,4 +1,4 @@
-"""What is set for one collection alone: its preset, and whether the web may be asked about it."""
+"""Settings of one collection: its preset, and whether the web may be asked about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of evaluation sets -> runs of the real pipeline under each configuration, one by one, resumable.
+"""Evaluation runs: every question of a set through the real pipeline, under each configuration.
 
 The sets' documents are added to a data folder of their own; the user's collections and stored runs are not touched.
 What the sets recorded of the web is served on this computer; nothing is asked of a SearXNG that the user configured.

@@ -1,4 +1,4 @@
-"""Files that a person names to be added: themselves, or all that are in a folder."""
+"""Files to add: those that a person names, and all that are in a folder they name."""
 
 from __future__ import annotations
 

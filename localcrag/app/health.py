@@ -1,4 +1,4 @@
-"""What `localcrag doctor` finds out, as values: versions, models, threads, memory, search server, index."""
+"""Health checks, as `localcrag doctor` shows them: versions, models, memory, search server, index."""
 
 from __future__ import annotations
 

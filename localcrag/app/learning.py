@@ -1,4 +1,4 @@
-"""What a person says of answers: labels of answers, passages and sentences, and pinned questions."""
+"""Learning from use: labels of answers, passages and sentences, and pinned questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that work: each is loaded when it is first needed, once, whichever thread comes first."""
+"""Loaded models: embedder, relevance model and language model, each loaded once, when first needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that there are: listed, got, checked and chosen. None is loaded here."""
+"""The model library: models listed, downloaded, checked and chosen; none is loaded here."""
 
 from __future__ import annotations
 

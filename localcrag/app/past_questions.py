@@ -1,4 +1,4 @@
-"""What the questions so far tell: how they went, and what other thresholds would have made of them."""
+"""Past questions: how they went, and what other thresholds would have made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections that are embedded anew for another embedder, one after the other in a thread, for whoever looks."""
+"""Collections that are embedded anew for another embedder, one after the other, in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The beginning of every program over the app: settings, the language, and a data folder for this user alone."""
+"""Start-up: settings, the language, and a data folder that only this user can read."""
 
 from __future__ import annotations
 

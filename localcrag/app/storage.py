@@ -1,4 +1,4 @@
-"""What is kept in the data folder: its sizes on disk by kind, copies of it, and deleting it."""
+"""Storage: sizes on disk by kind, backups, restoring one, and erasing everything."""
 
 from __future__ import annotations
 

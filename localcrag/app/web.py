@@ -1,4 +1,4 @@
-"""The web search: the user's own SearXNG, what it answered before, and how many queries may leave."""
+"""The web search: the user’s SearXNG, the answers kept from it, and the limit of queries a minute."""
 
 from __future__ import annotations
 

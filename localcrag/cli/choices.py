@@ -1,4 +1,4 @@
-"""Values that several commands let a person choose from.
+"""Choices that several commands offer.
 
 Written out and compared by a test: the enums themselves are imported later, so that `localcrag --help` stays quick.
 """

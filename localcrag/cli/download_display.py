@@ -1,4 +1,4 @@
-"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere. Knows only the records."""
+"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`localcrag eval`: ask evaluation sets under several configurations, and report; list, show and compare evaluations.
+"""`localcrag eval`: ask evaluation sets under several configurations; list, show and compare them.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

@@ -1,4 +1,4 @@
-"""`localcrag gaps`: what the documents lack, and the web text that answered it, added as a document.
+"""`localcrag gaps`: what the documents lack; adds a web text that answers it as a document.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

@@ -1,4 +1,4 @@
-"""`localcrag labels`: list, add, remove and export what was said of answers, passages and sentences.
+"""`localcrag labels`: list, add, remove and export labels of answers, passages and sentences.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

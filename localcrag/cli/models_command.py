@@ -1,4 +1,4 @@
-"""`localcrag models`: list, get, use, path and verify. Results go to stdout, progress and advice to stderr.
+"""`localcrag models`: list, get, use, path and verify.
 
 Knows arguments and how to say things; what a model is and where it lies, app/model_library.py knows. Nothing heavy is
 imported before a subcommand runs, so that `localcrag --help` stays quick.

@@ -1,4 +1,4 @@
-"""`localcrag runs`: list, show, export, replay, stats and thresholds. Results go to stdout, everything else to stderr.
+"""`localcrag runs`: list, show, export, replay, stats and thresholds.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """

@@ -1,4 +1,4 @@
-"""The column of documents: collections, drop zone, files being added, list. Maps events to components."""
+"""The column of documents: collections, drop zone, files being added, list."""
 
 from __future__ import annotations
 

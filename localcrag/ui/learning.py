@@ -1,4 +1,4 @@
-"""What a person says beside an answer: labels, pins, web texts to add. Maps events of panel, chat and lists to both."""
+"""Labels, pins and web texts to add, as they are given beside an answer and in the lists."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def open_run(assembly: Assembly) -> Any:
 
 
 def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Yield, while a web text is taken in, report, whether the documents have changed, panel, and gaps."""
-    yield html.message(_("Taking the web text in …")), False, gr.skip(), gr.skip()
+    """Yield, while a web text is added, report, whether the documents have changed, panel, and gaps."""
+    yield html.message(_("Adding the web text …")), False, gr.skip(), gr.skip()
     try:
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]

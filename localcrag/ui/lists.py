@@ -42,7 +42,7 @@ def documents(items: Sequence[Document], collection: str, collections: Sequence[
 
 
 def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
-    """Return what is being taken in and what became of the files before it."""
+    """Return what is being added and what became of the files before it."""
     words = {
         IngestStatus.ADDED: _("added"),
         IngestStatus.UPDATED: _("updated"),

@@ -1,4 +1,4 @@
-"""The page: its bar, its three columns and its settings. What happens in them is in the modules beside this one."""
+"""The page: its bar, its three columns and its settings."""
 
 from __future__ import annotations
 

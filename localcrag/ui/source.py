@@ -1,4 +1,4 @@
-"""A source in the panel's place: the page of a PDF with its sentences marked, a part of a text, a web result."""
+"""The source view: the page of a PDF with its sentences marked, a part of a text, a web result."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def document_view(
         if picture:
             return SourceView(title=name, number=page or 1, count=document.pages, picture=picture)
     text = assembly.collections.text(name, collection)
-    # A page of a document without a picture, as of a PDF taken in by an earlier version, says nothing about its text.
+    # A page of a document without a picture, as of a PDF that an earlier version added, says nothing about its text.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )

@@ -1,4 +1,4 @@
-"""What is known of each tab, for as many as there may be.
+"""A memory of open tabs, for as many as there may be.
 
 Gradio would say when a tab is closed, over a connection that each tab keeps open. A browser has six of them to an
 address, all its tabs together: the sixth tab found none left for what it asks, and waited for ever.

@@ -1,4 +1,4 @@
-"""The chat in the middle: its turns, the box for the next question, and what streams. Maps events to components.
+"""The chat in the middle: its turns, the box for the next question, and the answer being written.
 
 Answers are made in conversations.py, whether anybody looks or not: a page that is loaded again follows on.
 """

@@ -1,4 +1,4 @@
-"""What happens in the chat and in the list of chats. Maps events to components; knows which chat each tab shows."""
+"""Event handlers of the chat and of the list of chats; knows which chat each tab shows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ChatEvents:
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
                   [*outputs, column.question], **PRIVATE),
             column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
-            at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE),
+            at.panel.retry(self.ask_selection, [column.where], outputs, **PRIVATE),
         ]  # fmt: skip
         opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
         for event in (*asks, opens):
@@ -120,7 +120,7 @@ class ChatEvents:
             told(lambda: self._conversations.ask(chat_id, question))
         return self._show(chat_id, request)
 
-    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+    def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question from the sentences that a person put in or took out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
         choice = Choice(
@@ -129,8 +129,8 @@ class ChatEvents:
         )
         chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
         told(
-            lambda: self._conversations.ask_forced(
-                chat_id, run.question, lambda: self._assembly.answer_forced(run.run_id, choice)
+            lambda: self._conversations.ask_selection(
+                chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
             )
         )
         return self._show(chat_id, request)

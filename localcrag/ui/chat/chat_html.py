@@ -1,4 +1,4 @@
-"""Turns of a chat -> HTML."""
+"""Turns of a chat as HTML."""
 
 from __future__ import annotations
 

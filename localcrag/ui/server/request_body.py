@@ -1,4 +1,4 @@
-"""What a request may carry, and how long it may take: size, pace, number at once, files that it names.
+"""Limits of requests: size, pace, how many at once, and the files that they may name.
 
 What a click sends is read whole before Gradio sees it; files go through as they come.
 """

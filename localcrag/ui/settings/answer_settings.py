@@ -1,4 +1,4 @@
-"""Where it is chosen how answers are made, from the next question on; for this installation."""
+"""Settings of how questions are answered, from the next one on."""
 
 from __future__ import annotations
 

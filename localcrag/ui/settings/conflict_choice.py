@@ -1,4 +1,4 @@
-"""Where it is chosen which side counts when documents and web contradict each other; for this installation."""
+"""The choice of the side that counts where documents and web contradict each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other thresholds would change, as HTML: the picture, and the questions."""
+"""The threshold explorer’s picture and list of questions, as HTML."""
 
 from __future__ import annotations
 

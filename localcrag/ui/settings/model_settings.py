@@ -1,4 +1,4 @@
-"""Which models there are, which are used, and getting others; what the machine has for them."""
+"""Settings of the models: which are in use, getting others, and what the machine has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a collection's preset is chosen, with whom it is for, what it comes to, and what it would have changed."""
+"""The choice of a collection’s preset: whom it is for, and what it would have changed."""
 
 from __future__ import annotations
 

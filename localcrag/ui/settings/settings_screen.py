@@ -1,4 +1,4 @@
-"""Everything that can be set, on a screen of its own over the page; nothing of it has to be touched."""
+"""The settings screen, over the page; nothing on it has to be touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored and where; a copy of it, going back to one, and deleting everything."""
+"""Settings of what is stored: where it is, backups, restoring one, and deleting everything."""
 
 from __future__ import annotations
 

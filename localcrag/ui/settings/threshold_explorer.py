@@ -1,4 +1,4 @@
-"""The fold with sliders that shows which questions so far would get another action under other thresholds."""
+"""The threshold explorer: sliders that show which past questions would get another action."""
 
 from __future__ import annotations
 

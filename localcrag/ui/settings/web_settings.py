@@ -1,4 +1,4 @@
-"""Where the web search is set: the server, whether it may be asked, what may never be sent; and a test."""
+"""Settings of the web search: the server, whether it may be asked, what may never be sent; a test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.web import Web
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import LocalcragError
+from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.ui import html
@@ -29,33 +30,8 @@ def web_settings(
     in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, page: gr.Blocks, collection: gr.Dropdown
 ) -> None:
     """Make the part where the SearXNG is set and tested."""
-    settings = in_use.now
-    fixed = "web" in settings.model_fields_set
-    with gr.Column(elem_id="lc-web"):
-        url = gr.Textbox(
-            settings.searxng_url or "",
-            label=_("Address of your SearXNG"),
-            placeholder="http://127.0.0.1:8080",
-            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
-        )
-        mode = gr.Radio(
-            [(_(label), value) for label, value in MODES],
-            value=of_collection.web_mode().value,
-            label=_("May it be asked about this collection?"),
-            info=_(FIXED) if fixed else None,
-            interactive=not fixed,
-            elem_id="lc-web-mode",
-        )
-        terms = gr.Textbox(
-            "\n".join(settings.web_never_terms),
-            label=_("Never send"),
-            info=_("One name or term a line: words that hold one are taken out of every query."),
-            lines=2,
-            max_lines=8,
-            elem_id="lc-web-terms",
-        )
-        test = gr.Button(_("Save and test"), size="sm")
-        report = gr.HTML("", elem_id="lc-web-report")
+    fixed = "web" in in_use.now.model_fields_set
+    url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
         try:
@@ -77,3 +53,35 @@ def web_settings(
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     # Another page, or `localcrag web`, may have chosen meanwhile.
     gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)
+
+
+def _components(
+    settings: Settings, web_mode: WebMode, *, fixed: bool
+) -> tuple[gr.Textbox, gr.Radio, gr.Textbox, gr.Button, gr.HTML]:
+    """Make address, mode, terms, the button and the report; `fixed`: the mode is set elsewhere."""
+    with gr.Column(elem_id="lc-web"):
+        url = gr.Textbox(
+            settings.searxng_url or "",
+            label=_("Address of your SearXNG"),
+            placeholder="http://127.0.0.1:8080",
+            info=_("Asked only when the documents are not enough. Empty: the web is never asked."),
+        )
+        mode = gr.Radio(
+            [(_(label), value) for label, value in MODES],
+            value=web_mode.value,
+            label=_("May it be asked about this collection?"),
+            info=_(FIXED) if fixed else None,
+            interactive=not fixed,
+            elem_id="lc-web-mode",
+        )
+        terms = gr.Textbox(
+            "\n".join(settings.web_never_terms),
+            label=_("Never send"),
+            info=_("One name or term a line: words that hold one are taken out of every query."),
+            lines=2,
+            max_lines=8,
+            elem_id="lc-web-terms",
+        )
+        test = gr.Button(_("Save and test"), size="sm")
+        report = gr.HTML("", elem_id="lc-web-report")
+    return url, mode, terms, test, report
