@@ -13,7 +13,7 @@ from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
 from localcrag.steps.ingest.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.ui import render
+from localcrag.ui import lists
 
 
 def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
@@ -151,7 +151,7 @@ def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> N
     uploads.add(files(tmp_path, "b.txt"), "documents")
     found = last(uploads)
     assert set(found) == {"scans.pdf", "b.txt"}
-    shown = render.uploads(uploads.items())
+    shown = lists.uploads(uploads.items())
     assert "Page 2 holds &lt;no&gt; text." in shown
     assert 'title="scans.pdf"' in shown
     assert 'title="b.txt"' not in shown, "nothing is to be said of it"
