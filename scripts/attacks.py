@@ -19,7 +19,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.pipeline import answer
 from localcrag.records.enums import ScorerKind, WebMode
 from localcrag.records.events import RunFinished
@@ -150,7 +151,7 @@ class Range:
             file.write_text(text, "utf-8")
             for _ in self._assembly.ingest(uploads_from([file]), settings.collection):
                 pass
-        self._assembly.store(settings.collection)
+        self._assembly.collections.store(settings.collection)
         # Attacks share questions: what one query found must not answer for the next.
         parts = dataclasses.replace(self._assembly.parts(settings), web_cache=None, rate_limit=None)
         if way is Way.PLAIN:

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import llama_cpp
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.backends.models.lookup_decoding import LookupLlama
 from localcrag.records.events import AnswerPiece, RunFinished
@@ -74,7 +75,7 @@ def ingest_share(assembly: Assembly, folder: Path) -> dict[str, float]:
     whole = time.perf_counter() - start
     texts = [row["text"] for row in assembly.database.rows("SELECT text FROM chunks")]
     start = time.perf_counter()
-    assembly.embedder.embed(texts)
+    assembly.models.embedder.embed(texts)
     raw = time.perf_counter() - start
     return {
         "chunks": float(len(texts)),
@@ -137,7 +138,7 @@ def questions_report(assembly: Assembly, questions: list[str]) -> dict[str, floa
 
 def decoding(assembly: Assembly, questions: list[str]) -> dict[str, float]:
     """Return the tokens a second of answers to the best two passages, with and without guesses, and what differs."""
-    llm, parts, settings = assembly.llm, assembly.parts(assembly.settings), assembly.settings
+    llm, parts, settings = assembly.models.llm, assembly.parts(assembly.settings), assembly.settings
     assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
     ways: dict[str, Callable[..., Iterator[int]]] = {
         "guessing ahead": LookupLlama.generate,
@@ -212,7 +213,7 @@ def main() -> None:
         questions = write_documents(folder / "documents", chunks, random.Random(1))[: asked + 2]
         assembly = Assembly(load(data_dir=folder / "data"))
         build(assembly)  # so that the peak of memory counts the page as well
-        assembly.embedder.embed(["warm up"] * 8)
+        assembly.models.embedder.embed(["warm up"] * 8)
         figures = ingest_share(assembly, folder / "documents")
         figures |= questions_report(assembly, questions)
         figures |= decoding(assembly, questions)

@@ -72,13 +72,14 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     answers = question.answers
     context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
     refinement = Refinement(run.strips, run.evidence, run.sources)
+    llm, most = assembly.models.llm, assembly.settings.answer_tokens
     messages, _ = generate.fitting_prompt(
         run.question, run.standalone_question, read_by(context.parts.skills, refinement), run.history,
-        room=assembly.llm.context_tokens - assembly.settings.answer_tokens, count_tokens=assembly.llm.count_tokens,
+        room=llm.context_tokens - most, count_tokens=llm.count_tokens,
     )  # fmt: skip
     began = time.perf_counter()
     first, text = 0.0, ""
-    stream = assembly.llm.stream(messages, Decoding(max_tokens=assembly.settings.answer_tokens))
+    stream = llm.stream(messages, Decoding(max_tokens=most))
     for piece in stream:
         first = first or time.perf_counter() - began
         text += piece

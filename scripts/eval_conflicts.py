@@ -56,7 +56,7 @@ def report(name: str, pairs: list[Pair], found: Callable[[Pair], bool], *, show:
 
 
 def nearness(pairs: list[Pair], assembly: Assembly) -> None:
-    vectors = assembly.embedder.embed([text for pair in pairs for text in (pair.documents, pair.web)])
+    vectors = assembly.models.embedder.embed([text for pair in pairs for text in (pair.documents, pair.web)])
     cosines = (vectors[0::2] * vectors[1::2]).sum(axis=1)
     for kind in ("contradicting", "agreeing", "scope", "unrelated"):
         own = [float(cosine) for cosine, pair in zip(cosines, pairs, strict=True) if pair.kind == kind]
@@ -78,7 +78,7 @@ def main() -> None:
             report("facts", pairs, lambda pair: difference(pair.documents, pair.web) is not None, show=arguments.show)
         else:
             clock = Clock("reconcile")
-            llm = assembly.llm
+            llm = assembly.models.llm
             report(
                 llm.name,
                 pairs,

@@ -81,7 +81,9 @@ def main() -> None:
     for number, instruction in enumerate(INSTRUCTIONS.splitlines(), start=1):
         print(f"\n{number}. {instruction}")
         for name, assembly in models.items():
-            written = "".join(assembly.llm.stream([Message("user", instruction)], Decoding(max_tokens=MAX_TOKENS)))
+            written = "".join(
+                assembly.models.llm.stream([Message("user", instruction)], Decoding(max_tokens=MAX_TOKENS))
+            )
             print(f"   {name}: {one_line(written)}", flush=True)
 
 

@@ -75,8 +75,8 @@ class Index:
         """Return the ids of the first k passages."""
         assembly = self._assembly
         passages = retrieve(
-            question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.embedder,
-            index=assembly.index(), store=assembly.store(),
+            question, question, k=k, candidates=assembly.settings.candidates, embedder=assembly.models.embedder,
+            index=assembly.collections.index(), store=assembly.collections.store(),
         )  # fmt: skip
         return [passage.document or "" for passage in passages]
 
@@ -213,7 +213,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         closing(Assembly(load(data_dir=Path(folder), llm=arguments.llm))) as made,
     ):
-        llm = None if arguments.without_model else made.llm
+        llm = None if arguments.without_model else made.models.llm
         measured = Measured(made, llm, made.settings.history_turns, arguments.most, arguments.show)
         measured.show_openings(standalone_after_another(tasks, chosen))
         measured.show_hand_written()

@@ -17,18 +17,18 @@ def put_passages(
 
     One with a title is embedded with that in front, as the app does.
     """
-    store = assembly.store()
-    known = {document.name for document in assembly.documents()}
+    store = assembly.collections.store()
+    known = {document.name for document in assembly.collections.documents()}
     todo = [name for name in passages if name not in known]
     for start in range(0, len(todo), EMBEDDED_AT_ONCE):
         names = todo[start : start + EMBEDDED_AT_ONCE]
         headed = [
             f"{title}\n\n{passages[name]}" if (title := (titles or {}).get(name)) else passages[name] for name in names
         ]
-        for name, whole, vector in zip(names, headed, assembly.embedder.embed(headed), strict=True):
+        for name, whole, vector in zip(names, headed, assembly.models.embedder.embed(headed), strict=True):
             text = passages[name]
             store.put(
                 name, sha256=name, media_type="text/plain", pages=None, text=whole,
                 chunks=[Chunk(None, len(whole) - len(text), len(whole), text)], vectors=vector[None],
             )  # fmt: skip
-    assembly.index().refresh()
+    assembly.collections.index().refresh()

@@ -109,7 +109,7 @@ def make(data: Path, held_out: Path, work: Path, path: Path, *, seed: int, most:
     chosen.shuffle(asked)
     assembly = Assembly(load(data_dir=work / "data"))
     library = examples.Library(assembly, asked)
-    llm = assembly.llm
+    llm = assembly.models.llm
     assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
     unfinished = path.with_suffix(".part")
     done = 0

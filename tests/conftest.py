@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf

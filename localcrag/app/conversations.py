@@ -1,4 +1,4 @@
-"""Questions of chats, answered whether anybody looks or not, and written down as they end.
+"""Conversations: questions of chats, answered whether anybody looks or not, and stored as they end.
 
 One answer at a time: the models are one set, and two at once would both be late. The next question waits its turn.
 """
@@ -81,7 +81,7 @@ class Conversations:
             chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
             return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
 
-    def ask_forced(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
+    def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
         """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
         with self._lock:
             return self._begin(chat_id, question, lambda _: answer())

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import threading
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
-from localcrag.app import failed
-from localcrag.app.observable_list import ObservableList
-from localcrag.backends.downloads.download_progress import DownloadProgress, Report
+from localcrag.app.background import BackgroundList, Task, TaskState, Tell
+from localcrag.records.downloads import DownloadProgress, Report
 
 Get = Callable[[str, Report], bool]
 """Downloads a model, telling how far it is."""
-
-
-class DownloadState(StrEnum):
-    """Where a model is on its way."""
-
-    WORKING = "working"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+AT_ONCE = 8
+"""Downloads at a time: more than anybody begins, on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Downloading:
-    """A model and how far it is; `error` says why it failed and what to do."""
+class Downloading(Task):
+    """A model and how far it is."""
 
-    name: str
-    state: DownloadState = DownloadState.WORKING
     progress: DownloadProgress | None = None
-    error: str | None = None
-
-
-class _Cancelled(Exception):
-    pass
 
 
 class Downloads:
@@ -43,20 +27,15 @@ class Downloads:
 
     def __init__(self, get: Get) -> None:
         self._get = get
-        self._models: ObservableList[str, Downloading] = ObservableList()
+        self._models = BackgroundList(self._download, "{name} was not downloaded", at_once=AT_ONCE)
 
     def start(self, name: str) -> None:
         """Download a model, unless that is being done."""
-        with self._models.lock:
-            there = self._models.get(name)
-            if there and there.state is DownloadState.WORKING:
-                return
-            self._models.put(name, Downloading(name=name))
-        threading.Thread(target=self._work, args=(name,), name=f"download {name}", daemon=True).start()
+        self._models.start(Downloading(name=name))
 
     def cancel(self, name: str) -> None:
         """Download a model no further."""
-        self._change(Downloading(name=name, state=DownloadState.CANCELLED))
+        self._models.cancel([name])
 
     def items(self) -> tuple[Downloading, ...]:
         """Return every model that was asked for since the start."""
@@ -64,23 +43,8 @@ class Downloads:
 
     def follow(self) -> Iterator[tuple[Downloading, ...]]:
         """Yield them now and whenever something has changed, as long as any is on its way."""
-        return self._models.follow(lambda one: one.state is DownloadState.WORKING)
+        return self._models.follow()
 
-    def _work(self, name: str) -> None:
-        try:
-            self._get(name, lambda progress: self._tell(Downloading(name=name, progress=progress)))
-            self._tell(Downloading(name=name, state=DownloadState.DONE))
-        except _Cancelled:
-            pass
-        except Exception as error:  # noqa: BLE001 - said on the page
-            said = failed.why(error, f"{name} was not downloaded")
-            self._change(Downloading(name=name, state=DownloadState.FAILED, error=said))
-
-    def _tell(self, now: Downloading) -> None:
-        """Take down how far a model is; ends the download when somebody has cancelled it."""
-        if not self._change(now):
-            raise _Cancelled
-
-    def _change(self, now: Downloading) -> bool:
-        """Put a model that is being downloaded where it is now; return whether it was being downloaded still."""
-        return self._models.change(now.name, lambda there: there.state is DownloadState.WORKING, lambda _: now)
+    def _download(self, one: Downloading, tell: Tell[Downloading]) -> Downloading:
+        self._get(one.name, lambda progress: tell(dataclasses.replace(one, progress=progress)))
+        return dataclasses.replace(one, state=TaskState.DONE)

@@ -1,4 +1,4 @@
-"""What left this computer, in words: for `localcrag privacy`, the settings and the line below the chats."""
+"""What left this computer, in words: for `localcrag privacy`, the settings and the page."""
 
 from __future__ import annotations
 

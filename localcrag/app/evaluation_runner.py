@@ -1,6 +1,6 @@
-"""Questions of evaluation sets -> runs of the real pipeline under each configuration, one by one, resumable.
+"""Evaluation runs: every question of a set through the real pipeline, under each configuration.
 
-The sets' documents are taken into a data folder of their own; the user's collections and stored runs are not touched.
+The sets' documents are added to a data folder of their own; the user's collections and stored runs are not touched.
 What the sets recorded of the web is served on this computer; nothing is asked of a SearXNG that the user configured.
 """
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localcrag import pipeline
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.app.recorded_search import recorded_search
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.configurations import Configuration
@@ -60,8 +61,8 @@ def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
     )
 
 
-def take_in(assembly: Assembly, folder: Path, collection: str) -> Iterator[IngestEvent]:
-    """Take a set's documents in, those that are not there yet. Raises EvaluationError when one cannot be read."""
+def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator[IngestEvent]:
+    """Add a set's documents, those that are not there yet. Raises EvaluationError when one cannot be read."""
     failed = []
     for event in assembly.ingest(uploads_from([folder / DOCUMENTS]), collection):
         if getattr(event, "status", None) is IngestStatus.FAILED:
@@ -70,7 +71,7 @@ def take_in(assembly: Assembly, folder: Path, collection: str) -> Iterator[Inges
     if failed:
         reasons = "\n".join(f"{event.document}: {getattr(event, 'error', '')}" for event in failed)
         raise EvaluationError(
-            f"{len(failed)} documents of the set could not be taken in, and its questions would be judged without "
+            f"{len(failed)} documents of the set could not be added, and its questions would be judged without "
             f"them. Mend or remove them in {folder / DOCUMENTS}, with their questions:\n{reasons}"
         )
 
@@ -126,7 +127,7 @@ def ask(
 ) -> Run:
     """Return the run of a question under a configuration. Raises what the pipeline raises."""
     settings = changed(configuration.settings(assembly.settings), collection=collection)
-    settings = settings.under(assembly.preset(settings.collection))
+    settings = settings.under(assembly.collection_settings.preset(settings.collection))
     parts = assembly.parts(settings, runs=_Nowhere())
     events = pipeline.answer(
         question.question,

@@ -1,4 +1,4 @@
-"""Why something failed that goes on behind the page, in words for it."""
+"""Why background work failed, in words for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `localcrag doctor` finds out, as values: versions, models, threads, memory, search server, index."""
+"""Health checks, as `localcrag doctor` shows them: versions, models, memory, search server, index."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import ParamSpec
 from localcrag import __version__
 from localcrag.app.assemble import Assembly
 from localcrag.app.machine import memory
-from localcrag.backends.downloads.model_files import FileState
-from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.app.web import Web
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
+from localcrag.records.models import FileState, ModelRole
 from localcrag.records.presets import of_uncalibrated_grades
+from localcrag.settings import Settings
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
 
@@ -49,22 +50,22 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("relevance", _relevance, assembly)
     yield _checked("language model", _llm, assembly)
     yield _checked("database", _database, assembly)
-    for name in assembly.collections():
+    for name in assembly.collections.names():
         yield _checked(f"collection {name}", _collection, assembly, name)
-    yield search_server(assembly)
+    yield search_server(assembly.settings, assembly.web)
 
 
-def search_server(assembly: Assembly) -> Finding:
+def search_server(settings: Settings, web: Web) -> Finding:
     """Return whether the configured SearXNG answers, and in JSON."""
-    if not assembly.settings.searxng_url:
+    if not settings.searxng_url:
         return Finding("web search", State.OFF, "no SearXNG is set (searxng_url), so nothing is asked of the web")
     try:
-        health = assembly.search_health()
+        health = web.health()
     except LocalcragError as error:
         return Finding("web search", State.FAILED, str(error))
     if health.error:
         return Finding("web search", State.FAILED, health.error)
-    detail = f"{assembly.web_address} answers in JSON, {health.seconds:.2f} s"
+    detail = f"{web.address} answers in JSON, {health.seconds:.2f} s"
     if health.failed_engines:
         detail += "; engines that failed: " + ", ".join(f"{name} ({why})" for name, why in health.failed_engines)
     return Finding("web search", State.OK, detail)
@@ -83,7 +84,7 @@ def _checked(
 
 
 def _files(assembly: Assembly, name: str) -> str:
-    checks = assembly.library.verify(name)
+    checks = [*assembly.library.verify(name)]
     wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
     if wrong:
         what = ", ".join(f"{check.path.name} is {check.state}" for check in wrong)
@@ -95,15 +96,15 @@ def _files(assembly: Assembly, name: str) -> str:
 
 
 def _embedder(assembly: Assembly) -> str:
-    embedder = assembly.embedder
+    embedder = assembly.models.embedder
     return f"{embedder.name}: {embedder.dimension} dimensions, {embedder.max_tokens} tokens at most"
 
 
 def _relevance(assembly: Assembly) -> str:
     from localcrag.backends.models.relevance_format import describe  # noqa: PLC0415 - takes seconds
 
-    scorer, settings = assembly.calibrated_scorer(), assembly.settings.under(assembly.preset())
-    own, applied = scorer.calibration.thresholds, assembly.applied_calibration()
+    scorer, settings = assembly.calibrations.scorer(), assembly.settings.under(assembly.collection_settings.preset())
+    own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
     by_llm = settings.scorer is ScorerKind.LLM
     limits = settings.thresholds(of_uncalibrated_grades(own) if by_llm else own)
     folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
@@ -120,7 +121,7 @@ def _relevance(assembly: Assembly) -> str:
 
 def _llm(assembly: Assembly) -> str:
     threads = assembly.settings.threads or os.cpu_count()
-    return f"{assembly.llm.name}: window of {assembly.llm.context_tokens} tokens, {threads} threads"
+    return f"{assembly.models.llm.name}: window of {assembly.models.llm.context_tokens} tokens, {threads} threads"
 
 
 def _database(assembly: Assembly) -> str:
@@ -132,9 +133,9 @@ def _database(assembly: Assembly) -> str:
 
 
 def _collection(assembly: Assembly, name: str) -> str:
-    documents = assembly.store(name).documents()
+    documents = assembly.collections.store(name).documents()
     chunks = sum(document.chunks for document in documents)
-    index = assembly.index(name)
+    index = assembly.collections.index(name)
     rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
     index.refresh()
     if rebuilt:

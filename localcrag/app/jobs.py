@@ -1,4 +1,4 @@
-"""Work that goes on when nobody looks: events of a generator, made in a thread of their own, for any number of readers.
+"""Jobs: a generator run in a thread of its own, whose events any number of readers follow.
 
 A page that is loaded again in the midst of an answer finds it where it is; a tab that is closed stops nothing.
 """

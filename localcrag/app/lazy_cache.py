@@ -1,4 +1,4 @@
-"""Things that take long to make, each made once, whichever thread comes first, until what it is made by changes."""
+"""A cache of things that take long to make: each is made once, when it is first needed."""
 
 from __future__ import annotations
 

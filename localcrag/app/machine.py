@@ -1,4 +1,4 @@
-"""What this machine has."""
+"""Memory of this machine, and sizes of folders."""
 
 from __future__ import annotations
 

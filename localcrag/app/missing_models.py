@@ -1,4 +1,4 @@
-"""Stand-ins for models that cannot be loaded: a question that can do without one goes on, and says so."""
+"""Stand-ins for models that cannot be loaded: the question goes on without them, and says so."""
 
 from __future__ import annotations
 

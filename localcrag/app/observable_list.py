@@ -1,4 +1,4 @@
-"""Things that change while somebody watches: a list that any number of readers follow."""
+"""A list that any number of readers follow while it changes."""
 
 from __future__ import annotations
 

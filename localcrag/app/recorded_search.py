@@ -1,4 +1,4 @@
-"""A web search over results that were recorded: SearXNG's `/search?format=json` on this computer, for evaluation.
+"""A stand-in for SearXNG that serves recorded results on this computer, for evaluation.
 
 So that questions which only the web answers are asked through the same client, over HTTP, as in use, and come out the
 same each time. Knows nothing of evaluation sets or of the client. Results are found by any word of the query and
@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -56,38 +56,7 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
                 queries.append(query)
                 return _best(index, query)
 
-        class Handler(BaseHTTPRequestHandler):
-            timeout = LONGEST_SILENCE
-
-            def do_GET(self) -> None:
-                parts = urlsplit(self.path)
-                asked = parse_qs(parts.query)
-                query = " ".join(asked.get("q", [])).strip()
-                if parts.path.rstrip("/") != "/search":
-                    self.send_error(HTTPStatus.NOT_FOUND)
-                elif asked.get("format") != ["json"]:
-                    self.send_error(HTTPStatus.FORBIDDEN)  # as SearXNG refuses a format that is not switched on
-                elif not query:
-                    self.send_error(HTTPStatus.BAD_REQUEST)  # as SearXNG calls an empty query
-                else:
-                    self._answer(query)
-
-            def _answer(self, query: str) -> None:
-                found = search(query)
-                nothing: dict[str, list[str]] = {
-                    name: [] for name in ("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines")
-                }
-                answer = {"query": query, "number_of_results": len(found), "results": found, **nothing}
-                body = json.dumps(answer).encode()
-                self.send_response(HTTPStatus.OK)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None: ...
-
-        with _Server(("127.0.0.1", 0), Handler) as server:
+        with _Server(("127.0.0.1", 0), _handler(search)) as server:
             # A short interval, because the end of the block waits for it.
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
             thread.start()
@@ -96,6 +65,43 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[RecordedSearch]:
             finally:
                 server.shutdown()
                 thread.join()
+
+
+def _handler(search: Callable[[str], list[dict[str, object]]]) -> type[BaseHTTPRequestHandler]:
+    """Return what answers requests, with the results that `search` finds for a query."""
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = LONGEST_SILENCE
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            asked = parse_qs(parts.query)
+            query = " ".join(asked.get("q", [])).strip()
+            if parts.path.rstrip("/") != "/search":
+                self.send_error(HTTPStatus.NOT_FOUND)
+            elif asked.get("format") != ["json"]:
+                self.send_error(HTTPStatus.FORBIDDEN)  # as SearXNG refuses a format that is not switched on
+            elif not query:
+                self.send_error(HTTPStatus.BAD_REQUEST)  # as SearXNG calls an empty query
+            else:
+                self._answer(query)
+
+        def _answer(self, query: str) -> None:
+            found = search(query)
+            nothing: dict[str, list[str]] = {
+                name: [] for name in ("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines")
+            }
+            answer = {"query": query, "number_of_results": len(found), "results": found, **nothing}
+            body = json.dumps(answer).encode()
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    return Handler
 
 
 class _Server(ThreadingHTTPServer):

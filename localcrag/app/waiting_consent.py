@@ -1,4 +1,4 @@
-"""A consent that somebody else gives: the question's thread waits until a person has said something."""
+"""A consent that waits for a person: the question’s thread stands still until they have answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`localcrag calibrate`: fit, show and undo a collection's calibration. Results go to stdout, progress to stderr.
+"""`localcrag calibrate`: fit, show and undo a collection's calibration.
 
 Nothing heavy is imported before it runs, so that `localcrag --help` stays quick.
 """
@@ -11,17 +11,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localcrag.cli import calibrate_output
 from localcrag.cli.command_output import print_json
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
-    from localcrag.backends.store.calibration_store import StoredCalibration
-    from localcrag.evaluation.calibration.calibrate import Fitted
+    from localcrag.app.calibrating import Labelled
     from localcrag.evaluation.calibration.criteria import Criterion
-    from localcrag.runs.labelled_scores import LabelledScore, LabelledStrip
     from localcrag.settings import Settings
-    from localcrag.steps.evaluate.calibration import FittedCalibration
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -82,176 +80,56 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
 
 
 def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -> int:
-    from localcrag.backends.store.calibration_store import HowFitted  # noqa: PLC0415
-    from localcrag.evaluation.calibration.calibrate import fit_calibration  # noqa: PLC0415
+    from localcrag.app.calibrating import Labelled, fit  # noqa: PLC0415
 
     if parsed.apply:
-        assembly.require_collection()  # Before the work, not after it.
-    scores: list[LabelledScore] = []
-    strips: list[LabelledStrip] = []
-    from_use = left_out = 0
+        assembly.collections.require()  # Before the work, not after it.
+    labelled = Labelled()
     if parsed.from_use:
-        scores, left_out = _from_use(assembly)
-        from_use = len(scores)
-        if left_out:
-            print(
-                f"{left_out} labels left out: their scores are not of {assembly.settings.relevance}.", file=sys.stderr
-            )
+        labelled.add_use(assembly)
+        if labelled.left_out:
+            scorer = assembly.settings.relevance
+            print(f"{labelled.left_out} labels left out: their scores are not of {scorer}.", file=sys.stderr)
     for folder in map(Path, parsed.what):
-        of_set, of_its_strips = _from_set(assembly, folder)
-        # Two sets may ask the same question of other documents.
-        scores += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in of_set]
-        strips += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in of_its_strips]
-    print(f"fitting to {len(scores)} passages and {len(strips)} strips", file=sys.stderr)
-    before = assembly.calibration()
-    fitted = fit_calibration(scores, strips, in_force=before, criterion=criterion)
-    how = HowFitted(
-        criterion=str(criterion),
-        passages=fitted.passages,
-        relevant=fitted.relevant,
-        questions=fitted.questions,
-        strips=fitted.strips,
-        from_set=", ".join(Path(folder).resolve().name for folder in parsed.what) or None,
-        from_use=from_use,
-        figures={change.name: (change.before, change.after) for change in fitted.changes},
-    )
-    refused = parsed.apply and fitted.worse and not parsed.force
-    applied = assembly.apply_calibration(fitted.calibration, how) if parsed.apply and not refused else None
-    overridden = _overridden(assembly)
+        _add_set(labelled, assembly, folder)
+    print(f"fitting to {len(labelled.scores)} passages and {len(labelled.strips)} strips", file=sys.stderr)
+    outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
     if parsed.json:
-        print_json(
-            {
-                "collection": assembly.settings.collection,
-                "scorer": assembly.settings.relevance,
-                "criterion": str(criterion),
-                "passages": fitted.passages,
-                "relevant": fitted.relevant,
-                "questions": fitted.questions,
-                "answered": fitted.answered,
-                "strips": fitted.strips,
-                "from_use": from_use,
-                "left_out": left_out,
-                "before": dataclasses.asdict(before),
-                "after": dataclasses.asdict(fitted.calibration),
-                "figures": [dataclasses.asdict(change) for change in fitted.changes],
-                "worse": fitted.worse,
-                "applied": applied is not None,
-                "notes": [*fitted.notes, *overridden],
-                **({"error": _WORSE, "kind": EvaluationError.__name__} if refused else {}),
-            }
-        )
-        if refused:  # Within the one object, not after it.
-            print(f"localcrag: {_WORSE}", file=sys.stderr)
+        print_json(calibrate_output.as_json(assembly.settings, labelled, outcome, criterion))
+        if outcome.refused:  # Within the one object, not after it.
+            print(f"localcrag: {calibrate_output.WORSE}", file=sys.stderr)
             return FAILED
         return DONE
-    print("\n".join([*_in_words(assembly, fitted, before, criterion), *overridden]))
-    if refused:
-        raise EvaluationError(_WORSE)
+    print("\n".join(calibrate_output.in_words(assembly.settings, outcome, criterion)))
+    if outcome.refused:
+        raise EvaluationError(calibrate_output.WORSE)
     print(
         f"Applied to the collection “{assembly.settings.collection}”. `localcrag calibrate undo` takes it back."
-        if applied
+        if outcome.applied
         else "Nothing was changed. --apply puts it in force for the collection."
     )
     return DONE
 
 
-_WORSE = (
-    "Not applied: on questions that it was not fitted on, the new calibration has a higher log loss than the one in "
-    "force. Collect more labels, or apply it all the same with --force."
-)
-
-
-def _from_use(assembly: Assembly) -> tuple[list[LabelledScore], int]:
-    """Return the scores of the labels that passages of the collection got, and how many have another scorer's."""
-    from localcrag.evaluation.calibration.use_scores import scores_of_labels  # noqa: PLC0415
-    from localcrag.runs.labels import LabelKind  # noqa: PLC0415
-
-    labels = assembly.labels.find(collection=assembly.settings.collection, kind=LabelKind.PASSAGE)
-    return scores_of_labels(labels, assembly.settings.relevance)
-
-
-def _from_set(assembly: Assembly, folder: Path) -> tuple[list[LabelledScore], list[LabelledStrip]]:
-    """Return the labelled scores of an evaluation set, whose documents are taken into a data folder of their own."""
-    from localcrag.app.evaluation_runner import take_in  # noqa: PLC0415
+def _add_set(labelled: Labelled, assembly: Assembly, folder: Path) -> None:
+    """Add the labelled scores of an evaluation set, whose documents are added to a data folder of their own."""
+    from localcrag.app.calibrating import folder_of_set  # noqa: PLC0415
+    from localcrag.app.evaluation_runner import add_documents  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
-    from localcrag.evaluation.calibration.set_scores import Retrieval, score_question  # noqa: PLC0415
     from localcrag.runs.evaluation_set import read  # noqa: PLC0415
 
     evaluation_set = read(folder)
-    scores: list[LabelledScore] = []
-    strips: list[LabelledStrip] = []
-    settings = assembly.settings.under(assembly.preset())
-    with assembly.for_set(evaluation_set.digest) as own:
-        terminal.show_ingest(take_in(own, folder, own.settings.collection), quiet=True)
-        parts = Retrieval(own.embedder, own.scorer, own.index(), own.store())
-        kept = own.kept_scores(settings)
-        for number, question in enumerate(evaluation_set.questions, start=1):
-            scored = kept.of(question.id)
-            if scored is None:
-                scored = score_question(question, parts, settings)
-                kept.keep(question.id, scored)
-            scores += scored[0]
-            strips += scored[1]
-            if number % 10 == 0 or number == len(evaluation_set.questions):
-                print(f"{number} of {len(evaluation_set.questions)} questions scored", file=sys.stderr, flush=True)
-    return scores, strips
-
-
-def _overridden(assembly: Assembly) -> list[str]:
-    """Return what keeps the fitted thresholds from having an effect."""
-    settings = assembly.settings
-    given = {name: getattr(settings, name) for name in ("upper", "lower", "strip")}
-    return [
-        f"The threshold {name} is set by hand to {value:g}, which wins over any calibration."
-        for name, value in given.items()
-        if value is not None
-    ]
-
-
-def _in_words(assembly: Assembly, fitted: Fitted, before: FittedCalibration, criterion: Criterion) -> list[str]:
-    settings = assembly.settings
-    lines = [
-        f"Calibration of {settings.relevance} for the collection “{settings.collection}”, criterion {criterion}.",
-        f"{fitted.passages} labelled passages ({fitted.relevant} relevant) and {fitted.strips} strips.",
-        f"{fitted.questions} questions, of which the retrieved passages answer {fitted.answered}.",
-        "",
-        *_coefficients(before, fitted.calibration),
-        "",
-        f"{'on questions not fitted on':<27}{'before':>9}{'after':>9}{'change':>9}   95 % interval (standard error)",
-    ]
-    lines += [
-        f"{change.name:<27}{change.before:>9.4f}{change.after:>9.4f}{change.after - change.before:>+9.4f}   "
-        f"{change.low:+.4f} to {change.high:+.4f} ({change.error:.4f})"
-        for change in fitted.changes
-    ]
-    lines += ["", *fitted.notes]
-    if fitted.worse:
-        lines.append(
-            "It is worse than what is in force: the log loss is higher on questions that it was not fitted on."
-        )
-    return lines
-
-
-def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
-    rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in _THRESHOLDS]
-    for kind in ("passage", "strip"):
-        for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
-            values = (getattr(getattr(one, kind), name) for one in (before, after))
-            rows.append((f"{kind}: {name}", *values))
-    return [f"{'':<27}{'in force':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
-
-
-_THRESHOLDS = ("upper", "lower", "strip")
-
-
-def _threshold(calibration: FittedCalibration, name: str) -> float:
-    return float(getattr(calibration.thresholds, name))
+    with folder_of_set(assembly, evaluation_set) as own:
+        terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
+        for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
+            if done % 10 == 0 or done == total:
+                print(f"{done} of {total} questions scored", file=sys.stderr, flush=True)
 
 
 def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
-    applied = assembly.applied_calibration()
-    calibration = applied.calibration if applied else assembly.own_calibration
-    history = assembly.calibrations.history(assembly.scorer_identity, assembly.settings.collection)
+    applied = assembly.calibrations.applied()
+    calibration = applied.calibration if applied else assembly.calibrations.own
+    history = assembly.calibrations.history()
     if parsed.json:
         print_json(
             {
@@ -265,49 +143,36 @@ def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
             }
         )
         return DONE
-    print(_whose(assembly, applied))
+    print(calibrate_output.whose(assembly.settings, applied))
     limits = calibration.thresholds
     print(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
     if not calibration.fitted:
         print("Nobody has fitted it: relevances are a plain sigmoid.")
-    print("\n".join(_overridden(assembly)) or "No threshold is set by hand.")
+    print("\n".join(calibrate_output.overridden(assembly.settings)) or "No threshold is set by hand.")
     for one in history:
         state = f"undone {one.undone_at}" if one.undone_at else "in force" if one == applied else "replaced"
-        print(f"  {one.made_at}  {state}: {_labels(one)}; criterion {one.how.criterion}")
+        print(f"  {one.made_at}  {state}: {calibrate_output.fitted_to(one)}; criterion {one.how.criterion}")
     return DONE
 
 
 def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
-    undone = assembly.undo_calibration()
+    undone = assembly.calibrations.undo()
     if undone is None:
         raise EvaluationError(
             f"There is nothing to undo: {assembly.settings.relevance} has its own calibration in the collection "
             f"“{assembly.settings.collection}”."
         )
-    applied = assembly.applied_calibration()
+    applied = assembly.calibrations.applied()
     if parsed.json:
         print_json(
             {
                 "collection": assembly.settings.collection,
                 "undone": dataclasses.asdict(undone),
                 "own": applied is None,
-                "in_force": dataclasses.asdict(assembly.calibration()),
+                "in_force": dataclasses.asdict(assembly.calibrations.in_force()),
             }
         )
         return DONE
-    print(f"The calibration of {undone.made_at} is no longer in force. {_whose(assembly, applied)}")
+    whose = calibrate_output.whose(assembly.settings, applied)
+    print(f"The calibration of {undone.made_at} is no longer in force. {whose}")
     return DONE
-
-
-def _whose(assembly: Assembly, applied: StoredCalibration | None) -> str:
-    where = f"In the collection “{assembly.settings.collection}”, {assembly.settings.relevance} has"
-    if applied is None:
-        return f"{where} its own calibration."
-    return f"{where} a calibration of {applied.made_at}: {_labels(applied)}."
-
-
-def _labels(stored: StoredCalibration) -> str:
-    how = stored.how
-    sources = [f"the set {how.from_set}"] if how.from_set else []
-    sources += [f"{how.from_use} labels from use"] if how.from_use else []
-    return f"{how.passages} passages of {how.questions} questions, from {' and '.join(sources)}"

@@ -1,4 +1,4 @@
-"""What the modules of commands share: results on stdout, and numbers among the arguments."""
+"""Output of commands: results on stdout; and the types of their numeric arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere. Knows only the records."""
+"""Download progress on stderr: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from localcrag.backends.downloads.download_progress import DownloadProgress, Report
+    from localcrag.records.downloads import DownloadProgress, Report
 
 LINE_SECONDS = 5.0  # between lines where there is no terminal: enough to see it live, few enough for a log
 WORDS = {"transfer": "getting", "check": "checking"}

@@ -1,4 +1,4 @@
-"""`localcrag eval`: ask evaluation sets under several configurations, and report; list, show and compare evaluations.
+"""`localcrag eval`: ask evaluation sets under several configurations; list, show and compare them.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DONE = 0
 FOLDER = "evaluations"
 BENCH = "documents"
-"""Within it: the data folder that the sets' documents are taken into."""
+"""Within it: the data folder that the sets' documents are added to."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
   localcrag eval SET --ablate                what each step is worth
@@ -161,8 +161,8 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
     configurations = _configurations(parsed, settings)
     sets = [evaluation_set.read(folder) for folder in parsed.sets]
     with contextlib.closing(Assembly(settings)) as own:
-        calibration = own.calibration()
-        pinned = own.pinned_questions() if parsed.pinned else ()
+        calibration = own.calibrations.in_force()
+        pinned = own.learning.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:
         planned, data_dir = plan.of_pinned(pinned, settings.collection), settings.data_dir
     else:
@@ -175,9 +175,9 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 _say(f"{one.name}: {len(one.questions)} questions, {len(one.files)} documents")
                 terminal.show_ingest(
-                    evaluation_runner.take_in(assembly, folder, plan.collection_of(one, settings)), quiet=True
+                    evaluation_runner.add_documents(assembly, folder, plan.collection_of(one, settings)), quiet=True
                 )
-            texts = {name: assembly.texts(name) for name in set(planned.collections.values())}
+            texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
             questions = tuple(
                 evaluation_runner.settled(one, texts[planned.collections[one.id]]) for one in planned.questions
             )

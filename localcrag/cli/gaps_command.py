@@ -1,4 +1,4 @@
-"""`localcrag gaps`: what the documents lack, and the web text that answered it taken in as a document.
+"""`localcrag gaps`: what the documents lack; adds a web text that answers it as a document.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -30,7 +30,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = named.add_parser("list", parents=[common, within], help="those that ended INCORRECT, newest first")
     command.set_defaults(run=_list)
 
-    command = named.add_parser("add", parents=[common], help="take the web text that answered a run in as a document")
+    command = named.add_parser("add", parents=[common], help="add the web text that answered a run as a document")
     command.add_argument("run_id", metavar="RUN")
     command.add_argument(
         "--result",
@@ -44,7 +44,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    gaps = Assembly(settings).knowledge_gaps(parsed.collection)
+    gaps = Assembly(settings).gaps.find(parsed.collection)
     text = "\n".join(map(_lines, gaps)) or "No question ended INCORRECT when it was last asked."
     print_result([dataclasses.asdict(gap) for gap in gaps], parsed, text)
     return DONE
@@ -55,9 +55,10 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
-    result = terminal.show_ingest(Assembly(settings).add_web_text(parsed.run_id, parsed.result), quiet=parsed.json)[0]
+    events = Assembly(settings).gaps.add_web_text(parsed.run_id, parsed.result)
+    (result,) = terminal.show_ingest(events, quiet=parsed.json)
     if not parsed.json:
-        print("This is text of the web: it is screened for planted instructions, and not checked.", file=sys.stderr)
+        print("This is text of the web: it is screened for prompt injections, and not checked.", file=sys.stderr)
     print_result(dataclasses.asdict(result), parsed, f"{result.document}: {result.error or result.status}")
     return FAILED if result.status is IngestStatus.FAILED else DONE
 

@@ -1,4 +1,4 @@
-"""`localcrag labels`: list, add, remove and export what was said of answers, passages and sentences.
+"""`localcrag labels`: list, add, remove and export labels of answers, passages and sentences.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -67,7 +67,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    labels = Assembly(settings).labels.find(collection=parsed.collection, run_id=parsed.run_id)
+    labels = Assembly(settings).learning.labels.find(collection=parsed.collection, run_id=parsed.run_id)
     _print(labels, parsed, "\n".join(map(_line, labels)) or "Nothing labelled yet.")
     return DONE
 
@@ -90,7 +90,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
         )
     if twice := sorted({name for kind, name, good in wanted if (kind, name, not good) in wanted}):
         raise SettingsError(f"Said both ways: {', '.join(twice)}. Choose one.")
-    labels = assembly.label_all(run.run_id, wanted)
+    labels = assembly.learning.label_all(run.run_id, wanted)
     _print(labels, parsed, "\n".join(map(_line, labels)))
     return DONE
 
@@ -103,7 +103,7 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     if bool(parsed.ids) == bool(by_what):
         raise SettingsError("Name labels by their ids, or by --run, --document or --all (of a --collection).")
     ids = parsed.ids or _found(assembly, parsed)
-    removed = assembly.labels.remove(ids)
+    removed = assembly.learning.labels.remove(ids)
     if removed < len(set(ids)) or not removed:
         raise LabelError(
             f"Only {removed} such labels are there; these are removed. `localcrag labels list` shows them."
@@ -113,25 +113,21 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _found(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
-    found = assembly.labels.find(collection=parsed.collection, run_id=parsed.run_id, document=parsed.document)
+    found = assembly.learning.labels.find(collection=parsed.collection, run_id=parsed.run_id, document=parsed.document)
     return [label.id for label in found if label.id is not None]
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
-    from localcrag.backends.store import export_files  # noqa: PLC0415
-    from localcrag.runs import labels_export  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    learning = Assembly(settings).learning
     if parsed.form == "training":
-        pairs = labels_export.as_training(assembly.labels.find(collection=parsed.collection))
-        export_files.write_lines(parsed.path, labels_export.training_lines(pairs))
+        pairs = learning.export_training(parsed.path, parsed.collection)
         relevant = sum(pair.label for pair in pairs)
         said = {"file": str(parsed.path), "pairs": len(pairs), "relevant": relevant}
         _print(said, parsed, f"{len(pairs)} pairs, {relevant} of them relevant: {parsed.path}")
         return DONE
-    made = assembly.labels_as_set(parsed.collection)
-    export_files.write_set(parsed.path, made.lines, made.documents)
+    made = learning.export_set(parsed.path, parsed.collection)
     for question, why in made.left_out:
         print(f"left out: {question}: {why}", file=sys.stderr)
     said = {

@@ -1,6 +1,6 @@
-"""`localcrag models`: list, get, use, path and verify. Results go to stdout, progress and advice to stderr.
+"""`localcrag models`: list, get, use, path and verify.
 
-Knows arguments and how to say things; what a model is and where it lies is backends/model_files.py's. Nothing heavy is
+Knows arguments and how to say things; what a model is and where it lies, app/model_library.py knows. Nothing heavy is
 imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
 
@@ -12,15 +12,16 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from localcrag.cli.choices import ROLES
 from localcrag.records.errors import LocalcragError, SettingsError
 
 if TYPE_CHECKING:
-    from localcrag.backends.downloads.model_files import Library, Model
+    from localcrag.app.model_library import ModelLibrary
+    from localcrag.records.models import Model
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ROLES = ("embedder", "relevance", "llm")
 DONE, FAILED = 0, 1
 EMBEDDED = "embedded"
 
@@ -49,13 +50,14 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Do what the arguments say; return 0 when done, 1 when it failed. Raises LocalcragError."""
-    from localcrag.backends.downloads.model_files import Library  # noqa: PLC0415
+    from localcrag.app.model_library import ModelLibrary  # noqa: PLC0415
+    from localcrag.app.settings_in_use import SettingsInUse  # noqa: PLC0415
 
     commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify}
-    return commands[arguments.models_command](arguments, settings, Library(settings.models_dir))
+    return commands[arguments.models_command](arguments, settings, ModelLibrary(SettingsInUse(settings)))
 
 
-def _list(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
+def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
     models = library.models()
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)
@@ -63,7 +65,7 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: Library) -
         _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
     _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
     if not arguments.json:
-        _say(f"* in use. The models folder is {library.models_dir}: any GGUF file put there is listed, too.")
+        _say(f"* in use. The models folder is {library.folder}: any GGUF file put there is listed, too.")
     return DONE
 
 
@@ -78,17 +80,15 @@ def _record(model: Model) -> dict[str, Any]:
     return {name: getattr(model, name) for name in names}
 
 
-def _get(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag.backends.downloads import model_download  # noqa: PLC0415
+def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
     from localcrag.cli.download_display import display  # noqa: PLC0415
 
-    embedded = [entry.name for entry in library.manifest.entries if entry.embedded]
-    wanted = [name for given in arguments.names for name in (embedded if given == EMBEDDED else [given])]
+    wanted = [name for given in arguments.names for name in (library.embedded() if given == EMBEDDED else [given])]
     results: list[dict[str, Any]] = []
     for name in dict.fromkeys(wanted):
         try:
             with display() as report:
-                downloaded = model_download.get(library, name, report)
+                downloaded = library.get(name, report)
         except LocalcragError as error:
             # The others are still got: a set-up that lost its connection once should lack as little as possible.
             results.append({"name": name, "state": "failed", "error": str(error)})
@@ -102,18 +102,14 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: Library) ->
     return FAILED if any(result["state"] == "failed" for result in results) else DONE
 
 
-def _use(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag import settings as settings_module  # noqa: PLC0415
-    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import ModelRole  # noqa: PLC0415
 
     role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
     if role is None:
         raise SettingsError(f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}.")
-    path = library.path(arguments.name, role)
-    known = arguments.name in {model.name for model in library.models()}
-    name = arguments.name if known else str(path.absolute())  # the next command may be run in another folder
     before = getattr(settings, role)
-    settings_module.save(settings, **{role.value: name})
+    name, path = library.choose(arguments.name, role)
     _line(arguments, f"{role}: {name}")
     _document(arguments, {"role": role, "name": name, "path": path, "before": before})
     if role is ModelRole.EMBEDDER and name != before:
@@ -127,8 +123,8 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: Library) ->
     return DONE
 
 
-def _path(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag.backends.downloads.model_manifest import ModelRole  # noqa: PLC0415
+def _path(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import ModelRole  # noqa: PLC0415
 
     name = getattr(settings, arguments.role)
     path = library.path(name, ModelRole(arguments.role))
@@ -137,20 +133,17 @@ def _path(arguments: argparse.Namespace, settings: Settings, library: Library) -
     return DONE
 
 
-def _verify(arguments: argparse.Namespace, settings: Settings, library: Library) -> int:
-    from localcrag.backends.downloads.model_files import FileState, ModelState  # noqa: PLC0415
+def _verify(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.records.models import FileState  # noqa: PLC0415
 
-    there = [model.name for model in library.models() if model.state is not ModelState.MISSING]
     checks = []
-    for name in [arguments.name] if arguments.name else there:
-        for check in library.verify(name):
-            checks.append(check)
-            _line(arguments, f"{check.state:<7}  {check.path}")
+    for check in library.verify(arguments.name):
+        checks.append(check)
+        _line(arguments, f"{check.state:<7}  {check.path}")
     _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])
     bad = {check.model for check in checks if check.state in (FileState.MISSING, FileState.WRONG)}
-    for entry in library.manifest.entries:
-        if entry.name in bad:
-            _say(f"{entry.name} is not whole. {library.remedy(entry)}")
+    for name, remedy in library.remedies(bad).items():
+        _say(f"{name} is not whole. {remedy}")
     return FAILED if bad else DONE
 
 

@@ -47,7 +47,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    pins = Assembly(settings).pins.find(collection=parsed.collection)
+    pins = Assembly(settings).learning.pins.find(collection=parsed.collection)
     text = "\n".join(map(_line, pins)) or "Nothing pinned yet."
     print_result([dataclasses.asdict(pin) for pin in pins], parsed, text)
     return DONE
@@ -66,7 +66,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
             f"Nothing can be proposed of the run {parsed.run_id}: say --answer TEXT, or --unanswerable if it has to be "
             "left unanswered."
         )
-    pin = assembly.pin(parsed.run_id, () if parsed.unanswerable else answers)
+    pin = assembly.learning.pin(parsed.run_id, () if parsed.unanswerable else answers)
     print_result(dataclasses.asdict(pin), parsed, _line(pin))
     return DONE
 
@@ -74,7 +74,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    Assembly(settings).pins.remove(parsed.run_id)
+    Assembly(settings).learning.pins.remove(parsed.run_id)
     print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")
     return DONE
 

@@ -1,4 +1,4 @@
-"""`localcrag runs`: list, show, export, replay, stats and thresholds. Results go to stdout, everything else to stderr.
+"""`localcrag runs`: list, show, export, replay, stats and thresholds.
 
 Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from localcrag.cli.choices import ACTIONS, POLICIES
 from localcrag.cli.command_output import at_least_one, print_json
 from localcrag.records.errors import ReportError
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 DONE = 0
 NEWEST_RUNS = 20
-POLICIES = ("max", "fraction", "ratio", "count")
-ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
 
 
 def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
@@ -174,7 +173,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
 def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    found = Assembly(settings).aggregates(parsed.collection)
+    found = Assembly(settings).past_questions.aggregates(parsed.collection)
     if parsed.json:
         print_json({**dataclasses.asdict(found), "warning": found.warning})
     else:
@@ -210,7 +209,7 @@ def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.records.enums import Policy  # noqa: PLC0415
 
     policy = parsed.then_policy and Policy(parsed.then_policy)
-    found = Assembly(settings).explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
+    found = Assembly(settings).past_questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
     if parsed.json:
         rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
         print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})

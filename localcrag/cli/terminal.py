@@ -1,4 +1,4 @@
-"""Events -> a terminal: progress and details on stderr, by rich. No logic, and nothing on stdout."""
+"""Progress and details on a terminal: on stderr, by rich; nothing on stdout."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
                 for said in event.warnings:
                     screen.print(f"  [yellow]warning:[/] {escape(said)}")
             elif not screen.is_terminal and _worth_a_line(len(results), files):
-                screen.print(f"{len(results)} of {files} documents taken in")
+                screen.print(f"{len(results)} of {files} documents added")
     return results
 
 

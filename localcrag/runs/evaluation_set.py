@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from localcrag.records.errors import EvaluationSetError
 from localcrag.records.run import Turn
 from localcrag.records.web import WebResult
+from localcrag.text.paths import is_hidden
 
 QUESTIONS, DOCUMENTS = "questions.jsonl", "documents"
 MOST_PROBLEMS = 10
@@ -132,7 +133,9 @@ def read(folder: Path) -> EvaluationSet:
         )
     lines = _lines(folder / QUESTIONS)
     documents = folder / DOCUMENTS
-    files = tuple(sorted(path for path in documents.rglob("*") if path.is_file() and not _hidden(path, documents)))
+    files = tuple(
+        sorted(path for path in documents.rglob("*") if path.is_file() and not is_hidden(path.relative_to(documents)))
+    )
     if not files:
         raise EvaluationSetError(
             f"There are no documents in {documents}. Put the files there that the questions are about."
@@ -161,10 +164,6 @@ def read(folder: Path) -> EvaluationSet:
     if not questions:
         raise EvaluationSetError(f"{folder / QUESTIONS} holds no question. Write one JSON object a line.")
     return EvaluationSet(folder.resolve().name, tuple(questions), files, _digest(folder, files))
-
-
-def _hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:

@@ -1,1 +1,1 @@
-"""The page: events -> components. No logic: what is shown was decided in the pipeline."""
+"""The page: turns events of the browser into calls of the app, and what comes back into HTML."""

@@ -1,9 +1,9 @@
-"""The column of documents: collections, drop zone, what is being taken in, list. Maps events to components."""
+"""The column of documents: collections, drop zone, files being added, list."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,17 @@ from typing import Any
 import gradio as gr
 
 from localcrag import samples
-from localcrag.app.assemble import Assembly
+from localcrag.app.collections import Collections
 from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.errors import LocalcragError
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
-from localcrag.ui import render
+from localcrag.ui import html, lists
 from localcrag.ui.handlers import MANY, PRIVATE, told
 
 BETWEEN, ROWS = 0.5, 1_000
-"""Seconds between two looks at files that are taken in, as long as all tabs together are shown no more rows than these.
+"""Seconds between two looks at files that are added, as long as all tabs together are shown no more rows than these.
 
 Beyond that they look less often: what Gradio is given faster than it can send, it keeps.
 """
@@ -41,11 +41,11 @@ class DocumentsColumn:
     listing: gr.HTML
 
 
-def documents_column(assembly: Assembly, script: str) -> DocumentsColumn:
-    """Make the column."""
+def documents_column(collections: Collections, chosen: str, script: str) -> DocumentsColumn:
+    """Make the column; `chosen` is the collection that is shown first."""
     title = gr.HTML(documents_title())
     collection = gr.Dropdown(
-        collections(assembly), value=assembly.settings.collection, label=_("Collection"), elem_id="lc-collection",
+        collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
         filterable=False, container=False,
     )  # fmt: skip
     drop = gr.File(
@@ -59,27 +59,23 @@ def documents_column(assembly: Assembly, script: str) -> DocumentsColumn:
 
 def documents_title() -> str:
     """Return the column's title."""
-    return render.title(_("Documents"))
+    return html.title(_("Documents"))
 
 
-def collections(assembly: Assembly) -> list[str]:
-    """Return the names of the collections that there are; the default one always is."""
-    return sorted({DEFAULT_COLLECTION, assembly.settings.collection, *assembly.collections()})
-
-
-def listed(assembly: Assembly, collection: str) -> str:
+def listed(collections: Collections, collection: str) -> str:
     """Return the list of documents, or what is wrong with it."""
     try:
-        return render.documents(assembly.documents(collection), collection, collections(assembly))
+        return lists.documents(collections.documents(collection), collection, collections.offered())
     except LocalcragError as error:
-        return render.message(str(error))
+        return html.message(str(error))
 
 
 class DocumentEvents:
     """The handlers; each gets and gives the values of components."""
 
-    def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
-        self._assembly, self._uploads = assembly, uploads
+    def __init__(self, collections: Collections, uploads: Uploads, first_questions: Callable[[], str]) -> None:
+        """`first_questions` writes what a chat without turns shows."""
+        self._collections, self._uploads, self._first_questions = collections, uploads, first_questions
         self._followers: list[object] = []
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
@@ -105,19 +101,19 @@ class DocumentEvents:
         at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
 
     def add(self, paths: list[str] | str | None, collection: str) -> tuple[Any, ...]:
-        """Take dropped files in."""
+        """Add dropped files."""
         self._uploads.add([Path(path) for path in ([paths] if isinstance(paths, str) else paths or [])], collection)
         return None, self._report(), gr.skip()
 
     def add_samples(self) -> tuple[Any, ...]:
-        """Take the documents that ship with the app into a collection of their own."""
+        """Add the documents that ship with the app to a collection of their own."""
         self._uploads.add(sorted(samples.DOCUMENTS.iterdir()), samples.COLLECTION, copies=False)
-        names = sorted({*collections(self._assembly), samples.COLLECTION})
+        names = sorted({*self._collections.offered(), samples.COLLECTION})
         return gr.update(choices=names, value=samples.COLLECTION), self._report(), gr.skip()
 
     def first_questions(self, where: str) -> Any:
         """Return what a chat without turns shows now; a chat that has been begun meanwhile stays."""
-        return gr.skip() if where else render.empty_chat(self._assembly)
+        return gr.skip() if where else self._first_questions()
 
     def follow(self, collection: str) -> Iterator[tuple[Any, ...]]:
         """Show how far the files are, and the documents whenever one has gone in, until all are at their end.
@@ -148,55 +144,55 @@ class DocumentEvents:
 
     def choices(self) -> Any:
         """Return the collections that there are now."""
-        return gr.update(choices=collections(self._assembly))
+        return gr.update(choices=self._collections.offered())
 
     def listed(self, collection: str) -> str:
         """Return a collection's documents."""
-        return listed(self._assembly, collection)
+        return listed(self._collections, collection)
 
     def delete(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove documents."""
         names = [str(name) for name in event.names]
         try:
             for name in names:
-                self._assembly.delete(name, collection)
+                self._collections.delete_document(name, collection)
             said = _("%(name)s was deleted.", name=names[0]) if len(names) == 1 else _(
                 "%(number)s documents were deleted.", number=len(names))  # fmt: skip
         except LocalcragError as error:
             said = str(error)
-        return render.uploads(self._uploads.items(), said), self.listed(collection)
+        return lists.uploads(self._uploads.items(), said), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
-        told(lambda: self._assembly.rename_document(str(event.name), str(event.wanted), collection))
+        told(lambda: self._collections.rename_document(str(event.name), str(event.wanted), collection))
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Put documents into another collection."""
         names, target = [str(name) for name in event.names], str(event.to)
-        told(lambda: self._assembly.move_documents(names, collection, target))
+        told(lambda: self._collections.move_documents(names, collection, target))
         said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        return self.choices(), render.uploads(self._uploads.items(), said), self.listed(collection)
+        return self.choices(), lists.uploads(self._uploads.items(), said), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData) -> tuple[Any, Any]:
         """Make, rename or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
-            name = told(lambda: self._assembly.new_collection(name))
+            name = told(lambda: self._collections.new(name))
         elif event.what == "rename":
-            told(lambda: self._assembly.rename_collection(collection, name))
+            told(lambda: self._collections.rename(collection, name))
         else:
-            told(lambda: self._assembly.delete_collection(collection))
+            told(lambda: self._collections.delete(collection))
             name = DEFAULT_COLLECTION
-        return gr.update(choices=collections(self._assembly), value=name), self.listed(name)
+        return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
 
     def _shown(self, items: tuple[Uploading, ...]) -> str:
         """Return what is shown of the files, which every tab that follows is shown alike."""
         shown, written = self._last
         if shown != (translation.language(), items):
-            written = render.uploads(items)
+            written = lists.uploads(items)
             self._last = (translation.language(), items), written
         return written
 
     def _report(self) -> str:
-        return render.uploads(self._uploads.items())
+        return lists.uploads(self._uploads.items())

@@ -1,4 +1,4 @@
-"""What every handler of the page's events shares."""
+"""What all event handlers of the page share: options of events, and how errors are shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says beside an answer: labels, pins, web texts to add. Maps events of panel, chat and lists to both."""
+"""Labels, pins and web texts to add, as they are given beside an answer and in the lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localcrag.runs import labelled_question
 from localcrag.runs.labels import LabelKind
 from localcrag.steps.ingest import web_document
 from localcrag.text.translation import gettext as _
-from localcrag.ui import render
+from localcrag.ui import html, lists, run_panel
 from localcrag.ui.documents import listed
 from localcrag.ui.handlers import GOOD, PRIVATE, telling
 
@@ -38,11 +38,11 @@ class Shown:
 def panel(assembly: Assembly, run: Run) -> str:
     """Return the side panel of a stored run, with what was said of it where that can be read."""
     if run.action is None:
-        return render.panel(run)
+        return run_panel.panel(run)
     try:
-        return render.panel(run, learned=_learned(assembly, run))
+        return run_panel.panel(run, learned=_learned(assembly, run))
     except LocalcragError:
-        return render.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
+        return run_panel.panel(run)  # The question itself was answered; whoever labels it is told what is wrong.
 
 
 def panel_of(assembly: Assembly, run_id: object) -> str:
@@ -50,12 +50,14 @@ def panel_of(assembly: Assembly, run_id: object) -> str:
     return panel(assembly, assembly.runs.get(str(run_id)))
 
 
-def _learned(assembly: Assembly, run: Run) -> render.Learned:
-    labels = {(label.kind.value, label.target): label.good for label in assembly.labels.find(run_id=run.run_id)}
-    pin = next(iter(assembly.pins.find(run_id=run.run_id)), None)
+def _learned(assembly: Assembly, run: Run) -> run_panel.Learned:
+    labels = {
+        (label.kind.value, label.target): label.good for label in assembly.learning.labels.find(run_id=run.run_id)
+    }
+    pin = next(iter(assembly.learning.pins.find(run_id=run.run_id)), None)
     proposed = pin.question if pin else labelled_question.proposed(run)
     added, addable = _web_texts(assembly, run)
-    return render.Learned(
+    return run_panel.Learned(
         labels=labels,
         pin=pin,
         answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
@@ -67,7 +69,7 @@ def _learned(assembly: Assembly, run: Run) -> render.Learned:
 
 def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
     """Return the web passages that are documents by now, with their names, and those that can be, with numbers."""
-    names = {document.sha256: document.name for document in assembly.documents(run.collection)}
+    names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
     added, addable = {}, {}
     for passage in run.passages:
         if passage.origin is not Origin.WEB:
@@ -86,24 +88,24 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
 def gaps(assembly: Assembly) -> str:
     """Return the list of what the documents lack, or what is wrong with it."""
     try:
-        found = assembly.knowledge_gaps()
+        found = assembly.gaps.find()
         texts: dict[str, tuple[str, str | None]] = {}
-        for gap in found[: render.GAPS_SHOWN]:
+        for gap in found[: lists.GAPS_SHOWN]:
             if gap.answered_by:
-                document = assembly.web_text(gap.answered_by)
-                names = {one.sha256: one.name for one in assembly.documents(gap.collection)}
+                document = assembly.gaps.web_text(gap.answered_by)
+                names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
                 texts[gap.answered_by] = document.name, names.get(document.sha256)
-        return render.gaps(found, texts)
+        return lists.gaps(found, texts)
     except LocalcragError as error:
-        return render.message(str(error))
+        return html.message(str(error))
 
 
 def said(assembly: Assembly) -> str:
     """Return the lists of labels and pins, or what is wrong with them."""
     try:
-        return render.learned_list(assembly.labels.find()[::-1], assembly.pins.find()[::-1])
+        return lists.learned_list(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
     except LocalcragError as error:
-        return render.message(str(error))
+        return html.message(str(error))
 
 
 def wire(assembly: Assembly, shown: Shown) -> Any:
@@ -111,7 +113,7 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
         with telling():
-            assembly.label(str(event.run_id), LabelKind(event.what), str(event.place), good=GOOD[event.good])
+            assembly.learning.label(str(event.run_id), LabelKind(event.what), str(event.place), good=GOOD[event.good])
             return panel_of(assembly, event.run_id), said(assembly)
 
     def pin(event: gr.EventData) -> tuple[Any, ...]:
@@ -119,23 +121,23 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
         with telling():
             if not answers and not event.unanswerable:
                 raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
-            assembly.pin(str(event.run_id), answers)
+            assembly.learning.pin(str(event.run_id), answers)
             return panel_of(assembly, event.run_id), said(assembly)
 
     def unpin(event: gr.EventData) -> tuple[Any, ...]:
         with telling():
-            assembly.pins.remove(str(event.run_id))
+            assembly.learning.pins.remove(str(event.run_id))
             return panel_of(assembly, event.run_id), said(assembly)
 
     def remove(event: gr.EventData) -> str:
         with telling():
-            assembly.labels.remove([int(event.label_id)])
+            assembly.learning.labels.remove([int(event.label_id)])
         return said(assembly)
 
     def add(collection: str, event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         number = int(event.result) if event.result else None
         for report, listing, *others in _add(assembly, str(event.run_id), number):
-            yield report, listed(assembly, collection) if listing else gr.skip(), *others
+            yield report, listed(assembly.collections, collection) if listing else gr.skip(), *others
 
     labelled = shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
     shown.panel.submit(pin, None, [shown.panel, shown.said], **PRIVATE)
@@ -164,14 +166,14 @@ def open_run(assembly: Assembly) -> Any:
 
 
 def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Yield, while a web text is taken in, report, whether the documents have changed, panel, and gaps."""
-    yield render.message(_("Taking the web text in …")), False, gr.skip(), gr.skip()
+    """Yield, while a web text is added, report, whether the documents have changed, panel, and gaps."""
+    yield html.message(_("Adding the web text …")), False, gr.skip(), gr.skip()
     try:
-        with closing(assembly.add_web_text(run_id, number)) as events:
+        with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]
         failed = next((result.error for result in results if result.error), None)
         told_ = failed or _("This is text of the web. Ask the question again to see whether it is answered now.")
         shown = panel_of(assembly, run_id)
     except LocalcragError as error:
         told_, shown = str(error), gr.skip()
-    yield render.message(told_), True, shown, gaps(assembly)
+    yield html.message(told_), True, shown, gaps(assembly)

@@ -402,7 +402,7 @@ const parts = {
     });
   },
 
-  // What is being taken in.
+  // Files that are being added.
   uploads() {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");

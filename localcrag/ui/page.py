@@ -1,4 +1,4 @@
-"""The page: its bar, its three columns and its settings. What happens in them is in the modules beside this one."""
+"""The page: its bar, its three columns and its settings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
-from localcrag.ui import learning, render, source
+from localcrag.ui import frame, html, learning, run_panel, source
 from localcrag.ui.chat.chat import chat_column
 from localcrag.ui.chat.chat_events import ChatEvents, ChatPlaces
 from localcrag.ui.chat.consent import asked
+from localcrag.ui.chat.empty_chat import empty_chat
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.settings import settings_screen
@@ -44,32 +45,34 @@ def build(assembly: Assembly) -> App:
     script = (HERE / "page.js").read_text("utf-8")
     uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
-        top = gr.HTML(render.top(), elem_id="lc-top", js_on_load=script)
+        top = gr.HTML(frame.top(), elem_id="lc-top", js_on_load=script)
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):
-                documents = documents_column(assembly, script)
+                documents = documents_column(assembly.collections, assembly.settings.collection, script)
                 listed = gr.HTML("", elem_id="lc-chats", js_on_load=script)
                 left = gr.HTML("", elem_id="lc-gone")
             with gr.Column(elem_id="lc-middle"):
                 column = chat_column(assembly, script)
             with gr.Column(elem_id="lc-right"):
                 title = gr.HTML(_how(), elem_id="lc-right-title")
-                panel = gr.HTML(render.panel(None), elem_id="lc-panel", js_on_load=script)
+                panel = gr.HTML(run_panel.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
         screen = settings_screen.settings_screen(assembly, page, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
         chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, left, export, documents.collection))
         chats.wire(page)
-        DocumentEvents(assembly, uploads).wire(page, documents, column.log, column.where)
+        DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly)).wire(
+            page, documents, column.log, column.where
+        )
         source.wire(assembly, shown_source, documents.collection)
         speaks = PageLanguage(
             page,
             {
-                top: render.top,
+                top: frame.top,
                 documents.title: documents_title,
                 title: _how,
                 column.consent.asks: asked,
-                screen.head: render.settings_head,
+                screen.head: frame.settings_head,
             },
         )
         settings_screen.wire(assembly, top, screen, speaks.speak)
@@ -85,4 +88,4 @@ def build(assembly: Assembly) -> App:
 
 
 def _how() -> str:
-    return render.title(_("How this was answered"))
+    return html.title(_("How this was answered"))

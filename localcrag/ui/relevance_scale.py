@@ -1,4 +1,4 @@
-"""Passages -> points on a scale of relevance, none on top of another."""
+"""Places of passages on the scale of relevance, none on top of another."""
 
 from __future__ import annotations
 

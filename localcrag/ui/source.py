@@ -1,4 +1,4 @@
-"""A source in the panel's place: the page of a PDF with its sentences marked, a part of a text, a web result."""
+"""The source view: the page of a PDF with its sentences marked, a part of a text, a web result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localcrag.records.run import Run
 from localcrag.text.text_pages import text_page
 from localcrag.text.translation import gettext as _
 from localcrag.ui.handlers import PRIVATE, told
-from localcrag.ui.render import TEMPLATES
+from localcrag.ui.html import TEMPLATES
 
 USUAL, FARTHER, CLOSER = 110, 70, 220
 """Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""
@@ -101,13 +101,13 @@ def document_view(
 
     Raises UnknownDocument, UnreadableDocument and StoreError.
     """
-    document = next((one for one in assembly.documents(collection) if one.name == name), None)
+    document = next((one for one in assembly.collections.documents(collection) if one.name == name), None)
     if document and document.pages:
-        picture = assembly.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
+        picture = assembly.collections.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
         if picture:
             return SourceView(title=name, number=page or 1, count=document.pages, picture=picture)
-    text = assembly.text(name, collection)
-    # A page of a document without a picture, as of a PDF taken in by an earlier version, says nothing about its text.
+    text = assembly.collections.text(name, collection)
+    # A page of a document without a picture, as of a PDF that an earlier version added, says nothing about its text.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )

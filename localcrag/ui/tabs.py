@@ -1,4 +1,4 @@
-"""What is known of each tab, for as many as there may be.
+"""A memory of open tabs, for as many as there may be.
 
 Gradio would say when a tab is closed, over a connection that each tab keeps open. A browser has six of them to an
 address, all its tabs together: the sixth tab found none left for what it asks, and waited for ever.
@@ -7,8 +7,9 @@ address, all its tabs together: the sixth tab found none left for what it asks, 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 MOST_TABS = 100
 """Tabs that are remembered: those that were used last."""
@@ -19,7 +20,7 @@ class Tabs(Generic[Known]):
     """What is known of tabs, by their session hash."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: LRUCache[str, Known] = LRUCache(MOST_TABS)
         self._lock = threading.Lock()
 
     def get(self, tab: str) -> Known | None:
@@ -31,6 +32,3 @@ class Tabs(Generic[Known]):
         """Know this of a tab from now on, and forget what was used longest ago."""
         with self._lock:
             self._known[tab] = known
-            self._known.move_to_end(tab)
-            while len(self._known) > MOST_TABS:
-                self._known.popitem(last=False)

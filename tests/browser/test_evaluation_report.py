@@ -20,7 +20,8 @@ from localcrag.evaluation import curves
 from localcrag.evaluation.analysis import figures
 from localcrag.evaluation.configurations import FULL, PLAIN, ablations
 from localcrag.evaluation.diagnosis import Cause, diagnose
-from localcrag.evaluation.report.report import comparison_summary, summary, write, write_comparison
+from localcrag.evaluation.report.report import write, write_comparison
+from localcrag.evaluation.report.summary import comparison_summary, summary
 from localcrag.evaluation.results import Evaluation
 from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError

@@ -128,7 +128,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, runs: list[Run]) -> Path:
         pass
     for text in INJECTIONS:
         try:
-            assembly.new_collection(" ".join(text.split()))
+            assembly.collections.new(" ".join(text.split()))
         except NameRefused:
             continue
     chat = assembly.chats.begin("default")
@@ -138,8 +138,8 @@ def data(tmp_path_factory: pytest.TempPathFactory, runs: list[Run]) -> Path:
         assembly.chats.put(
             chat.id, dataclasses.replace(asked, answer=made.answer, run_id=made.run_id, state=TurnState.ANSWERED)
         )
-        assembly.label(made.run_id, LabelKind.ANSWER, good=True)
-        assembly.pin(made.run_id, list(INJECTIONS[:PASSAGES]))
+        assembly.learning.label(made.run_id, LabelKind.ANSWER, good=True)
+        assembly.learning.pin(made.run_id, list(INJECTIONS[:PASSAGES]))
     for text in INJECTIONS:
         begun = assembly.chats.begin("default")
         assembly.chats.change(dataclasses.replace(begun, title=text))

@@ -26,7 +26,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a hundred questions asked, a few of which cannot be compared."""
     data = tmp_path_factory.mktemp("asked")
     assembly = Assembly(load(data_dir=data))
-    own = assembly.own_calibration.passage
+    own = assembly.calibrations.own.passage
     chance = random.Random(2)
     for number in range(96):
         best = chance.betavariate(2, 4) if number % 3 else chance.betavariate(5, 2)
@@ -71,7 +71,7 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         expect(changes).to_contain_text("No question would change.")
         expect(changes).to_contain_text("Not compared: 1 scored by another model, 1 stopped before they were decided.")
         expect(changes).to_contain_text("In force are the calibrated thresholds")
-        expected = Assembly(load(data_dir=asked)).explore(upper=0.5)
+        expected = Assembly(load(data_dir=asked)).past_questions.explore(upper=0.5)
 
         put(page, "upper", "0.5")
         expect(changes).to_contain_text(f"{len(expected.changes)} would change")

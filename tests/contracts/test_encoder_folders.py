@@ -157,7 +157,7 @@ def test_a_relevance_model_with_a_wrong_checksum_is_not_loaded(tmp_path: Path, r
     changed.write_bytes((relevance_folder / "config.json").read_bytes() + b"\n")
     assembly = Assembly(load(data_dir=tmp_path / "data", models_dir=models))
     with pytest.raises(ModelDamaged, match=r"config\.json does not have the checksum"):
-        assembly.scorer  # noqa: B018 - loaded when it is asked for
+        assembly.models.scorer  # noqa: B018 - loaded when it is asked for
     assembly.close()
 
 

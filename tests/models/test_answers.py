@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import Action, Origin, StripMode, StripReason
 from localcrag.records.events import AnswerPiece, GradePiece, PointPiece, RunFinished
 from localcrag.records.run import Run, Turn
@@ -42,7 +43,7 @@ def test_the_evidence_holds_the_answer_and_names_its_page(
     assert holding
     pages = {source.id: source.page for source in run.sources}
     assert page in {pages[piece.source] for piece in holding}
-    text = library.text("handbook.pdf")
+    text = library.collections.text("handbook.pdf")
     for passage in run.passages:
         assert text[passage.start : passage.end] == passage.text
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.app.health import examine
 from localcrag.backends.downloads.model_checksums import weights_digest
-from localcrag.backends.downloads.model_manifest import ModelRole
-from localcrag.backends.store.calibration_store import HowFitted
+from localcrag.records.models import ModelRole
+from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.cli.main import main
 from localcrag.records.enums import ScorerKind
 from localcrag.records.events import RunFinished
@@ -64,7 +65,7 @@ def test_a_calibration_is_fitted_applied_to_its_collection_alone_and_undone(
     localcrag: Any, data: Path, towns: Path
 ) -> None:
     question = "In which year was Arvik founded?"
-    own = Assembly(load(data_dir=data)).own_calibration
+    own = Assembly(load(data_dir=data)).calibrations.own
     before = ask(data, question)
     assert before.thresholds == own.thresholds
 
@@ -125,25 +126,25 @@ def test_a_calibration_is_for_one_model_and_its_weights(tmp_path: Path) -> None:
     mine = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     how = HowFitted(criterion="f1", passages=60, relevant=20, questions=12, strips=0, from_use=60, figures={})
     other = dataclasses.replace(
-        assembly.own_calibration, thresholds=dataclasses.replace(assembly.own_calibration.thresholds, upper=0.9)
+        assembly.calibrations.own, thresholds=dataclasses.replace(assembly.calibrations.own.thresholds, upper=0.9)
     )
-    assembly.apply_calibration(other, how)
-    assert assembly.calibration().thresholds.upper == 0.9
-    assert mine.calibration() == assembly.own_calibration, "another name"
-    mine.apply_calibration(other, how)
+    assembly.calibrations.apply(other, how)
+    assert assembly.calibrations.in_force().thresholds.upper == 0.9
+    assert mine.calibrations.in_force() == assembly.calibrations.own, "another name"
+    mine.calibrations.apply(other, how)
     weights = copied / "model.safetensors"
     with weights.open("ab") as file:
         file.write(b" ")
     swapped = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     assert weights_digest(copied) != weights_digest(folder)
-    assert swapped.calibration() == assembly.own_calibration, "other weights of the same name"
+    assert swapped.calibrations.in_force() == assembly.calibrations.own, "other weights of the same name"
 
 
 def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
     localcrag: Any, data: Path, towns: Path
 ) -> None:
     assembly = Assembly(load(data_dir=data))
-    own = assembly.own_calibration.passage
+    own = assembly.calibrations.own.passage
     for number in range(24):
         relevances = [0.9, 0.3, 0.02] if number % 2 else [0.3, 0.1, 0.02]
         run = scored_run(number, relevances, own, collection="default")
@@ -153,10 +154,10 @@ def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
         run = dataclasses.replace(run, passages=passages)
         assembly.runs.save(run)
         for at, passage in enumerate(run.passages):
-            assembly.label(run.run_id, LabelKind.PASSAGE, passage.id, good=bool(number % 2) and at == 0)
+            assembly.learning.label(run.run_id, LabelKind.PASSAGE, passage.id, good=bool(number % 2) and at == 0)
     foreign = scored_run(90, [0.5], own, scorer=ScorerKind.LLM)
     assembly.runs.save(foreign)
-    assembly.label(foreign.run_id, LabelKind.PASSAGE, foreign.passages[0].id, good=True)
+    assembly.learning.label(foreign.run_id, LabelKind.PASSAGE, foreign.passages[0].id, good=True)
     assembly.close()
 
     out, notes = localcrag("calibrate", "--from-use", "--json")
@@ -217,5 +218,5 @@ def test_a_document_that_cannot_be_read_ends_it(localcrag: Any, tmp_path: Path) 
     broken = write_town_set(tmp_path / "broken", towns=2)
     (broken / "documents" / "torn.pdf").write_bytes(b"%PDF-1.4 torn")
     _, error = localcrag("calibrate", str(broken), status=1)
-    assert "1 documents of the set could not be taken in" in error
+    assert "1 documents of the set could not be added" in error
     assert "torn.pdf" in error

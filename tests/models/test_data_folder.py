@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.errors import StoreError
 from localcrag.records.events import RunFinished
@@ -38,20 +42,20 @@ def asked(assembly: Assembly) -> Run:
 
 def test_a_copy_brings_everything_back(assembly: Assembly, tmp_path: Path) -> None:
     run = asked(assembly)
-    assembly.label(run.run_id, LabelKind.ANSWER, good=True)
+    assembly.learning.label(run.run_id, LabelKind.ANSWER, good=True)
     chat = assembly.chats.begin("default")
-    copy = assembly.back_up()
+    copy = assembly.storage.back_up()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assembly.delete("tarn.txt")
+    assembly.collections.delete_document("tarn.txt")
     assembly.chats.delete(chat.id)
     (tmp_path / "other.txt").write_text("A dam holds the reservoir back.")
     for _ in assembly.ingest(uploads_from([tmp_path / "other.txt"])):
         pass
     assert not asked(assembly).passages or WORD not in asked(assembly).passages[0].text
-    assembly.restore(copy)
-    assert [document.name for document in assembly.documents()] == ["tarn.txt"]
+    assembly.storage.restore(copy)
+    assert [document.name for document in assembly.collections.documents()] == ["tarn.txt"]
     assert [one.id for one in assembly.chats.chats()] == [chat.id]
-    assert [label.run_id for label in assembly.labels.find()] == [run.run_id]
+    assert [label.run_id for label in assembly.learning.labels.find()] == [run.run_id]
     # The index follows: what is found is what was restored.
     assert WORD in asked(assembly).passages[0].text
 
@@ -60,31 +64,31 @@ def test_what_is_no_copy_changes_nothing(assembly: Assembly, tmp_path: Path) -> 
     (tmp_path / "text.sqlite3").write_text("no database")
     with sqlite3.connect(tmp_path / "other.sqlite3") as other:
         other.execute("CREATE TABLE notes (text)")
-    newer = assembly.back_up()
+    newer = assembly.storage.back_up()
     with sqlite3.connect(newer) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for path in (tmp_path / "text.sqlite3", tmp_path / "other.sqlite3", newer, tmp_path / "missing.sqlite3"):
         with pytest.raises(StoreError, match="Nothing was changed"):
-            assembly.restore(path)
-    assert [document.name for document in assembly.documents()] == ["tarn.txt"]
+            assembly.storage.restore(path)
+    assert [document.name for document in assembly.collections.documents()] == ["tarn.txt"]
 
 
 def test_a_copy_that_cannot_be_written_says_so(assembly: Assembly) -> None:
-    assembly.backups.write_text("in the way")
+    assembly.storage.backups.write_text("in the way")
     with pytest.raises(StoreError, match="cannot be written"):
-        assembly.back_up()
+        assembly.storage.back_up()
 
 
 def test_deleting_everything_leaves_no_word_of_it_in_the_data_folder(assembly: Assembly, tmp_path: Path) -> None:
     run = asked(assembly)
-    assembly.label(run.run_id, LabelKind.PASSAGE, run.passages[0].id, good=True)
-    assembly.back_up()
+    assembly.learning.label(run.run_id, LabelKind.PASSAGE, run.passages[0].id, good=True)
+    assembly.storage.back_up()
     assembly.change(k=4)
-    assembly.erase()
-    assert assembly.documents() == []
+    assembly.storage.erase()
+    assert assembly.collections.documents() == []
     assert assembly.runs.newest() == []
-    assert assembly.labels.find() == []
-    assert not assembly.backups.exists()
+    assert assembly.learning.labels.find() == []
+    assert not assembly.storage.backups.exists()
     held = [path for path in (tmp_path / "data").rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()]
     assert held == []
     assert (tmp_path / "data" / "settings.json").exists()

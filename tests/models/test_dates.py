@@ -8,12 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.collection_queries import documents_of
 from localcrag.backends.store.document_store import DocumentStore
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.collection_queries import documents_of
 from localcrag.records.enums import IngestStatus
 from localcrag.records.web import WebResult
 from localcrag.settings import load
@@ -167,9 +174,9 @@ def test_documents_are_stored_with_their_date(assembly: Assembly, tmp_path: Path
     uploads = [*uploads_from([folder]), Upload(tmp_path / "c.txt", "c.txt")]
     done = list(assembly.ingest(uploads))
     assert [one.status for one in done if hasattr(one, "status")] == [IngestStatus.ADDED] * 3
-    dates = {document.name: document.dated for document in assembly.documents()}
+    dates = {document.name: document.dated for document in assembly.collections.documents()}
     assert dates == {"a.pdf": "2021-07-04", "b.txt": "2022-02-03", "c.txt": None}
-    store = assembly.store()
+    store = assembly.collections.store()
     ids = store.chunk_ids()
     of_chunks = {store.chunks([chunk])[chunk][0]: day for chunk, day in store.dates(ids).items()}
     assert of_chunks == {"a.pdf": "2021-07-04", "b.txt": "2022-02-03"}

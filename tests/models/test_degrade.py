@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.app.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked

@@ -61,7 +61,7 @@ def test_its_chats_are_there(assembly: Assembly) -> None:
 
 
 def test_its_documents_are_asked_without_being_embedded_anew(assembly: Assembly) -> None:
-    assert assembly.collections_to_embed() == []
+    assert assembly.collections.to_embed() == []
     before = (assembly.settings.data_dir / "index" / "collection-1.hnsw").read_bytes()
     stored = assembly.runs.get(EXPECTED["runs list"][-1]["run_id"])
     recording = assembly.replay(stored)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.settings import load
@@ -49,8 +50,8 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
     paths = [tmp_path / name for name in ("a.pdf", "b.docx", "c.md", "d.html", "e.txt")]
     done = results(assembly.ingest(uploads_from(paths)))
     assert [(result.document, result.status) for result in done] == [(p.name, IngestStatus.ADDED) for p in paths]
-    assert [document.pages for document in assembly.store().documents()] == [2, None, None, None, None]
-    store, index = assembly.store(), assembly.index()
+    assert [document.pages for document in assembly.collections.store().documents()] == [2, None, None, None, None]
+    store, index = assembly.collections.store(), assembly.collections.index()
     for question, name, page in (
         ("Who keeps the lighthouse?", "a.pdf", 1),
         ("herring", "a.pdf", 2),
@@ -59,10 +60,10 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
         ("What colour has the tractor?", "d.html", None),
         ("ferry", "e.txt", None),
     ):
-        best, _ = index.nearest(assembly.embedder.embed([question])[0], 1)[0]
+        best, _ = index.nearest(assembly.models.embedder.embed([question])[0], 1)[0]
         document, chunk = store.chunks([best])[best]
         assert (document, chunk.page) == (name, page), question
-        assert assembly.text(name)[chunk.start : chunk.end] == chunk.text
+        assert assembly.collections.text(name)[chunk.start : chunk.end] == chunk.text
     assert store.full_text("alert", 5) == []
 
 
@@ -76,8 +77,8 @@ def test_the_same_file_again_is_unchanged_and_a_changed_one_replaces_its_chunks(
             path.write_text(text, encoding="utf-8")
         statuses += [result.status for result in results(assembly.ingest(uploads_from([path])))]
     assert statuses == [IngestStatus.ADDED, IngestStatus.UNCHANGED, IngestStatus.UPDATED]
-    assert assembly.store().full_text("tulip", 5) == []
-    assert len(assembly.index()) == 1
+    assert assembly.collections.store().full_text("tulip", 5) == []
+    assert len(assembly.collections.index()) == 1
 
 
 def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_files_that_fail_say_why_and_the_others_still_go_in(assembly: Assembly, 
     for result in done[:6]:
         assert result.error is not None
         assert result.document in result.error
-    assert [document.name for document in assembly.store().documents()] == ["good.txt"]
+    assert [document.name for document in assembly.collections.store().documents()] == ["good.txt"]
 
 
 def test_pages_that_hold_no_text_are_named(assembly: Assembly, tmp_path: Path) -> None:
@@ -175,22 +176,22 @@ def test_cancelling_leaves_nothing_half_done(assembly: Assembly, tmp_path: Path)
         for event in events:
             if isinstance(event, IngestProgress) and event.document == "second.txt" and event.phase == "embedding":
                 break
-    assert [document.name for document in assembly.store().documents()] == ["first.txt"]
-    assert len(assembly.index()) == 1
-    assert assembly.index().consistent()
+    assert [document.name for document in assembly.collections.store().documents()] == ["first.txt"]
+    assert len(assembly.collections.index()) == 1
+    assert assembly.collections.index().consistent()
     assert [result.status for result in results(assembly.ingest(uploads_from([second])))] == [IngestStatus.ADDED]
 
 
 def test_a_deleted_document_is_gone_everywhere(assembly: Assembly, tmp_path: Path) -> None:
     paths = [write(tmp_path, "a.txt", "The zebra crossing is new."), write(tmp_path, "b.txt", "The pond is old.")]
     results(assembly.ingest(uploads_from(paths)))
-    assembly.delete("a.txt")
+    assembly.collections.delete_document("a.txt")
     rows = assembly.database.rows
     assert rows("SELECT count(*) FROM documents")[0][0] == 1
     assert rows("SELECT count(*) FROM chunks")[0][0] == 1
     assert rows("SELECT count(*) FROM vectors")[0][0] == 1
     assert rows("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'zebra'")[0][0] == 0
-    assert len(assembly.index()) == 1
+    assert len(assembly.collections.index()) == 1
 
 
 def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assembly, tmp_path: Path) -> None:
@@ -201,15 +202,19 @@ def test_a_collection_can_be_embedded_anew_for_another_embedder(assembly: Assemb
         connection.execute("UPDATE vectors SET vector = zeroblob(12)")
     again = Assembly(assembly.settings)
     with pytest.raises(EmbedderMismatch, match="an older one"):
-        again.store()
-    assert list(again.re_embed())[-1] == (1, 1)
-    assert len(again.index().nearest(again.embedder.embed(["zebra"])[0], 3)) == 1
+        again.collections.store()
+    assert list(again.collections.re_embed())[-1] == (1, 1)
+    assert len(again.collections.index().nearest(again.models.embedder.embed(["zebra"])[0], 3)) == 1
 
 
 KILLED = """
 import sys
 from pathlib import Path
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.records.ingest import IngestResult
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 assembly = Assembly(load(data_dir=sys.argv[1]))
@@ -238,16 +243,16 @@ def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp
     assert process.wait() == -signal.SIGKILL
     process.stdout.close()
     assembly = Assembly(load(data_dir=data))
-    there = {document.name for document in assembly.store().documents()}
+    there = {document.name for document in assembly.collections.store().documents()}
     assert done <= there
     assert len(there) < 8
     chunks = assembly.database.rows("SELECT count(*) FROM chunks")[0][0]
     assert assembly.database.rows("SELECT count(*) FROM vectors")[0][0] == chunks
-    found = assembly.index().nearest(assembly.embedder.embed(["subject"])[0], 999)
+    found = assembly.collections.index().nearest(assembly.models.embedder.embed(["subject"])[0], 999)
     assert len(found) == chunks
     again = results(assembly.ingest(uploads_from([folder])))
     assert {result.document for result in again if result.status is IngestStatus.UNCHANGED} == there
-    assert len(assembly.store().documents()) == 8
+    assert len(assembly.collections.store().documents()) == 8
 
 
 def test_a_file_name_that_is_no_utf_8_is_taken_in_under_a_readable_one(assembly: Assembly, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_the_real_embedder_groups_the_stored_questions(library: Assembly, tmp_pa
     questions = ("How high is Mount Everest?", "How many arms has an octopus?", "What is the height of Mount Everest?")
     for number, question in enumerate(questions, start=1):
         assembly.runs.save(some_run(number, standalone_question=question, action=Action.INCORRECT))
-    gaps = assembly.knowledge_gaps()
+    gaps = assembly.gaps.find()
     assert [(gap.question, gap.others) for gap in gaps] == [(questions[2], (questions[0],)), (questions[1], ())]
     assembly.close()
 
@@ -108,7 +108,7 @@ def test_without_an_embedder_the_gaps_are_still_listed(tmp_path: Path) -> None:
     assembly = Assembly(load(data_dir=tmp_path, models_dir=tmp_path / "no models"))
     for number in (1, 2):
         assembly.runs.save(some_run(number, action=Action.INCORRECT))
-    assert len(assembly.knowledge_gaps()) == 2
+    assert len(assembly.gaps.find()) == 2
     assembly.close()
 
 
@@ -211,15 +211,15 @@ def test_a_web_text_goes_in_once_and_answers_from_then_on(library: Assembly, by_
     passages = (web_passage(text=f"{moon} {planted}"),)
     run = dataclasses.replace(by_web, passages=passages, evidence=(), support=())
     assembly.runs.save(run)
-    (added,) = (event for event in assembly.add_web_text(run.run_id) if isinstance(event, IngestResult))
+    (added,) = (event for event in assembly.gaps.add_web_text(run.run_id) if isinstance(event, IngestResult))
     assert (added.document, added.status, added.error) == ("The moon (web, example.org).md", "added", None)
-    assert [(one.name, one.dated) for one in assembly.documents()] == [(added.document, "2026-03-01")]
+    assert [(one.name, one.dated) for one in assembly.collections.documents()] == [(added.document, "2026-03-01")]
     assert [path.name for path in (tmp_path / "data").iterdir() if path.name.startswith(".web-")] == []
     with pytest.raises(GapError, match="already, as “The moon"):
-        list(assembly.add_web_text(run.run_id))
+        list(assembly.gaps.add_web_text(run.run_id))
     other = dataclasses.replace(run, run_id="other", passages=(web_passage(text="The moon is far away."),))
     assembly.runs.save(other)
-    names = [event.document for event in assembly.add_web_text("other") if isinstance(event, IngestResult)]
+    names = [event.document for event in assembly.gaps.add_web_text("other") if isinstance(event, IngestResult)]
     assert names == ["The moon (web, example.org) 2.md"]
     events = list(assembly.ask("In how many days does the moon orbit the earth?"))
     final = events[-1].run  # type: ignore[union-attr]

@@ -200,14 +200,14 @@ def test_an_abstention_that_should_have_been_answered_is_pinned_with_the_answer(
 def test_the_assembly_labels_and_pins_stored_runs_without_a_model(answered: Run, tmp_path: Path) -> None:
     assembly = Assembly(load(data_dir=tmp_path / "data", models_dir=tmp_path / "no models"))
     with pytest.raises(UnknownRun):
-        assembly.label(answered.run_id, ANSWER, good=True)
+        assembly.learning.label(answered.run_id, ANSWER, good=True)
     assembly.runs.save(answered)
-    assert assembly.label(answered.run_id, ANSWER, good=True) is not None
-    assert assembly.label(answered.run_id, ANSWER, good=None) is None
-    assert assembly.labels.find() == []
-    assembly.pin(answered.run_id, ["195 euros"])
-    assert [question.answers for question in assembly.pinned_questions()] == [("195 euros",)]
-    assert assembly.pinned_questions("other") == ()
+    assert assembly.learning.label(answered.run_id, ANSWER, good=True) is not None
+    assert assembly.learning.label(answered.run_id, ANSWER, good=None) is None
+    assert assembly.learning.labels.find() == []
+    assembly.learning.pin(answered.run_id, ["195 euros"])
+    assert [question.answers for question in assembly.learning.pinned_questions()] == [("195 euros",)]
+    assert assembly.learning.pinned_questions("other") == ()
     assembly.close()
 
 

@@ -17,15 +17,15 @@ BESIDE = "Within two months of the launch the service gained 400,000 new subscri
 
 
 def test_a_sentence_that_is_beside_the_point_is_told_from_one_that_is_not(library: Assembly) -> None:
-    assert misses_the_point(BESIDE, BEST, QUESTION, library.scorer)
+    assert misses_the_point(BESIDE, BEST, QUESTION, library.models.scorer)
     assert not misses_the_point(
-        "In 1994, 3.5 million households had the ferry service.", BEST, QUESTION, library.scorer
+        "In 1994, 3.5 million households had the ferry service.", BEST, QUESTION, library.models.scorer
     )
 
 
 def test_a_short_answer_with_all_the_facts_is_to_the_point_whatever_its_score(library: Assembly) -> None:
     assert not misses_the_point(
-        "195 euros, London.", "The limit in London is 195 euros.", "What limit?", library.scorer
+        "195 euros, London.", "The limit in London is 195 euros.", "What limit?", library.models.scorer
     )
 
 

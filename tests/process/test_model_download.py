@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress
 from localcrag.backends.downloads.model_download import get
-from localcrag.backends.downloads.model_files import FileState, Library, ModelState
-from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.backends.downloads.model_files import Library
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Kind, Purpose
+from localcrag.records.downloads import DownloadPhase, DownloadProgress
 from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
+from localcrag.records.models import FileState, ModelRole, ModelState
 from tests.support.hub_server import Hub, HubFile, serve_hub
 from tests.support.model_folders import (
     CONFIG,

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from localcrag import samples
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.readers.__main__ import MOST_MEMORY
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.pdf_pages import picture

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from localcrag.app.assemble import Assembly
-from localcrag.backends.store.calibration_store import HowFitted
 from localcrag.records.enums import Action, Policy, Preset, ScorerKind
 from localcrag.records.errors import SettingsError
 from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, Rules, on_slider
 from localcrag.settings import load
+from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
 from localcrag.steps.evaluate.evaluate import NOT_SCORED
 from tests.support.scored_runs import scored_run
@@ -85,7 +85,7 @@ def assembly(tmp_path: Path) -> Assembly:
 
 def store(assembly: Assembly) -> Logistic:
     """Keep runs of all kinds; two of them are of questions that can be compared."""
-    own = assembly.own_calibration.passage
+    own = assembly.calibrations.own.passage
     runs = [
         scored_run(1, [0.1], own, question="Asked twice?"),
         scored_run(2, [0.2, 0.6], own, question="asked TWICE?"),
@@ -104,8 +104,8 @@ def store(assembly: Assembly) -> Logistic:
 
 def test_stored_runs_count_once_by_their_local_passages_and_others_are_left_out(assembly: Assembly) -> None:
     store(assembly)
-    found = assembly.explore(upper=0.65)
-    own = assembly.own_calibration.thresholds
+    found = assembly.past_questions.explore(upper=0.65)
+    own = assembly.calibrations.own.thresholds
     assert (found.now.upper, found.now.lower) == (own.upper, own.lower)
     assert found.questions == 2
     assert found.left_out == {
@@ -123,52 +123,52 @@ def test_another_calibration_counts_from_the_stored_logits(assembly: Assembly) -
     own = store(assembly)
     # One more in the log-odds: a run that was at 0.6 is at 0.6 / (0.6 + 0.4 / e).
     shifted = dataclasses.replace(
-        assembly.own_calibration,
+        assembly.calibrations.own,
         passage=dataclasses.replace(own, bias=own.bias + 1),
         thresholds=UNCALIBRATED.thresholds,
     )
     how = HowFitted(criterion="f1", passages=60, relevant=20, questions=12, strips=0, figures={})
-    before = assembly.explore()
-    assembly.apply_calibration(shifted, how)
-    found = assembly.explore()
+    before = assembly.past_questions.explore()
+    assembly.calibrations.apply(shifted, how)
+    found = assembly.past_questions.explore()
     assert (found.now.upper, found.now.lower) == (0.7, 0.3)
     assert found.questions == before.questions
     assert found.actions_now == {Action.CORRECT: 1, Action.AMBIGUOUS: 0, Action.INCORRECT: 1}
-    assert assembly.explore(upper=0.82).actions_then[Action.CORRECT] == 0
-    assembly.undo_calibration()
-    assert assembly.explore() == before
+    assert assembly.past_questions.explore(upper=0.82).actions_then[Action.CORRECT] == 0
+    assembly.calibrations.undo()
+    assert assembly.past_questions.explore() == before
 
 
 def test_of_a_language_model_as_scorer_its_own_runs_count_as_they_are(tmp_path: Path) -> None:
     assembly = Assembly(load(data_dir=tmp_path, scorer="llm", llm="some-llm"))
     store(assembly)
-    found = assembly.explore()
+    found = assembly.past_questions.explore()
     assert found.questions == 1
     assert found.left_out[LeftOut.OTHER_SCORER] == 4
 
 
 def test_a_preset_and_thresholds_set_by_hand_are_what_is_in_force(assembly: Assembly) -> None:
     store(assembly)
-    assembly.set_preset(Preset.STRICT)
-    assert assembly.explore().now.policy is Policy.COUNT
-    assert assembly.explore().now.upper > assembly.own_calibration.thresholds.upper
+    assembly.collection_settings.set_preset(Preset.STRICT)
+    assert assembly.past_questions.explore().now.policy is Policy.COUNT
+    assert assembly.past_questions.explore().now.upper > assembly.calibrations.own.thresholds.upper
     assembly.change(upper=0.61, lower=0.2)
-    found = assembly.explore(policy=Policy.MAX)
+    found = assembly.past_questions.explore(policy=Policy.MAX)
     assert (found.now.upper, found.now.lower, found.then.policy) == (0.61, 0.2, Policy.MAX)
 
 
 def test_a_run_that_is_stored_meanwhile_counts(assembly: Assembly) -> None:
     own = store(assembly)
-    assert assembly.explore().questions == 2
+    assert assembly.past_questions.explore().questions == 2
     assembly.runs.save(scored_run(10, [0.7], own))
-    assert assembly.explore().questions == 3
+    assert assembly.past_questions.explore().questions == 3
 
 
 def test_thresholds_out_of_order_are_refused(assembly: Assembly) -> None:
     with pytest.raises(
-        SettingsError, match=rf"lower \(0.5\) and upper \({assembly.own_calibration.thresholds.upper:g}\)"
+        SettingsError, match=rf"lower \(0.5\) and upper \({assembly.calibrations.own.thresholds.upper:g}\)"
     ):
-        assembly.explore(lower=0.5)
+        assembly.past_questions.explore(lower=0.5)
 
 
 def localcrag(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

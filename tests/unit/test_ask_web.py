@@ -13,7 +13,6 @@ import pytest
 
 from localcrag.app.waiting_consent import WaitingConsent
 from localcrag.backends.searxng.client import SearXNG
-from localcrag.backends.searxng.rate_limit import SlidingMinute
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.pipeline import answer
@@ -25,6 +24,7 @@ from localcrag.records.web import WebUse
 from localcrag.runs import record
 from localcrag.settings import load
 from localcrag.steps.context import Parts
+from localcrag.steps.rate_limit import SlidingMinute
 from localcrag.steps.web.ask_web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
 from tests.support.fakes import FakeLanguageModel
 from tests.support.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search

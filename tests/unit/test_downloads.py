@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from localcrag.app.downloads import Downloads, DownloadState
-from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress, Report
+from localcrag.app.background import TaskState
+from localcrag.app.downloads import Downloads
+from localcrag.records.downloads import DownloadPhase, DownloadProgress, Report
 from localcrag.records.errors import DownloadFailed
 
 SECONDS = 30.0
@@ -32,7 +33,7 @@ def test_how_far_it_is_is_told_until_it_is_done() -> None:
     downloads = Downloads(get)
     downloads.start("big")
     seen = [one for items in downloads.follow() for one in items]
-    assert seen[-1].state is DownloadState.DONE
+    assert seen[-1].state is TaskState.DONE
     assert asked == ["big"]
 
 
@@ -58,7 +59,7 @@ def test_it_is_not_begun_twice_and_ends_at_the_next_piece_when_cancelled() -> No
     go.set()
     assert ended.wait(SECONDS)
     assert not begun.acquire(blocking=False)
-    assert [one.state for one in downloads.items()] == [DownloadState.CANCELLED]
+    assert [one.state for one in downloads.items()] == [TaskState.CANCELLED]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_failure_says_why_and_it_can_be_tried_again(
     downloads = Downloads(get)
     downloads.start("big")
     (failed,) = list(downloads.follow())[-1]
-    assert (failed.state, failed.error) == (DownloadState.FAILED, said)
+    assert (failed.state, failed.error) == (TaskState.FAILED, said)
     assert ("ZeroDivisionError" in capsys.readouterr().err) is isinstance(fault, ZeroDivisionError)
     downloads.start("big")
-    assert list(downloads.follow())[-1][0].state is DownloadState.DONE
+    assert list(downloads.follow())[-1][0].state is TaskState.DONE

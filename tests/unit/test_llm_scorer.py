@@ -19,7 +19,7 @@ from localcrag.settings import load
 from localcrag.steps.context import MOST_JUDGEMENTS, no_judgements
 from localcrag.steps.evaluate import grade_by_llm
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
-from localcrag.ui import render
+from localcrag.ui import run_panel
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeWeb
 from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
@@ -190,7 +190,7 @@ def shown(folder: Path) -> Run:
 
 
 def test_the_panel_shows_the_models_reason_as_text_and_the_cost(tmp_path: Path) -> None:
-    panel = render.panel(shown(tmp_path))
+    panel = run_panel.panel(shown(tmp_path))
     assert "&lt;img src=x onerror=alert(1)&gt; [bold]{{ run }}" in panel
     assert "<img" not in panel
     assert "graded by the language model fake-llm" in panel

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from localcrag import settings
-from localcrag.backends.downloads.download_progress import DownloadPhase, DownloadProgress, ProgressMeter
+from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.cli import models_command
 from localcrag.cli.download_display import display
+from localcrag.records.downloads import DownloadPhase, DownloadProgress
 from localcrag.records.errors import LocalcragError, ModelMissing, SettingsError
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import CONFIG, GGUF, REPOSITORY, entry, file_line, hub_source, models_folder

@@ -8,7 +8,7 @@ import pytest
 
 from localcrag.backends.store.collection_settings import preset_of, set_preset, set_web_mode, web_mode_of
 from localcrag.backends.store.database import Database
-from localcrag.cli import main
+from localcrag.cli import choices
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, WebMode
 from localcrag.records.passages import Thresholds
 from localcrag.records.presets import PRESETS, REFERENCE, fit
@@ -128,10 +128,10 @@ def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> No
 
 
 def test_the_command_lines_names_are_the_enumerations() -> None:
-    assert list(WebMode) == list(main.WEB_MODES)
-    assert list(Policy) == list(main.POLICIES)
-    assert list(Preset) == list(main.PRESETS)
-    assert list(StripMode) == list(main.STRIP_MODES)
-    assert list(RefinerKind) == list(main.REFINERS)
-    assert list(Strictness) == list(main.STRICTNESS)
-    assert list(ConflictRule) == list(main.CONFLICT_RULES)
+    assert list(WebMode) == list(choices.WEB_MODES)
+    assert list(Policy) == list(choices.POLICIES)
+    assert list(Preset) == list(choices.PRESETS)
+    assert list(StripMode) == list(choices.STRIP_MODES)
+    assert list(RefinerKind) == list(choices.REFINERS)
+    assert list(Strictness) == list(choices.STRICTNESS)
+    assert list(ConflictRule) == list(choices.CONFLICT_RULES)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import MADE_OF_DOCUMENTS
+from localcrag.app.storage import MADE_OF_DOCUMENTS
 from localcrag.backends.store.database import Database
 from localcrag.privacy.private_folder import OUR_FOLDERS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from localcrag.backends.searxng.rate_limit import SlidingMinute
+from localcrag.steps.rate_limit import SlidingMinute
 
 
 class Time:

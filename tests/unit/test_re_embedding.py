@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from localcrag.app.background import TaskState
 from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.records.errors import UnknownCollection
 
@@ -27,7 +28,7 @@ def test_how_far_it_is_is_told_until_it_is_done() -> None:
         pass
     go.set()
     *_, (last,) = seen
-    assert (last.collection, last.done, last.total, last.ended, last.error) == ("notes", 3, 3, True, None)
+    assert (last.name, last.done, last.total, last.state, last.error) == ("notes", 3, 3, TaskState.DONE, None)
 
 
 def test_what_is_wrong_is_kept_and_it_can_be_tried_again() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.records.enums import Policy
-from localcrag.settings import Settings, load, table
-from localcrag.settings.fields import GROUPS, REPOSITORY_MODELS
+from localcrag.settings import REPOSITORY_MODELS, Settings, load, table
+from localcrag.settings.fields import GROUPS
 
 ROWS = {row.name: row for row in table()}
 

@@ -150,9 +150,9 @@ def test_what_cannot_be_is_refused_and_nothing_changes(
 
 def test_a_new_collection_needs_a_name_of_its_own(tmp_path: Path) -> None:
     assembly = Assembly(load(data_dir=tmp_path))
-    assert assembly.new_collection("  The  cellar ") == "The cellar"
+    assert assembly.collections.new("  The  cellar ") == "The cellar"
     for name in ("The cellar", "default", " ", "x" * 101):
         with pytest.raises(NameRefused):
-            assembly.new_collection(name)
-    assert assembly.collections() == ["The cellar"]
+            assembly.collections.new(name)
+    assert assembly.collections.names() == ["The cellar"]
     assembly.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.store.calibration_store import CalibrationStore, ScorerIdentity
+from localcrag.backends.store.calibration_store import CalibrationStore
 from localcrag.backends.store.collection_queries import original_of, text_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
@@ -19,6 +19,7 @@ from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
+from localcrag.steps.evaluate.applied_calibration import ScorerIdentity
 from tests.support.fakes import FakeEmbedder
 from tests.support.old_databases import old_database
 

@@ -13,7 +13,7 @@ from localcrag.records.passages import Strip, Thresholds
 from localcrag.records.run import Run
 from localcrag.runs import record
 from localcrag.steps.refine.refine import KEPT, recompose
-from localcrag.ui import render
+from localcrag.ui import run_panel
 from tests.unit.test_refine import graded
 
 TEXT = "Cats purr. Cats sleep."
@@ -51,14 +51,14 @@ def run_with(*reasons: StripReason | None, points: tuple[str, ...] = ()) -> Run:
 def test_the_panel_says_every_fate_when_asked_and_the_unexpected_ones_at_once(
     reason: StripReason | None, title: str, note: str
 ) -> None:
-    html = render.panel(run_with(reason, StripReason.KEPT))
+    html = run_panel.panel(run_with(reason, StripReason.KEPT))
     assert f'title="{title}"' in html
     assert f"Cats purr.<small>{note}</small>" in html
     assert ("the threshold was lowered to 0.042 here" in html) == (reason is StripReason.RETENTION)
 
 
 def test_a_key_point_is_shown_as_text() -> None:
-    html = render.panel(run_with(StripReason.KEY_POINT, StripReason.NO_KEY_POINT, points=('"><b>x</b>',)))
+    html = run_panel.panel(run_with(StripReason.KEY_POINT, StripReason.NO_KEY_POINT, points=('"><b>x</b>',)))
     assert "key point: &#34;&gt;&lt;b&gt;x&lt;/b&gt;" in html
 
 
@@ -81,7 +81,7 @@ def test_a_run_stored_before_strips_had_reasons_is_still_read() -> None:
         del strip["reason"], strip["points"]
     run = record.read(json.dumps(stored))
     assert [(strip.kept, strip.reason) for strip in run.strips] == [(True, None), (False, None)]
-    assert 'title="kept, relevance 0.04"' in render.panel(run)
+    assert 'title="kept, relevance 0.04"' in run_panel.panel(run)
     terminal.show_details(dataclasses.replace(run, strips=run.strips[:1]))
 
 
@@ -90,4 +90,4 @@ def test_the_panel_names_the_title_that_a_passage_was_read_under_unless_it_says_
     (passage,) = run.passages
     for title, named in (("The <KX-40>", True), (passage.text, False), (None, False)):
         shown = dataclasses.replace(run, passages=(dataclasses.replace(passage, title=title),))
-        assert ("read under the title:</small> The &lt;KX-40&gt;<" in render.panel(shown)) is named
+        assert ("read under the title:</small> The &lt;KX-40&gt;<" in run_panel.panel(shown)) is named

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import Assembly, uploads_from
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import Origin
 from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import Passage

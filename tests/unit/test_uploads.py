@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.uploads import Uploading, Uploads, UploadState
+from localcrag.app.background import TaskState
+from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.ui import render
+from localcrag.ui import lists
 
 
 def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
@@ -50,7 +51,7 @@ def test_every_file_is_taken_in_and_what_fails_says_why_and_stays(
     uploads.add(paths, "documents")
     found = last(uploads)
     assert [one.state for one in found.values()] == [
-        UploadState.DONE, UploadState.FAILED, UploadState.FAILED, UploadState.FAILED, UploadState.DONE,
+        TaskState.DONE, TaskState.FAILED, TaskState.FAILED, TaskState.FAILED, TaskState.DONE,
     ]  # fmt: skip
     assert found["broken.pdf"].error == "broken.pdf is damaged."
     assert found["full.txt"].error == "The disk is full."
@@ -79,7 +80,7 @@ def test_what_failed_can_be_tried_again(tmp_path: Path) -> None:
     uploads.add(files(tmp_path, "a.txt"), "cellar")
     (failed,) = last(uploads).values()
     uploads.retry([failed.id])
-    assert last(uploads)["a.txt"].state is UploadState.DONE
+    assert last(uploads)["a.txt"].state is TaskState.DONE
     assert tries == ["cellar", "cellar"]
 
 
@@ -107,7 +108,7 @@ def test_cancelled_files_stop_before_their_next_step_and_the_others_go_on(tmp_pa
     found = last(uploads)
     assert closed.wait(60)
     assert [found[name].state for name in ("slow.txt", "never.txt", "other.txt")] == [
-        UploadState.CANCELLED, UploadState.CANCELLED, UploadState.DONE,
+        TaskState.CANCELLED, TaskState.CANCELLED, TaskState.DONE,
     ]  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> N
     uploads.add(files(tmp_path, "b.txt"), "documents")
     found = last(uploads)
     assert set(found) == {"scans.pdf", "b.txt"}
-    shown = render.uploads(uploads.items())
+    shown = lists.uploads(uploads.items())
     assert "Page 2 holds &lt;no&gt; text." in shown
     assert 'title="scans.pdf"' in shown
     assert 'title="b.txt"' not in shown, "nothing is to be said of it"

@@ -24,10 +24,11 @@ from urllib.parse import urlsplit
 import httpx
 
 import localcrag
-from localcrag.backends.downloads.download_progress import DownloadPhase, ProgressMeter
+from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import RecordedFile, flush, git_blob_of, sha256_of
 from localcrag.backends.downloads.model_manifest import HubSource, ModelFile
 from localcrag.privacy import egress_guard
+from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer

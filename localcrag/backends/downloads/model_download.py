@@ -14,13 +14,15 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from localcrag.backends.downloads import hub_download, wheel_download
-from localcrag.backends.downloads.download_progress import ProgressMeter, Report
+from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import CHECKSUMS_NAME, read_recorded, write_recorded
-from localcrag.backends.downloads.model_files import FileState, Library
+from localcrag.backends.downloads.model_files import Library
 from localcrag.backends.downloads.model_manifest import HubSource, ModelEntry, ModelFile, RepositorySource, WheelSource
 from localcrag.privacy import egress_guard
 from localcrag.privacy.egress_log import Purpose
+from localcrag.records.downloads import Report
 from localcrag.records.errors import DownloadFailed, ModelDamaged, ModelMissing
+from localcrag.records.models import FileState
 
 DOWNLOADS_NAME = ".downloads"
 RESERVE = 100_000_000  # bytes left free on the disk: filling it to the brim breaks other programs

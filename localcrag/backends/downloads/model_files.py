@@ -7,60 +7,14 @@ model_download.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from localcrag.backends.downloads.model_checksums import VerifiedFiles, read_recorded, sha256_of
-from localcrag.backends.downloads.model_manifest import Manifest, ModelEntry, ModelFile, ModelRole, RepositorySource
+from localcrag.backends.downloads.model_manifest import Manifest, ModelEntry, ModelFile, RepositorySource
 from localcrag.backends.downloads.own_models import OwnModel, check_loadable, find_own, guess_role, own_gguf_files
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing
-
-
-class ModelState(StrEnum):
-    """Whether a model can be used, as far as its files' sizes tell."""
-
-    PRESENT = "present"
-    MISSING = "missing"
-    DAMAGED = "damaged"
-
-
-class FileState(StrEnum):
-    """What reading a file told. UNKNOWN: nobody recorded a checksum of it, because localcrag did not download it."""
-
-    OK = "ok"
-    MISSING = "missing"
-    WRONG = "wrong"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """One line of the list of models; `size` in bytes, about right when not `exact`.
-
-    `source` is a kind of source of the manifest, or "yours" for a GGUF file that the user put there. `path` is what
-    a library loads, whether it is there or not.
-    """
-
-    name: str
-    role: ModelRole
-    source: str
-    state: ModelState
-    size: int
-    exact: bool
-    path: Path
-    licence: str | None = None
-    description: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileCheck:
-    """What became of checking one file."""
-
-    model: str
-    path: Path
-    state: FileState
+from localcrag.records.models import FileCheck, FileState, Model, ModelRole, ModelState
 
 
 class Library:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,6 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelError
+from localcrag.records.models import ModelRole
 from localcrag.settings import REPOSITORY_MODELS
 
 FILE_NAME = "models.toml"
@@ -28,14 +28,6 @@ Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 STRICT = ConfigDict(extra="forbid")
-
-
-class ModelRole(StrEnum):
-    """What a model does in the flow."""
-
-    EMBEDDER = "embedder"
-    RELEVANCE = "relevance"
-    LLM = "llm"
 
 
 @dataclass(frozen=True, slots=True)

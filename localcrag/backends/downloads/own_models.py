@@ -11,8 +11,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.errors import ModelDamaged, ModelError
+from localcrag.records.models import ModelRole
 
 GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/docs/gguf.md)
 # llama.cpp's gguf-split names the parts of a large model so; it loads the others when it is given the first.

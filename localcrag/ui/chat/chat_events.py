@@ -1,26 +1,21 @@
-"""What happens in the chat and in the list of chats. Maps events to components; knows which chat each tab shows."""
+"""Event handlers of the chat and of the list of chats; knows which chat each tab shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
 
-from localcrag import settings as settings_module
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering, Conversations
 from localcrag.records.enums import Preset
-from localcrag.records.protocols import Consent
-from localcrag.records.run import Turn
 from localcrag.runs.chat_export import TYPES, ExportForm, export
-from localcrag.runs.chats import Chat
 from localcrag.runs.labels import LabelKind
-from localcrag.runs.recording import Recording
 from localcrag.steps.refine.manual_selection import Choice
-from localcrag.ui import learning, render
+from localcrag.ui import html, learning, lists
 from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
@@ -62,7 +57,7 @@ class ChatEvents:
 
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
         self._assembly, self.at = assembly, at
-        self._conversations = Conversations(assembly.chats, self._answer)
+        self._conversations = Conversations(assembly.chats, assembly.ask_in_chat)
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
@@ -79,7 +74,7 @@ class ChatEvents:
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
                   [*outputs, column.question], **PRIVATE),
             column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
-            at.panel.retry(self.ask_forced, [column.where], outputs, **PRIVATE),
+            at.panel.retry(self.ask_selection, [column.where], outputs, **PRIVATE),
         ]  # fmt: skip
         opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
         for event in (*asks, opens):
@@ -125,7 +120,7 @@ class ChatEvents:
             told(lambda: self._conversations.ask(chat_id, question))
         return self._show(chat_id, request)
 
-    def ask_forced(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+    def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question from the sentences that a person put in or took out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
         choice = Choice(
@@ -134,8 +129,8 @@ class ChatEvents:
         )
         chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
         told(
-            lambda: self._conversations.ask_forced(
-                chat_id, run.question, lambda: self._assembly.answer_forced(run.run_id, choice)
+            lambda: self._conversations.ask_selection(
+                chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
             )
         )
         return self._show(chat_id, request)
@@ -205,7 +200,7 @@ class ChatEvents:
     def like(self, where: str, event: gr.EventData, request: gr.Request) -> tuple[str, str]:
         """Label an answer, and show what it came from."""
         run_id = str(event.run_id)
-        told(lambda: self._assembly.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
+        told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
         return self.log(where, request), told(lambda: learning.panel_of(self._assembly, run_id))
 
     def log(self, where: str, request: gr.Request) -> str:
@@ -216,16 +211,16 @@ class ChatEvents:
 
     def listed(self) -> str:
         """Return the list of chats."""
-        return told(lambda: render.chats(self._assembly.chats.chats()))
+        return told(lambda: lists.chats(self._assembly.chats.chats()))
 
     def search(self, event: gr.EventData) -> str:
         """Return the chats that say something."""
         words = str(event.words)
-        return told(lambda: render.chats(self._assembly.chats.chats(words), words))
+        return told(lambda: lists.chats(self._assembly.chats.chats(words), words))
 
     def left(self) -> str:
         """Return what left this computer so far."""
-        return told(lambda: render.left(egress_report.line(self._assembly.egress.summary())))
+        return told(lambda: lists.left(egress_report.line(self._assembly.egress.summary())))
 
     def rename(self, event: gr.EventData) -> str:
         """Give a chat another title."""
@@ -247,12 +242,7 @@ class ChatEvents:
         store = self._assembly.chats
         kept, turns = told(lambda: (store.chat(chat_id), store.turns(chat_id)))
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
-        return render.download(kept.title, form.value, TYPES[form], text)
-
-    def _answer(self, of: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
-        own: dict[str, Any] = {"collection": of.collection} | ({"llm": of.llm} if of.llm else {})
-        settings = settings_module.changed(self._assembly.settings, **own)
-        return self._assembly.ask(question, history=history, settings=settings, preset=of.preset, consent=consent)
+        return html.download(kept.title, form.value, TYPES[form], text)
 
     def _chat(self, said: Said) -> int:
         """Return the number of the chat that is shown, or that of a new one."""

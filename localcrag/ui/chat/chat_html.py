@@ -1,4 +1,4 @@
-"""Turns of a chat -> HTML."""
+"""Turns of a chat as HTML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localcrag.records.run import Run
 from localcrag.runs.chats import ChatTurn, TurnState
 from localcrag.text.translation import gettext as _
 from localcrag.ui.chat.answer_html import answer_html
-from localcrag.ui.render import TEMPLATES
+from localcrag.ui.html import TEMPLATES
 
 
 def meaning(run: Run) -> str:

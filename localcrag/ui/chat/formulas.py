@@ -1,4 +1,4 @@
-r"""A formula in LaTeX -> MathML, which browsers draw themselves; in it is nothing but what is listed here.
+r"""A LaTeX formula as MathML, made only of the elements and attributes that are listed here.
 
 latex2mathml alone would let an address (href), a style, and in \text any HTML pass.
 """

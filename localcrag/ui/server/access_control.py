@@ -1,4 +1,4 @@
-"""Who is let in, and where: requests of the page itself, by this user, at the few addresses that the page needs.
+"""Access control: only this user’s own page gets in, and only at the addresses it needs.
 
 Knows nothing about what is behind the door. Gradio has some seventy addresses (proxies, files, recordings, sharing,
 editing with an assistant, …); each that nobody has to open is one that nobody can break.

@@ -1,4 +1,4 @@
-"""Which files a request may name: those that were uploaded.
+"""Files that a request may name: those that were uploaded.
 
 The page gives no files out (pictures and exports come as text), so there is no address that serves any.
 """

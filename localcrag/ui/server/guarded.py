@@ -1,4 +1,4 @@
-"""Everything that stands between a connection and Gradio, in its order."""
+"""The guards between a connection and Gradio, in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradio's page without what leads elsewhere, and with a nonce on the scripts that stand in it."""
+"""Gradio’s index page without links to elsewhere, and with a nonce on its scripts."""
 
 from __future__ import annotations
 

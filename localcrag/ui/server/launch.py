@@ -1,4 +1,4 @@
-"""Starts the page's server on 127.0.0.1, opens the browser, and loads the models meanwhile."""
+"""The launch of the page: its server on 127.0.0.1, the browser, and the models meanwhile."""
 
 from __future__ import annotations
 
@@ -39,6 +39,25 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     _require_free(port)
     app = build(assembly)
     page = app.page
+    _serve(page, port, settings.uploads_dir)
+    address = f"http://{HOST}:{port}"
+    print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
+    closing = threading.Event()
+    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
+    if browser:
+        egress_guard.open_browser(address)
+    try:
+        page.block_thread()
+    finally:
+        closing.set()
+        page.close(verbose=False)
+        app.close()
+        _empty(settings.uploads_dir)
+        assembly.close()
+
+
+def _serve(page: gr.Blocks, port: int, uploads: Path) -> None:
+    """Start the server, in threads of its own."""
     # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
     page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
     page.launch(
@@ -64,22 +83,8 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
         pwa=False,
         # Gradio's own 40 are used up by as many tabs that follow what goes on.
         max_threads=MOST_THREADS,
-        app_kwargs={"lifespan": guarded.lifespan(port, settings.uploads_dir)},
+        app_kwargs={"lifespan": guarded.lifespan(port, uploads)},
     )
-    address = f"http://{HOST}:{port}"
-    print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
-    closing = threading.Event()
-    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
-    if browser:
-        egress_guard.open_browser(address)
-    try:
-        page.block_thread()
-    finally:
-        closing.set()
-        page.close(verbose=False)
-        app.close()
-        _empty(settings.uploads_dir)
-        assembly.close()
 
 
 def _many_connections() -> None:

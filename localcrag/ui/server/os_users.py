@@ -1,4 +1,4 @@
-"""Other users of the same computer, who can reach 127.0.0.1 as well.
+"""Other users of the same computer, who can reach 127.0.0.1 as well: told apart on Linux.
 
 They are told apart where the system says whose a connection is, which is on Linux. It answers that over a netlink
 socket (sock_diag(7)), about one connection, within some 20 microseconds.

@@ -1,4 +1,4 @@
-"""What is answered to a request that is not let in: a status and a plain sentence."""
+"""Refusals: a status and a plain sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request may carry, and how long it may take: size, pace, number at once, files that it names.
+"""Limits of requests: size, pace, how many at once, and the files that they may name.
 
 What a click sends is read whole before Gradio sees it; files go through as they come.
 """
@@ -10,13 +10,13 @@ import json
 import math
 import shutil
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from localcrag.steps.rate_limit import SlidingMinute
 from localcrag.ui.server.given_files import all_uploaded
 from localcrag.ui.server.refusal import Refusal, refuse
 
@@ -32,7 +32,7 @@ PATIENCE, PACE = 10.0, 50_000.0
 """Seconds that every request has, and the bytes a second that it has to bring after that. Ample for loopback."""
 CLICKS_AT_ONCE, UPLOADS_AT_ONCE, MOST_WAITING = 32, 16, 2_000
 """Large clicks and uploads that are read and answered at once, and requests of all kinds that are under way."""
-UPLOADS_A_MINUTE, MINUTE = 600, 60.0
+UPLOADS_A_MINUTE = 600
 """Uploads, each of up to 1,000 files, that are taken within any 60 seconds: the page sends one for what is dropped."""
 MOST_DRAINED = 1_000_000_000
 """Bytes that are read and thrown away, so that who sends too much reads the answer instead of a broken connection."""
@@ -54,7 +54,10 @@ class RequestBodies:
     _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CLICKS_AT_ONCE))
     _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
     _waiting: int = 0
-    _uploaded: deque[float] = field(default_factory=deque)
+    _rate: SlidingMinute = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rate = SlidingMinute(now=self.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or say in a sentence why not."""
@@ -76,16 +79,6 @@ class RequestBodies:
                     await self._click(scope, receive, send, MOST_SAID)
         finally:
             self._waiting -= 1
-
-    def _until_next_upload(self) -> float:
-        """Return the seconds until an upload is taken again; 0 where this one is, which counts from now on."""
-        now = self.now()
-        while self._uploaded and self._uploaded[0] <= now - MINUTE:
-            self._uploaded.popleft()
-        if len(self._uploaded) >= UPLOADS_A_MINUTE:
-            return self._uploaded[0] + MINUTE - now
-        self._uploaded.append(now)
-        return 0.0
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = _Body(receive, self.now, most)
@@ -121,7 +114,7 @@ class RequestBodies:
         if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
             await refuse(STRANGE, scope, receive, send)
             return
-        left = self._until_next_upload()
+        left = self._rate.claim(UPLOADS_A_MINUTE)
         if left or _declared(scope) > room:
             body.refusal = _too_often(left) if left else _too_much(room)
             await body.drain()

@@ -1,4 +1,4 @@
-"""What the browser is told with every answer: fetch nothing from elsewhere, tell nobody, let nobody frame the page."""
+"""Response headers: the browser fetches nothing from elsewhere, and nobody frames the page."""
 
 from __future__ import annotations
 

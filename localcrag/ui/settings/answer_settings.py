@@ -1,4 +1,4 @@
-"""Where it is chosen how answers are made, from the next question on; for this installation."""
+"""Settings of how questions are answered, from the next one on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.records.enums import Policy, RefinerKind, Strictness, StripMode
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
@@ -29,9 +29,9 @@ REFINERS = {
 }
 
 
-def answer_settings(assembly: Assembly) -> gr.Dropdown:
+def answer_settings(in_use: SettingsInUse) -> gr.Dropdown:
     """Make the part where the steps of the flow are set; return where the policy is chosen."""
-    settings = assembly.settings
+    settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
             [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
@@ -68,13 +68,13 @@ def answer_settings(assembly: Assembly) -> gr.Dropdown:
             ),
         }
     for name, control in controls.items():
-        control.input(_saves(assembly, name), [control], None, **PRIVATE)
+        control.input(_saves(in_use, name), [control], None, **PRIVATE)
     return policy
 
 
-def _saves(assembly: Assembly, name: str) -> Any:
+def _saves(in_use: SettingsInUse, name: str) -> Any:
     def save(value: Any) -> None:
         with telling():
-            assembly.change(**{name: None if value == "" else value})
+            in_use.change(**{name: None if value == "" else value})
 
     return save

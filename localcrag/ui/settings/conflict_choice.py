@@ -1,10 +1,10 @@
-"""Where it is chosen which side counts when documents and web contradict each other; for this installation."""
+"""The choice of the side that counts where documents and web contradict each other."""
 
 from __future__ import annotations
 
 import gradio as gr
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.records.enums import ConflictRule
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
@@ -19,11 +19,11 @@ LABELS = {
 }
 
 
-def conflict_choice(assembly: Assembly) -> None:
+def conflict_choice(in_use: SettingsInUse) -> None:
     """Make the list of rules; the choice holds from the next question on."""
     choice = gr.Dropdown(
         [(_(label), rule.value) for rule, label in LABELS.items()],
-        value=assembly.settings.conflict_rule.value,
+        value=in_use.now.conflict_rule.value,
         label=_("Where documents and web disagree, use"),
         interactive=True,
         filterable=False,
@@ -32,6 +32,6 @@ def conflict_choice(assembly: Assembly) -> None:
 
     def use(name: str) -> None:
         with telling():
-            assembly.change(conflict_rule=name)
+            in_use.change(conflict_rule=name)
 
     choice.input(use, [choice], None, **PRIVATE)

@@ -1,4 +1,4 @@
-"""The page in another language: its components' own texts, which Gradio keeps as they were when the page was built.
+"""The language of the page: its components’ own texts, put in place when another one is chosen.
 
 The page is built in English, whose texts are the keys of the catalogues; the others are put in their place. Whoever has
 the page open sees them when it is loaded again.

@@ -1,4 +1,4 @@
-"""Which models there are, which are used, and getting others; what the machine has for them."""
+"""Settings of the models: which are in use, getting others, and what the machine has for them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.downloads import Downloads
 from localcrag.app.machine import memory
 from localcrag.app.re_embedding import ReEmbeddings
-from localcrag.backends.downloads.download_progress import Report
-from localcrag.backends.downloads.model_manifest import ModelRole
+from localcrag.records.downloads import Report
 from localcrag.records.errors import LocalcragError
+from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
-from localcrag.ui import render
+from localcrag.ui import html
 from localcrag.ui.handlers import MANY, PRIVATE, told
-from localcrag.ui.render import TEMPLATES
+from localcrag.ui.html import TEMPLATES
 
 
 class ModelSettings:
@@ -26,7 +26,7 @@ class ModelSettings:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._downloads = Downloads(self._get)
-        self._embeddings = ReEmbeddings(assembly.re_embed)
+        self._embeddings = ReEmbeddings(assembly.collections.re_embed)
         self._wanted: set[str] = set()
 
     def show(self, script: str) -> None:
@@ -58,9 +58,9 @@ class ModelSettings:
         try:
             models = assembly.library.models()
             speeds = assembly.runs.speeds()
-            to_embed = assembly.collections_to_embed()
+            to_embed = assembly.collections.to_embed()
         except LocalcragError as error:
-            return render.message(str(error))
+            return html.message(str(error))
         return TEMPLATES.get_template("models.html").render(
             models=models,
             in_use={settings.llm, settings.relevance, settings.embedder},
@@ -72,9 +72,9 @@ class ModelSettings:
             downloads={one.name: one for one in self._downloads.items()},
             speeds=speeds,
             memory=memory(),
-            machine=assembly.machine(),
+            machine=assembly.models.computes_on(),
             to_embed=to_embed,
-            embeddings={one.collection: one for one in self._embeddings.items()},
+            embeddings={one.name: one for one in self._embeddings.items()},
         )
 
     def follow(self) -> Iterator[str]:
@@ -109,7 +109,7 @@ class ModelSettings:
         name = str(event.name)
         match str(event.what):
             case "use":
-                told(lambda: self._use(name))
+                told(lambda: self._assembly.models.use(name))
             case "get":
                 self._downloads.start(name)
             case "embed":
@@ -119,22 +119,9 @@ class ModelSettings:
                 self._downloads.cancel(name)
         return self.listed()
 
-    def _use(self, name: str) -> None:
-        library = self._assembly.library
-        role = library.role(name)
-        if role is None:
-            role = next(model.role for model in library.models() if model.name == name)
-        # What is wrong with it is said before anything is changed.
-        library.path(name, role)
-        if role is ModelRole.LLM:
-            self._assembly.language_model(name)
-        self._assembly.change(**{role.value: name})
-
     def _get(self, name: str, report: Report) -> bool:
-        from localcrag.backends.downloads import model_download  # noqa: PLC0415 - the hub's client takes seconds
-
-        got = model_download.get(self._assembly.library, name, report)
+        got = self._assembly.library.get(name, report)
         if name in self._wanted:
             self._wanted.discard(name)
-            self._use(name)
+            self._assembly.models.use(name)
         return got

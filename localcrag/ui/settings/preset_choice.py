@@ -1,4 +1,4 @@
-"""Where a collection's preset is chosen, with whom it is for, what it comes to, and what it would have changed."""
+"""The choice of a collection’s preset: whom it is for, and what it would have changed."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.collection_settings import CollectionSettings
+from localcrag.app.past_questions import PastQuestions
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError
 from localcrag.records.presets import PRESETS
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
-from localcrag.ui import render
+from localcrag.ui import html
 from localcrag.ui.chat.chat import preset_name
 from localcrag.ui.handlers import PRIVATE, telling
 
 
-def preset_choice(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
+def preset_choice(settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, collection: gr.Dropdown) -> None:
     """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
         [(preset_name(preset), preset.value) for preset in Preset],
-        value=assembly.preset().value,
+        value=settings.preset().value,
         label=_("Preset of this collection"),
-        info=_(PRESETS[assembly.preset()].purpose),
+        info=_(PRESETS[settings.preset()].purpose),
         interactive=True,
         filterable=False,
         elem_id="lc-preset",
@@ -32,27 +33,27 @@ def preset_choice(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) 
 
     def use(name: str, of: str) -> tuple[Any, Any]:
         with telling():
-            before = assembly.preset(of)
+            before = settings.preset(of)
             if before is Preset(name):
                 # Said twice, as Gradio may: what the first one showed stays.
                 return gr.skip(), gr.skip()
-            assembly.set_preset(Preset(name), of)
-        said = " ".join(part for part in (limits(assembly, of), changed(assembly, before, Preset(name), of)) if part)
-        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), render.message(said)
+            settings.set_preset(Preset(name), of)
+        said = " ".join(part for part in (limits(past, of), changed(past, before, Preset(name), of)) if part)
+        return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), html.message(said)
 
     def chosen(of: str) -> tuple[Any, str]:
-        preset = assembly.preset(of)
-        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), render.message(limits(assembly, of))
+        preset = settings.preset(of)
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), html.message(limits(past, of))
 
     choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **PRIVATE)
 
 
-def limits(assembly: Assembly, collection: str) -> str:
+def limits(past: PastQuestions, collection: str) -> str:
     """Return what a collection's thresholds come to, in words, or what is wrong with them."""
     try:
-        rules = assembly.rules(collection)
+        rules = past.rules(collection)
     except LocalcragError as error:
         return str(error)
     return _(
@@ -62,10 +63,10 @@ def limits(assembly: Assembly, collection: str) -> str:
     )
 
 
-def changed(assembly: Assembly, before: Preset, after: Preset, collection: str) -> str:
+def changed(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
     """Return what another preset makes of the questions so far; nothing where there are none to tell by."""
     try:
-        found = assembly.explore_preset(before, after, collection)
+        found = past.explore_preset(before, after, collection)
     except LocalcragError as error:
         return str(error)
     if found.web_rate_now is None or found.web_rate_then is None:

@@ -1,4 +1,4 @@
-"""Everything that can be set, on a screen of its own over the page; nothing of it has to be touched."""
+"""The settings screen, over the page; nothing on it has to be touched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.errors import LocalcragError
-from localcrag.ui import learning, render
+from localcrag.ui import frame, html, learning, lists
 from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.settings.answer_settings import answer_settings
 from localcrag.ui.settings.conflict_choice import conflict_choice
@@ -36,14 +36,16 @@ class SettingsScreen:
 def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
     """Make the screen; it is hidden until it is asked for."""
     with gr.Column(elem_id="lc-settings"):
-        head = gr.HTML(render.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+        head = gr.HTML(frame.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
-            preset_choice(assembly, page, collection)
-            policy = answer_settings(assembly)
-            conflict_choice(assembly)
-            threshold_explorer(assembly, policy, collection)
+            preset_choice(assembly.collection_settings, assembly.past_questions, page, collection)
+            policy = answer_settings(assembly.settings_in_use)
+            conflict_choice(assembly.settings_in_use)
+            threshold_explorer(
+                assembly.settings_in_use, assembly.past_questions, assembly.calibrations, policy, collection
+            )
         with _tab("web"):
-            web_settings(assembly, page, collection)
+            web_settings(assembly.settings_in_use, assembly.collection_settings, assembly.web, page, collection)
         with _tab("models"):
             models = ModelSettings(assembly)
             models.show(script)
@@ -68,9 +70,13 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
 
     def read() -> tuple[Any, ...]:
         try:
-            lists = render.all_questions(assembly.aggregates()), learning.gaps(assembly), learning.said(assembly)
+            lists = (
+                lists.all_questions(assembly.past_questions.aggregates()),
+                learning.gaps(assembly),
+                learning.said(assembly),
+            )
         except LocalcragError as error:
-            lists = render.message(str(error)), "", ""
+            lists = html.message(str(error)), "", ""
         return *lists, screen.storage.listed()
 
     shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
@@ -79,7 +85,7 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
         chosen = str(event.language)
         told(lambda: assembly.change(language=chosen))
         speak(chosen)
-        return render.settings_head(anew=True)
+        return frame.settings_head(anew=True)
 
     screen.head.input(change_language, None, [screen.head], **PRIVATE)
     top.select(read, None, shown, **PRIVATE)

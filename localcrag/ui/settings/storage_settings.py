@@ -1,4 +1,4 @@
-"""What is stored and where; a copy of it, going back to one, and deleting everything."""
+"""Settings of what is stored: where it is, backups, restoring one, and deleting everything."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import gradio as gr
 
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
-from localcrag.app.storage import sizes
 from localcrag.records.errors import LocalcragError
 from localcrag.text.translation import gettext as _
-from localcrag.ui import render
+from localcrag.ui import html
 from localcrag.ui.handlers import PRIVATE, told
-from localcrag.ui.render import TEMPLATES
+from localcrag.ui.html import TEMPLATES
 
 ATTEMPTS = 20
 """Shown of what left or was refused; `localcrag privacy --last N` shows more."""
@@ -34,21 +33,24 @@ class StorageSettings:
         folder = assembly.settings.data_dir.absolute()
         try:
             counts = [
-                (_("collections"), len(assembly.collections())),
-                (_("documents"), sum(len(assembly.documents(name)) for name in assembly.collections())),
+                (_("collections"), len(assembly.collections.names())),
+                (
+                    _("documents"),
+                    sum(len(assembly.collections.documents(name)) for name in assembly.collections.names()),
+                ),
                 (_("chats"), len(assembly.chats.chats())),
                 (_("questions"), len(assembly.runs.newest())),
             ]
             left = egress_report.line(assembly.egress.summary())
             attempts = [(one, egress_report.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
         except LocalcragError as error:
-            return render.message(str(error))
-        backups = sorted(assembly.backups.glob("*.sqlite3"), reverse=True)
+            return html.message(str(error))
+        backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
         return TEMPLATES.get_template("storage.html").render(
             folder=folder,
-            models=assembly.library.models_dir,
+            models=assembly.library.folder,
             counts=counts,
-            sizes=sizes(assembly),
+            sizes=assembly.storage.sizes(),
             backups=backups,
             left=left,
             attempts=attempts,
@@ -60,15 +62,15 @@ class StorageSettings:
         """Make a copy, go back to one, or delete everything."""
         match str(event.what):
             case "copy":
-                path = told(self._assembly.back_up)
+                path = told(self._assembly.storage.back_up)
                 return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # By its name alone: only copies in the folder of copies are read.
-                copies = {path.name: path for path in self._assembly.backups.glob("*.sqlite3")}
+                copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
-                    told(lambda: self._assembly.restore(copy))
+                    told(lambda: self._assembly.storage.restore(copy))
                 return self.listed(anew=True)
             case "erase":
-                told(self._assembly.erase)
+                told(self._assembly.storage.erase)
                 return self.listed(anew=True)
         return self.listed()

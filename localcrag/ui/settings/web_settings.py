@@ -1,4 +1,4 @@
-"""Where the web search is set: the server, whether it may be asked, what may never be sent; and a test."""
+"""Settings of the web search: the server, whether it may be asked, what may never be sent; a test."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag.app.assemble import Assembly
+from localcrag.app.collection_settings import CollectionSettings
 from localcrag.app.health import State, search_server
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.app.web import Web
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import LocalcragError
+from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.ui import render
+from localcrag.ui import html
 from localcrag.ui.handlers import PRIVATE
 
 MODES = [
@@ -23,10 +26,39 @@ MODES = [
 FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every collection and is not changed here.")
 
 
-def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -> None:
+def web_settings(
+    in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, page: gr.Blocks, collection: gr.Dropdown
+) -> None:
     """Make the part where the SearXNG is set and tested."""
-    settings = assembly.settings
-    fixed = "web" in settings.model_fields_set
+    fixed = "web" in in_use.now.model_fields_set
+    url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
+
+    def save(address: str, chosen: str, never: str, of: str) -> str:
+        try:
+            in_use.change(
+                searxng_url=address.strip() or None,
+                web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
+            )
+            if not fixed:
+                of_collection.set_web_mode(WebMode(chosen), of)
+        except LocalcragError as error:
+            return html.message(str(error))
+        finding = search_server(in_use.now, web)
+        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
+        return html.message(f"{sign} {finding.detail}")
+
+    def stored(of: str) -> Any:
+        return of_collection.web_mode(of).value, "\n".join(in_use.now.web_never_terms)
+
+    test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
+    # Another page, or `localcrag web`, may have chosen meanwhile.
+    gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)
+
+
+def _components(
+    settings: Settings, web_mode: WebMode, *, fixed: bool
+) -> tuple[gr.Textbox, gr.Radio, gr.Textbox, gr.Button, gr.HTML]:
+    """Make address, mode, terms, the button and the report; `fixed`: the mode is set elsewhere."""
     with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
             settings.searxng_url or "",
@@ -36,7 +68,7 @@ def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -
         )
         mode = gr.Radio(
             [(_(label), value) for label, value in MODES],
-            value=assembly.web_mode().value,
+            value=web_mode.value,
             label=_("May it be asked about this collection?"),
             info=_(FIXED) if fixed else None,
             interactive=not fixed,
@@ -52,24 +84,4 @@ def web_settings(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown) -
         )
         test = gr.Button(_("Save and test"), size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
-
-    def save(address: str, chosen: str, never: str, of: str) -> str:
-        try:
-            assembly.change(
-                searxng_url=address.strip() or None,
-                web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
-            )
-            if not fixed:
-                assembly.set_web_mode(WebMode(chosen), of)
-        except LocalcragError as error:
-            return render.message(str(error))
-        finding = search_server(assembly)
-        sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
-        return render.message(f"{sign} {finding.detail}")
-
-    def stored(of: str) -> Any:
-        return assembly.web_mode(of).value, "\n".join(assembly.settings.web_never_terms)
-
-    test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
-    # Another page, or `localcrag web`, may have chosen meanwhile.
-    gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)
+    return url, mode, terms, test, report

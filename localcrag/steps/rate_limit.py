@@ -1,4 +1,4 @@
-"""A rate limit: so many queries within any 60 seconds, over all threads of this process."""
+"""A limit per minute: so many queries or uploads within any 60 seconds, over all threads of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MINUTE = 60.0
 
 
 class SlidingMinute:
-    """A RateLimit that remembers when the queries of the last minute left."""
+    """A RateLimit that remembers when what was let through in the last minute came."""
 
     def __init__(
         self, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -19,20 +19,20 @@ class SlidingMinute:
         """`now` gives seconds that never go back."""
         self._now = now
         self._sleep = sleep
-        self._left: deque[float] = deque()
+        self._taken: deque[float] = deque()
         self._lock = threading.Lock()
 
     def claim(self, per_minute: int) -> float:
-        """Return 0.0 when a query may leave now, which then counts; else the seconds until one may."""
+        """Return 0.0 when one more may go now, which then counts; else the seconds until one may."""
         with self._lock:
             now = self._now()
-            while self._left and self._left[0] <= now - MINUTE:
-                self._left.popleft()
-            if len(self._left) < per_minute:
-                self._left.append(now)
+            while self._taken and self._taken[0] <= now - MINUTE:
+                self._taken.popleft()
+            if len(self._taken) < per_minute:
+                self._taken.append(now)
                 return 0.0
             # When the limit was lowered, more than one has to grow old.
-            return self._left[-per_minute] + MINUTE - now
+            return self._taken[-per_minute] + MINUTE - now
 
     def pause(self, seconds: float) -> None:
         """Return after so many seconds."""

@@ -1,0 +1,145 @@
+"""Work behind the page: tasks done in threads, in a list that any number of readers follow."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from localcrag.app import failed
+from localcrag.app.observable_list import ObservableList
+
+
+class TaskState(StrEnum):
+    """Where a task is on its way."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Something to be done; `error` says why it failed and what to do."""
+
+    name: str
+    state: TaskState = TaskState.WAITING
+    error: str | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """What it is told apart by from the others of its list."""
+        return self.name
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still to be done."""
+        return self.state in {TaskState.WAITING, TaskState.WORKING}
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
+Tell = Callable[[AnyTask], None]
+"""Takes down how far a task is; raises Cancelled when somebody has cancelled it."""
+Work = Callable[[AnyTask, Tell[AnyTask]], AnyTask]
+"""Does a task; returns what has become of it."""
+
+
+class Cancelled(Exception):
+    """A task that is being done was cancelled."""
+
+
+class BackgroundList(Generic[AnyTask]):
+    """The tasks of one kind, in the order in which they came."""
+
+    def __init__(self, work: Work[AnyTask], not_done: str, *, at_once: int) -> None:
+        """`not_done` says so of a task, by its name in the place of {name}; `at_once` are done at a time."""
+        self._work, self._not_done, self._at_once = work, not_done, at_once
+        self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def lock(self) -> threading.Condition:
+        """What keeps others from changing anything meanwhile."""
+        return self._tasks.lock
+
+    def items(self) -> tuple[AnyTask, ...]:
+        """Return every task that was not dismissed, as it is now."""
+        return self._tasks.items()
+
+    def follow(self) -> Iterator[tuple[AnyTask, ...]]:
+        """Yield the tasks now and whenever something has changed, as long as any is to be done."""
+        return self._tasks.follow(lambda one: one.open)
+
+    def start(self, task: AnyTask) -> None:
+        """Do a task after those that wait already, unless it waits or is being done."""
+        with self.lock:
+            there = self._tasks.get(task.key)
+            if there and there.open:
+                return
+            self._tasks.put(task.key, task)
+            if len(self._threads) < self._at_once:
+                thread = threading.Thread(target=self._run, name=f"work {task.name}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def cancel(self, keys: Collection[Hashable] = ()) -> None:
+        """Do these tasks no further, or none at all; what is done already stays."""
+        with self.lock:
+            for one in self._some(keys, still_open=True):
+                self._tasks.put(one.key, dataclasses.replace(one, state=TaskState.CANCELLED))
+
+    def again(self, keys: Collection[Hashable], **as_before: Any) -> None:
+        """Try again with tasks that are at their end, each with the fields `as_before`."""
+        with self.lock:
+            for one in self._some(keys, still_open=False):
+                self.start(dataclasses.replace(one, state=TaskState.WAITING, error=None, **as_before))
+
+    def dismiss(self, keys: Collection[Hashable] = ()) -> list[AnyTask]:
+        """List these tasks no longer, or none that is at its end; return them."""
+        with self.lock:
+            gone = self._some(keys, still_open=False)
+            for one in gone:
+                self._tasks.remove(one.key)
+            return gone
+
+    def close(self) -> None:
+        """Cancel what is under way, and wait for its end."""
+        self.cancel()
+        with self.lock:
+            threads = [*self._threads]
+        for thread in threads:
+            thread.join()
+
+    def _some(self, keys: Collection[Hashable], *, still_open: bool) -> list[AnyTask]:
+        """Return these tasks, or all, as far as they are to be done still, or are at their end."""
+        return [one for one in self.items() if one.open is still_open and (one.key in keys or not keys)]
+
+    def _run(self) -> None:
+        while True:
+            with self.lock:
+                waiting = next((one for one in self.items() if one.state is TaskState.WAITING), None)
+                if waiting is None:
+                    self._threads.remove(threading.current_thread())
+                    return
+                one = dataclasses.replace(waiting, state=TaskState.WORKING)
+                self._tasks.put(one.key, one)
+            try:
+                self._tell(self._work(one, self._tell))
+            except Cancelled:
+                pass
+            except Exception as error:  # noqa: BLE001 - said on the page, and the next one goes on
+                said = failed.why(error, self._not_done.format(name=one.name))
+                self._put(dataclasses.replace(one, state=TaskState.FAILED, error=said))
+
+    def _tell(self, now: AnyTask) -> None:
+        if not self._put(now):
+            raise Cancelled
+
+    def _put(self, now: AnyTask) -> bool:
+        """Put a task that is being done where it is now; return whether it was being done still."""
+        return self._tasks.change(now.key, lambda there: there.state is TaskState.WORKING, lambda _: now)

@@ -1,0 +1,47 @@
+"""Settings of one collection: its preset, and whether the web may be asked about it."""
+
+from __future__ import annotations
+
+from localcrag.app.collections import existing
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.store import collection_settings
+from localcrag.backends.store.database import Database
+from localcrag.records.enums import Preset, WebMode
+from localcrag.settings import Settings
+
+
+class CollectionSettings:
+    """Presets and web modes by collection. Where none is named, that of the settings is meant."""
+
+    def __init__(self, settings: SettingsInUse, database: Database) -> None:
+        self._settings, self._database = settings, database
+
+    def preset(self, collection: str | None = None) -> Preset:
+        """Return the preset that a collection's questions are answered under."""
+        own = collection_settings.preset_of(self._database, self._settings.collection(collection))
+        return own or self._settings.now.preset
+
+    def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
+        """Give a collection a preset of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        collection_settings.set_preset(self._database, self._there(collection), preset)
+
+    def web_mode(self, collection: str | None = None) -> WebMode:
+        """Return the web mode of a collection's questions: its own, unless one holds for all collections."""
+        own = collection_settings.web_mode_of(self._database, self._settings.collection(collection))
+        return self._settings.now.of_collection(own).web
+
+    def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
+        """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
+        collection_settings.set_web_mode(self._database, self._there(collection), mode)
+
+    def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
+        """Return settings with the web mode of the collection that they name, under `preset` or else its own.
+
+        Raises UnknownCollection and StoreError.
+        """
+        name = self._there(settings.collection)
+        settings = settings.of_collection(collection_settings.web_mode_of(self._database, name))
+        return settings.under(preset or self.preset(name))
+
+    def _there(self, collection: str | None) -> str:
+        return existing(collection, self._settings, self._database)

@@ -1,0 +1,176 @@
+"""Collections and their documents: made, renamed, moved, deleted and read."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from localcrag.app.lazy_cache import LazyCache
+from localcrag.app.loaded_models import LoadedModels
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.readers.reader_process import ReaderProcesses
+from localcrag.backends.store import collection_queries, shelving, stored_vectors
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.records.documents import Document, PagePicture
+from localcrag.records.errors import NameRefused
+from localcrag.records.ingest import IngestEvent, Upload
+from localcrag.settings import DEFAULT_COLLECTION
+from localcrag.steps.ingest.ingest import AT_ONCE, ingest
+
+if TYPE_CHECKING:
+    from localcrag.backends.store.hnsw import HnswIndex
+
+
+def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
+    """Return a collection's name, that of the settings where none is named; the default one is always there.
+
+    Raises UnknownCollection.
+    """
+    name = settings.collection(collection)
+    if name != DEFAULT_COLLECTION:
+        collection_queries.require_collection(database, name)
+    return name
+
+
+class Collections:
+    """The collections of one data folder. Where none is named, that of the settings is meant."""
+
+    def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
+        self._settings, self._database, self._models, self._made = settings, database, models, made
+        self._readers = ReaderProcesses()
+
+    def names(self) -> list[str]:
+        """Return the names of all collections that hold, or held, documents."""
+        return collection_queries.collection_names(self._database)
+
+    def offered(self) -> list[str]:
+        """Return the names to choose from: the default collection and the one of the settings always are."""
+        return sorted({DEFAULT_COLLECTION, self._settings.now.collection, *self.names()})
+
+    def require(self, collection: str | None = None) -> None:
+        """Raise UnknownCollection unless there is such a collection; the default one always is."""
+        existing(collection, self._settings, self._database)
+
+    def new(self, name: str) -> str:
+        """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
+        name = shelving.checked(name, "collection")
+        if name in {DEFAULT_COLLECTION, *self.names()}:
+            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        self.store(name)
+        return name
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a collection another name; the default one keeps its. Raises NameRefused and UnknownCollection."""
+        if old == DEFAULT_COLLECTION:
+            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+        shelving.rename_collection(self._database, old, new)
+        self._forget(old)
+
+    def delete(self, name: str) -> None:
+        """Remove a collection with its documents. Raises UnknownCollection."""
+        index = self.index(name)
+        shelving.delete_collection(self._database, name)
+        self._forget(name)
+        index.remove_file()
+
+    def documents(self, collection: str | None = None) -> list[Document]:
+        """Return a collection's documents, by name. Loads no model."""
+        return collection_queries.documents_of(self._database, self._settings.collection(collection))
+
+    def texts(self, collection: str) -> dict[str, str]:
+        """Return the text of a collection's documents, by name. Loads no model."""
+        return collection_queries.texts_of(self._database, collection)
+
+    def text(self, document: str, collection: str | None = None) -> str:
+        """Return a document's text. Loads no model. Raises UnknownDocument."""
+        return collection_queries.text_of(self._database, self._settings.collection(collection), document)
+
+    def page_picture(
+        self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
+    ) -> PagePicture | None:
+        """Return a document's page as it looks, with the place of each text on it; None where there are no pages.
+
+        Raises UnreadableDocument for a page that there is not, and StoreError.
+        """
+        data = collection_queries.original_of(self._database, self._settings.collection(collection), document)
+        return None if data is None else self._readers.picture(data, document, page, texts, dpi=dpi)
+
+    def add(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
+        """Add files to a collection; see localcrag.steps.ingest.ingest."""
+        return ingest(
+            uploads,
+            open_file=self._readers.open_document,
+            embedder=self._models.embedder,
+            shelf=self.store(collection),
+            index=self.index(collection),
+            chunk_tokens=self._settings.now.chunk_tokens,
+        )
+
+    def delete_document(self, document: str, collection: str | None = None) -> None:
+        """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""
+        self.store(collection).delete(document)
+        self._follow(collection)
+
+    def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
+        """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
+        shelving.rename_document(self._database, self._settings.collection(collection), old, new)
+
+    def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
+        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
+        self.store(target)
+        shelving.move_documents(self._database, names, origin, target)
+        self._follow(origin)
+        self._follow(target)
+
+    def to_embed(self) -> list[str]:
+        """Return the names of the collections that cannot be asked until they are embedded anew."""
+        return collection_queries.of_other_embedders(self._database, self._settings.now.embedder)
+
+    def re_embed(self, collection: str | None = None) -> Iterator[tuple[int, int]]:
+        """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
+        name = self._settings.collection(collection)
+        collection_queries.require_collection(self._database, name)
+        chunks = stored_vectors.chunk_texts(self._database, name)
+        vectors = {}
+        for at in range(0, len(chunks), AT_ONCE):
+            yield at, len(chunks)
+            some = chunks[at : at + AT_ONCE]
+            embedded = self._models.embedder.embed([text for _, text in some])
+            vectors.update({chunk_id: vector for (chunk_id, _), vector in zip(some, embedded, strict=True)})
+        embedder = self._models.embedder
+        stored_vectors.replace_vectors(
+            self._database, name, embedder=embedder.name, dimension=embedder.dimension, vectors=vectors
+        )
+        self._forget(name)
+        self._follow(name)
+        yield len(chunks), len(chunks)
+
+    def store(self, collection: str | None = None) -> DocumentStore:
+        """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
+        name = self._settings.collection(collection)
+        embedder = self._models.embedder
+        return self._made.get(
+            f"store {name}",
+            lambda: DocumentStore(self._database, name, embedder=embedder.name, dimension=embedder.dimension),
+        )
+
+    def index(self, collection: str | None = None) -> HnswIndex:
+        """Return a collection's vector index."""
+        from localcrag.backends.store.hnsw import HnswIndex  # noqa: PLC0415 - takes a while to import
+
+        store, folder = self.store(collection), self._settings.now.data_dir / "index"
+        return self._made.get(f"index {store.name}", lambda: HnswIndex(store, folder))
+
+    def close(self) -> None:
+        """End the processes that read files."""
+        self._readers.close()
+
+    def _forget(self, collection: str) -> None:
+        self._made.drop(f"store {collection}", f"index {collection}")
+
+    def _follow(self, collection: str | None) -> None:
+        """Bring a collection's vector index, and its file, to what the database holds."""
+        index = self.index(collection)
+        index.refresh()
+        index.save()

@@ -1,0 +1,101 @@
+"""localcrag from Python: add documents, ask questions, follow an answer as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from localcrag.records.errors import DocumentError
+
+if TYPE_CHECKING:
+    from localcrag.app.assemble import Assembly
+    from localcrag.records.enums import Preset
+    from localcrag.records.ingest import IngestResult
+    from localcrag.records.protocols import Consent
+    from localcrag.records.run import Run, Turn
+    from localcrag.runs.recording import Recording
+
+
+class Localcrag:
+    """Your documents, and answers from them. Close it when you are done, or use it in a `with`.
+
+    Everything is kept where the app keeps it, and the page shows the same documents; `data_dir` names another place.
+    Every error is a LocalcragError whose text says what happened and what to do.
+    """
+
+    def __init__(self, data_dir: str | Path | None = None, **settings: Any) -> None:
+        """Open the data folder. `settings` go by their names: `Localcrag(collection="manuals", web="never", k=4)`.
+
+        They win over environment variables and the settings file, and are not stored. Models are loaded when they are
+        first needed. Raises SettingsError, ModelError and StoreError.
+        """
+        # Here, and not above: they take a second to import, and `import localcrag` must not wait for them.
+        from localcrag.app.assemble import Assembly  # noqa: PLC0415
+        from localcrag.app.start import begin  # noqa: PLC0415
+
+        self._assembly: Assembly = Assembly(begin(data_dir=data_dir, **settings))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(self, *paths: str | Path) -> list[IngestResult]:
+        """Add files, or all files of folders, to the collection, and return what became of each.
+
+        What is there already with the same content is left alone. Raises DocumentError when a path is missing or a file
+        cannot be read, once all the others are in, ModelError and StoreError.
+        """
+        from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
+        from localcrag.records.ingest import IngestResult  # noqa: PLC0415
+
+        events = self._assembly.ingest(uploads_from([Path(path) for path in paths]))
+        results = [event for event in events if isinstance(event, IngestResult)]
+        if failed := [one.error for one in results if one.error]:
+            raise DocumentError("\n".join(failed))
+        return results
+
+    def documents(self) -> list[str]:
+        """Return the names of the collection's documents. Raises StoreError."""
+        return [document.name for document in self._assembly.collections.documents()]
+
+    def ask(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        preset: Preset | None = None,
+        consent: Consent | None = None,
+    ) -> Run:
+        """Answer a question; see `stream`. The run has the answer, the action, the sources and every step."""
+        with closing(self.stream(question, history=history, preset=preset, consent=consent)) as recording:
+            for _ in recording:
+                pass
+        return recording.run
+
+    def stream(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        preset: Preset | None = None,
+        consent: Consent | None = None,
+    ) -> Recording:
+        """Answer a question, one event a step as you iterate: AnswerPiece as the answer is written, for instance.
+
+        `history` are the turns of the conversation before it. `consent` is called with the query that would leave for
+        your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. The
+        recording has the `run` as it is so far, and `close` stops it. Raises QuestionError, UnknownCollection,
+        ModelError and StoreError.
+        """
+        return self._assembly.ask(question, history=history, preset=preset, consent=consent)
+
+    def close(self) -> None:
+        """Close the database, and end the processes that read files."""
+        self._assembly.close()

@@ -1,0 +1,113 @@
+"""Loaded models: embedder, relevance model and language model, each loaded once, when first needed."""
+
+from __future__ import annotations
+
+import os
+
+from localcrag.app.lazy_cache import LazyCache
+from localcrag.app.model_library import ModelLibrary
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.records.models import ModelRole
+from localcrag.records.protocols import Embedder, LanguageModel, Scorer
+from localcrag.steps.evaluate.score_cache import ScoreCache
+from localcrag.text.translation import gettext as _
+
+
+class LoadedModels:
+    """The embedder, the relevance model and the language model of the settings in use."""
+
+    def __init__(self, settings: SettingsInUse, library: ModelLibrary, made: LazyCache) -> None:
+        self._settings, self._library, self._made = settings, library, made
+
+    @property
+    def embedder(self) -> Embedder:
+        """The bi-encoder. Raises ModelError."""
+        return self._made.get("embedder", self._load_embedder)
+
+    @property
+    def scorer(self) -> Scorer:
+        """The cross-encoder: the relevance model, or reranker. Raises ModelError."""
+        return self._made.get("scorer", self._load_scorer)
+
+    @property
+    def llm(self) -> LanguageModel:
+        """The language model of the settings. Raises ModelError."""
+        return self.language_model(self._settings.now.llm)
+
+    def language_model(self, name: str) -> LanguageModel:
+        """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
+        return self._made.get(f"llm {name}", lambda: self._load_llm(name), alone=True)
+
+    def use(self, name: str) -> None:
+        """Use one of the models that are listed from now on.
+
+        What is wrong with it is said before anything is changed. Raises ModelError and SettingsError.
+        """
+        role = self._library.role(name)
+        if role is None:
+            role = next(model.role for model in self._library.models() if model.name == name)
+        self._library.path(name, role)
+        if role is ModelRole.LLM:
+            self.language_model(name)
+        self._settings.change(**{role.value: name})
+
+    def share(self, *, embedder: Embedder, scorer: Scorer) -> None:
+        """Work with these instead of loading any."""
+        self._made.put("embedder", embedder)
+        self._made.put("scorer", scorer)
+
+    def forget_scores(self) -> None:
+        """Forget what the relevance model said of any text."""
+        scorer = self._made.peek("scorer")
+        if isinstance(scorer, ScoreCache):
+            self._made.put("scorer", scorer.emptied())
+
+    def computes_on(self) -> str:
+        """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
+        settings = self._settings.now
+        made = self._made.peek(f"llm {settings.llm}")
+        cores = os.cpu_count() or 1
+        threads = made.threads if made else settings.threads or cores
+        layers = getattr(made, "gpu_layers", 0)
+        graphics = _("all layers on the graphics card") if layers else _("no graphics card used")
+        return _(
+            "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
+        )
+
+    # The libraries behind these take seconds to import: commands that need no model must not wait for them.
+
+    def _load_embedder(self) -> Embedder:
+        name = self._settings.now.embedder
+        path = self._library.path(name, ModelRole.EMBEDDER)
+        from localcrag.backends.models.bi_encoder import BiEncoder  # noqa: PLC0415
+
+        return BiEncoder(name, path)
+
+    def _load_scorer(self) -> Scorer:
+        settings = self._settings.now
+        path = self._library.path(settings.relevance, ModelRole.RELEVANCE)
+        from localcrag.backends.models.relevance_format import load_fastest  # noqa: PLC0415
+
+        return ScoreCache(
+            load_fastest(
+                settings.relevance,
+                path,
+                wanted=settings.relevance_format,
+                threads=settings.threads,
+                cache=settings.data_dir / "cache",
+            )
+        )
+
+    def _load_llm(self, name: str) -> LanguageModel:
+        settings = self._settings.now
+        path = self._library.path(name, ModelRole.LLM)
+        from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: PLC0415
+
+        return LlamaCpp(
+            name,
+            path,
+            context_tokens=settings.context_tokens,
+            threads=settings.threads,
+            cache=settings.data_dir / "cache",
+            adapter=self._library.adapter(name),
+        )

@@ -1,0 +1,82 @@
+"""The model library: models listed, downloaded, checked and chosen; none is loaded here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.downloads.model_files import Library
+from localcrag.records.downloads import Report
+from localcrag.records.enums import Skill
+from localcrag.records.models import FileCheck, Model, ModelRole, ModelState
+
+
+class ModelLibrary:
+    """The models of the list that comes with localcrag, and a user's own, in one folder."""
+
+    def __init__(self, settings: SettingsInUse) -> None:
+        """Read the list. Raises ModelError when it is not valid."""
+        self._settings = settings
+        self._files = Library(settings.now.models_dir)
+
+    @property
+    def folder(self) -> Path:
+        """Where models are downloaded to."""
+        return self._files.models_dir
+
+    def models(self) -> list[Model]:
+        """Return every model of the list, then the user's own."""
+        return self._files.models()
+
+    def language_models(self, state: ModelState) -> list[Model]:
+        """Return the language models that are there, missing or damaged."""
+        return [model for model in self.models() if model.role is ModelRole.LLM and model.state is state]
+
+    def embedded(self) -> list[str]:
+        """Return the names of the models that localcrag begins with."""
+        return [entry.name for entry in self._files.manifest.entries if entry.embedded]
+
+    def role(self, name: str) -> ModelRole | None:
+        """Return what a model is for, by its name or path; None when its files do not tell. Raises ModelMissing."""
+        return self._files.role(name)
+
+    def path(self, name: str, role: ModelRole) -> Path:
+        """Return the file or folder to load, checked. Raises ModelMissing, ModelDamaged and ModelError."""
+        return self._files.path(name, role)
+
+    def adapter(self, name: str) -> Path | None:
+        """Return the adapter that is loaded with a language model, None when it is one without."""
+        return self._files.adapter(name)
+
+    def skills(self, name: str) -> frozenset[Skill]:
+        """Return what a language model can be asked for."""
+        return self._files.skills(name)
+
+    def get(self, name: str, report: Report) -> bool:
+        """Download a model, or what is missing of it; return False when all was there. Raises ModelError."""
+        from localcrag.backends.downloads import model_download  # noqa: PLC0415 - the hub's client takes seconds
+
+        return model_download.get(self._files, name, report)
+
+    def choose(self, name: str, role: ModelRole) -> tuple[str, Path]:
+        """Use a model from now on; return what the settings name it by, and its path.
+
+        Raises ModelMissing, ModelDamaged, ModelError and SettingsError, and has then changed nothing.
+        """
+        path = self.path(name, role)
+        known = name in {model.name for model in self.models()}
+        # The next command may be run in another folder.
+        name = name if known else str(path.absolute())
+        self._settings.change(**{role.value: name})
+        return name, path
+
+    def verify(self, name: str | None = None) -> Iterator[FileCheck]:
+        """Read every file of a model, or of all that are there, and compare checksums. Raises ModelMissing."""
+        there = [model.name for model in self.models() if model.state is not ModelState.MISSING]
+        for one in [name] if name else there:
+            yield from self._files.verify(one)
+
+    def remedies(self, names: Collection[str]) -> dict[str, str]:
+        """Return how models of the list are mended, or got, each in a sentence, in the order of the list."""
+        return {entry.name: self._files.remedy(entry) for entry in self._files.manifest.entries if entry.name in names}

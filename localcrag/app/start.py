@@ -1,0 +1,21 @@
+"""Start-up: settings, the language, and a data folder that only this user can read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localcrag.privacy import egress_log, private_folder
+from localcrag.settings import Settings, load
+from localcrag.text import translation
+
+
+def begin(**settings: Any) -> Settings:
+    """Return the settings in force; those given that are None do not count. Raises SettingsError.
+
+    From then on messages are in their language, the data folder is this user's alone, and what leaves is noted in it.
+    """
+    loaded = load(**settings)
+    translation.choose(loaded.language)
+    private_folder.keep_private(loaded.data_dir)
+    egress_log.keep_in(loaded.data_dir)
+    return loaded

@@ -1,0 +1,73 @@
+"""`localcrag ask`: answer a question; everything about how goes to stderr."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from localcrag.cli.choices import CONFLICT_RULES, POLICIES, PRESETS, REFINERS, STRICTNESS, STRIP_MODES, WEB_MODES
+from localcrag.cli.command_output import print_result
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE = 0
+
+
+def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `ask`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("ask", parents=[common, within], help="ask a question")
+    command.add_argument("question", metavar="QUESTION")
+    command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
+    command.add_argument(
+        "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
+    )
+    command.add_argument("--web", choices=WEB_MODES, help="whether your SearXNG may be asked; ask: you see the query")
+    command.add_argument("--searxng-url", metavar="URL", help="the SearXNG to ask, for this question")
+    command.add_argument(
+        "--conflicts",
+        choices=CONFLICT_RULES,
+        dest="conflict_rule",
+        help="which side counts where documents and web differ",
+    )
+    command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
+    command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
+    command.add_argument(
+        "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
+    )
+    command.add_argument("--strip-mode", choices=STRIP_MODES, help="how passages are cut into strips")
+    command.add_argument("--refiner", choices=REFINERS, help="what picks the strips; llm needs a good model")
+    command.add_argument(
+        "--retry",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="look once more, in other words, when the first passages are not enough",
+    )
+    command.add_argument("--strictness", choices=STRICTNESS, help="which sentences are shown; marked if in doubt")
+    command.add_argument(
+        "--time-budget", type=float, metavar="S", help="seconds; what there is no time for is left out"
+    )
+    command.add_argument("--temperature", type=float, metavar="T", help="of the answer; 0 gives the same every time")
+    for name in ("upper", "lower", "strip"):
+        command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
+    command.set_defaults(run=_ask)
+
+
+def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+    from localcrag.cli import terminal  # noqa: PLC0415
+    from localcrag.records.enums import Preset  # noqa: PLC0415
+    from localcrag.runs import record  # noqa: PLC0415
+
+    # Only where somebody sits: a script must not wait for an answer that never comes.
+    consent = terminal.ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
+    preset = parsed.preset and Preset(parsed.preset)
+    assembly = Assembly(settings)
+    if parsed.llm:
+        _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
+    run = terminal.show_run(assembly.ask(parsed.question, preset=preset, consent=consent))
+    print_result(record.to_json(run), parsed, terminal.answer_text(run))
+    return DONE

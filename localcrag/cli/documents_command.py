@@ -1,0 +1,46 @@
+"""`localcrag documents`: list or delete documents."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING
+
+from localcrag.cli.command_output import print_result
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE = 0
+
+
+def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `documents`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    documents = subparsers.add_parser("documents", parents=[common, within], help="list or delete documents")
+    documents.set_defaults(run=_list)
+    named = documents.add_subparsers(metavar="list | delete NAME")
+    named.add_parser("list", parents=[common, within]).set_defaults(run=_list)
+    command = named.add_parser("delete", parents=[common, within])
+    command.add_argument("name", metavar="NAME")
+    command.set_defaults(run=_delete)
+
+
+def _list(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+
+    documents = Assembly(settings).collections.documents()
+    lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
+    print_result([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
+    return DONE
+
+
+def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+    from localcrag.text.words import valid  # noqa: PLC0415
+
+    name = valid(parsed.name)
+    Assembly(settings).collections.delete_document(name)
+    print_result({"deleted": name}, parsed, f"{name}: deleted")
+    return DONE

@@ -1,0 +1,44 @@
+"""`localcrag ingest`: add documents to a collection, or embed it anew."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localcrag.cli.command_output import print_result
+from localcrag.records.errors import SettingsError
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE, FAILED = 0, 1
+
+
+def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("ingest", parents=[common, within], help="add documents")
+    command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
+    command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
+    command.set_defaults(run=_ingest)
+
+
+def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+    from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
+    from localcrag.cli import terminal  # noqa: PLC0415
+    from localcrag.records.enums import IngestStatus  # noqa: PLC0415
+
+    if bool(parsed.paths) == parsed.re_embed:
+        raise SettingsError("Name files or folders to add, or --re-embed without any.")
+    assembly = Assembly(settings)
+    if parsed.re_embed:
+        done = terminal.show_re_embedding(assembly.collections.re_embed())
+        print_result({"collection": settings.collection, "chunks": done}, parsed, f"{done} chunks embedded anew.")
+        return DONE
+    results = terminal.show_ingest(assembly.ingest(uploads_from(parsed.paths)), quiet=parsed.json)
+    print_result([dataclasses.asdict(result) for result in results], parsed, None)
+    return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE

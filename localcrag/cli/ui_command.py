@@ -1,0 +1,50 @@
+"""`localcrag ui`: open the page in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localcrag.settings import Settings
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE = 0
+
+
+def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+    """Add `ui`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    command = subparsers.add_parser("ui", parents=[common, within], help="open the page in the browser")
+    command.add_argument("--port", type=_port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
+    command.add_argument("--host", type=_host, metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
+    command.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    command.set_defaults(run=_ui)
+
+
+def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+    # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
+    # matplotlib, which Gradio imports, makes a folder beside the person's settings of other programs.
+    for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
+        os.environ[name] = str(settings.uploads_dir)
+    from localcrag.ui.server.launch import launch  # noqa: PLC0415
+
+    launch(settings, port=parsed.port, browser=not parsed.no_browser)
+    return DONE
+
+
+def _host(text: str) -> str:
+    if text not in ("127.0.0.1", "localhost"):
+        raise argparse.ArgumentTypeError(
+            f"localcrag does not listen on {text}: it has no users and passwords, and would show your documents to "
+            "whoever can reach that address. From another computer of yours, go through SSH (ssh -L "
+            "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there; see SECURITY.md"
+        )
+    return text
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
+    return int(text)

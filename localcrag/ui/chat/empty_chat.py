@@ -1,0 +1,34 @@
+"""What stands in the place of a chat without turns, as HTML: what can be done first."""
+
+from __future__ import annotations
+
+from localcrag import samples
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import Skill
+from localcrag.records.errors import LocalcragError
+from localcrag.records.models import Model, ModelState
+from localcrag.ui.html import TEMPLATES, message
+
+
+def empty_chat(assembly: Assembly) -> str:
+    """Return what stands in the place of a chat without turns: what can be done first."""
+    try:
+        counts = {name: len(assembly.collections.documents(name)) for name in assembly.collections.names()}
+    except LocalcragError as error:
+        return message(str(error))
+    llm = assembly.settings.llm
+    return TEMPLATES.get_template("empty_chat.html").render(
+        documents=sum(counts.values()),
+        samples=counts.get(samples.COLLECTION, 0),
+        sample_documents=len(list(samples.DOCUMENTS.iterdir())),
+        questions=samples.first_questions(),
+        llm=llm,
+        small=Skill.ALONE not in assembly.library.skills(llm),
+        offered=_offered(assembly),
+        web=bool(assembly.settings.searxng_url),
+    )
+
+
+def _offered(assembly: Assembly) -> Model | None:
+    """Return the smallest language model that can be downloaded and is not there; None where none is left."""
+    return min(assembly.library.language_models(ModelState.MISSING), key=lambda model: model.size, default=None)

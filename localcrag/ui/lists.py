@@ -1,0 +1,88 @@
+"""Lists on the page, as HTML: documents, uploads, chats, questions, gaps, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from localcrag.app.background import TaskState
+from localcrag.app.uploads import Uploading
+from localcrag.records.documents import Document
+from localcrag.records.enums import IngestStatus
+from localcrag.runs.aggregates import Aggregates
+from localcrag.runs.chat_export import ExportForm
+from localcrag.runs.chats import Chat
+from localcrag.runs.knowledge_gaps import KnowledgeGap
+from localcrag.runs.labelled_question import Pin
+from localcrag.runs.labels import Label
+from localcrag.settings import DEFAULT_COLLECTION
+from localcrag.text.translation import gettext as _
+from localcrag.ui.html import TEMPLATES
+
+GAPS_SHOWN = 10
+LABELS_SHOWN = 30
+KINDS = {
+    "application/pdf": "PDF",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "text/markdown": "Markdown",
+    "text/html": "HTML",
+    "text/plain": "Text",
+}
+"""Of the media types of documents the names that people know."""
+
+
+def documents(items: Sequence[Document], collection: str, collections: Sequence[str]) -> str:
+    """Return the list of a collection's documents."""
+    return TEMPLATES.get_template("documents.html").render(
+        documents=items,
+        collection=collection,
+        changeable=collection != DEFAULT_COLLECTION,
+        others=[name for name in collections if name != collection],
+        kinds=KINDS,
+    )
+
+
+def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
+    """Return what is being added and what became of the files before it."""
+    words = {
+        IngestStatus.ADDED: _("added"),
+        IngestStatus.UPDATED: _("updated"),
+        IngestStatus.UNCHANGED: _("was there already"),
+    }
+    return TEMPLATES.get_template("uploads.html").render(
+        items=items[::-1],
+        message=said,
+        open=sum(one.open for one in items),
+        words=words,
+        done=[one for one in items if one.state is TaskState.DONE],
+    )
+
+
+def chats(items: Sequence[Chat], words: str = "") -> str:
+    """Return the list of chats; `words` is what they were searched for."""
+    forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
+    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
+
+
+def left(line: str) -> str:
+    """Return the line about what left this computer."""
+    return TEMPLATES.get_template("left.html").render(line=line)
+
+
+def all_questions(found: Aggregates) -> str:
+    """Return how the questions went so far."""
+    return TEMPLATES.get_template("all_questions.html").render(found=found)
+
+
+def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
+    """Return what the documents lack; `texts`, by run that the web answered: the document its text makes, and its name.
+
+    The name is None as long as the collection has no such document.
+    """
+    shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
+    several = len({gap.collection for gap in found}) > 1
+    return TEMPLATES.get_template("gaps.html").render(gaps=shown, several=several, more=len(found) - len(shown))
+
+
+def learned_list(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
+    """Return the labels, newest first, and the pinned questions."""
+    return TEMPLATES.get_template("learned.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)

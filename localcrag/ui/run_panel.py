@@ -1,0 +1,131 @@
+"""The side panel: how a question was answered, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from localcrag.records.enums import Action, Origin, StripReason
+from localcrag.records.passages import Evidence, GradedPassage, Strip
+from localcrag.records.run import Claim, Run
+from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
+from localcrag.runs.labelled_question import Pin
+from localcrag.steps.answer.abstain import NOT_ASKED
+from localcrag.steps.evaluate.decide import compared, why_not_correct
+from localcrag.steps.refine.manual_selection import NEVER
+from localcrag.text.translation import gettext as _
+from localcrag.ui import relevance_scale
+from localcrag.ui.html import TEMPLATES
+
+_EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedStrip:
+    """A strip as the panel shows it; `evidence` is the number it is cited by, at its first strip only."""
+
+    strip: Strip
+    evidence: Evidence | None
+
+    @property
+    def title(self) -> str:
+        """What hovering over it says."""
+        strip = self.strip
+        why = f" ({_(strip.reason.value)})" if strip.reason and strip.reason is not StripReason.KEPT else ""
+        points = "".join(_("; key point: %(point)s", point=point) for point in strip.points)
+        fate = _("kept") if strip.kept else _("dropped")
+        relevance = _("relevance %(number).2f", number=strip.relevance)
+        return f"{fate}{why}, {relevance}{points}"
+
+    @property
+    def note(self) -> str | None:
+        """A word about a fate that the relevance alone does not explain."""
+        reason = self.strip.reason
+        return None if reason is None or reason in _EXPLAINED else _(reason.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of a run beside itself: its labels, its pin, and which web texts are documents by now.
+
+    `answers` is what the pin's field holds, a line each. `added` and `addable` go by passage: a document's name, and
+    the number of a web result.
+    """
+
+    labels: Mapping[tuple[str, str], bool]
+    pin: Pin | None
+    answers: str
+    unanswerable: bool
+    added: Mapping[str, str]
+    addable: Mapping[str, str]
+
+    def said(self, kind: str, target: str) -> bool | None:
+        """Whether something was labelled good or bad; None: neither."""
+        return self.labels.get((kind, target))
+
+
+def panel(run: Run | None, busy: str | None = None, learned: Learned | None = None) -> str:
+    """Return the side panel for a run; `busy` says what is being done right now.
+
+    Only with `learned` can anything of it be labelled, pinned or added.
+    """
+    if run is None:
+        return TEMPLATES.get_template("panel_empty.html").render(busy=busy)
+    passages = sorted(run.passages, key=lambda passage: -passage.relevance)
+    return TEMPLATES.get_template("panel.html").render(
+        run=run,
+        busy=busy,
+        graded_by=graded_by(run),
+        learned=learned,
+        local=[passage for passage in passages if passage.origin is Origin.LOCAL],
+        web=[passage for passage in passages if passage.origin is Origin.WEB],
+        strips={passage.id: _marked(passage, run) for passage in passages},
+        lowered={passage.id: _lowered(passage, run) for passage in passages},
+        sources={source.id: source for source in run.sources},
+        parts=_parts,
+        totals=totals_in_words(totals(run)),
+        reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
+        seconds=sum(step.seconds for step in run.steps),
+        points=relevance_scale.points(passages),
+        why_not=_why_not_correct(run),
+        not_asked=NOT_ASKED,
+        never=NEVER,
+        longest=max((step.seconds for step in run.steps), default=0.0),
+    )
+
+
+def _why_not_correct(run: Run) -> str | None:
+    """Return what the documents' passages lacked; None where they were enough, or nothing was decided."""
+    if run.action in (None, Action.CORRECT):
+        return None
+    return why_not_correct(
+        [passage for passage in run.passages if passage.origin is Origin.LOCAL],
+        policy=run.policy,
+        thresholds=run.thresholds,
+        enough_relevant=float(run.settings.get("relevance_threshold") or 0.0),
+    )
+
+
+def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
+    """Return a passage's strips, each piece of evidence marked where it begins."""
+    waiting = [piece for piece in run.evidence if piece.passage == passage.id]
+    marked = []
+    for strip in run.strips:
+        if strip.passage == passage.id:
+            first = waiting[0] if strip.kept and waiting and waiting[0].text.startswith(strip.text) else None
+            if first:
+                waiting.pop(0)
+            marked.append(MarkedStrip(strip, first))
+    return marked
+
+
+def _lowered(passage: GradedPassage, run: Run) -> float | None:
+    """Return what minimum retention lowered the threshold to for a passage; None where it did not."""
+    own = (strip for strip in run.strips if strip.passage == passage.id)
+    return min((strip.relevance for strip in own if strip.reason is StripReason.RETENTION), default=None)
+
+
+def _parts(claim: Claim) -> list[tuple[str, bool]]:
+    """Return a claim's text in pieces, with whether each is what differs."""
+    before, differs, after = claim.text.partition(claim.differs) if claim.differs else (claim.text, "", "")
+    return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]

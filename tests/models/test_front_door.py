@@ -1,0 +1,89 @@
+"""`from localcrag import Localcrag`: the five lines of the package's docstring, with the real models."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+import localcrag
+from localcrag import Action, AnswerPiece, IngestResult, Localcrag, LocalcragError, Run
+from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
+
+QUESTION = "How long is the warranty on a bicycle?"
+DOCUMENT = "Sales handbook.\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("front door")
+    (made / "handbook.md").write_text(DOCUMENT, "utf-8")
+    (made / "empty").mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def app(folder: Path) -> Iterator[Localcrag]:
+    with Localcrag(folder / "data", web="never") as made:
+        made.add(folder / "handbook.md")
+        yield made
+
+
+def test_the_lines_of_the_docstring_run(
+    handbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = re.search(r"^    from localcrag .*?(?=^\S)", localcrag.__doc__ or "", re.DOTALL | re.MULTILINE)
+    assert lines is not None
+    shutil.copy(handbook, tmp_path / "handbook.pdf")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(tmp_path / "data"))
+    there: dict[str, Any] = {}
+    exec(dedent(lines[0]), there)  # noqa: S102 - our own docstring
+    assert isinstance(there["run"], Run)
+    assert there["run"].action is not None
+    assert there["run"].answer in capsys.readouterr().out
+
+
+def test_what_is_added_says_what_became_of_it(app: Localcrag, folder: Path) -> None:
+    (again,) = app.add(str(folder / "handbook.md"))
+    assert isinstance(again, IngestResult)
+    assert (again.document, again.status) == ("handbook.md", IngestStatus.UNCHANGED)
+    assert app.documents() == ["handbook.md"]
+
+
+def test_a_question_is_answered_with_its_sources(app: Localcrag) -> None:
+    run = app.ask(QUESTION)
+    assert run.action is Action.CORRECT
+    assert "seven years" in run.answer
+    assert [source.document for source in run.sources] == ["handbook.md"]
+
+
+def test_an_answer_can_be_followed_as_it_is_written(app: Localcrag) -> None:
+    recording = app.stream(QUESTION)
+    pieces = [event.text for event in recording if isinstance(event, AnswerPiece)]
+    assert "".join(pieces).strip()
+    assert "seven years" in recording.run.answer
+
+
+def test_what_cannot_be_added_is_named_and_the_rest_is_in(app: Localcrag, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing of one")
+    (folder / "other.txt").write_text("The shop is closed on Mondays.", "utf-8")
+    with pytest.raises(DocumentError, match=r"(?s)broken\.pdf.*missing"):
+        app.add(folder / "broken.pdf", folder / "missing.txt", folder / "other.txt")
+    assert app.documents() == ["handbook.md", "other.txt"]
+    with pytest.raises(UnreadableDocument, match="holds no files"):
+        app.add(folder / "empty")
+
+
+def test_errors_are_those_of_the_error_tree(app: Localcrag, folder: Path) -> None:
+    with pytest.raises(QuestionError):
+        app.ask(" ")
+    with pytest.raises(SettingsError, match="there is no such setting"):
+        Localcrag(folder / "data", colour="blue")
+    assert issubclass(SettingsError, LocalcragError)
