@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from attacks import Attack, Range, Way, load, search_server
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings
-
-
-from attacks import Attack, Range, Way, load, search_server
 
 CHOSEN = {attack.id: attack for attack in load()}
 # First those that get through without the defence (scripts/measure_attacks.py), then one of each other kind.

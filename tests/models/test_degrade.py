@@ -14,7 +14,7 @@ from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked
 from localcrag.records.errors import ModelError, ModelMissing, StoreError
 from localcrag.records.events import AnswerPiece, Event, RunFinished
-from localcrag.records.protocols import Decoding, JsonSchema, Vectors
+from localcrag.records.protocols import Decoding, Vectors
 from localcrag.records.run import Message, Run
 from localcrag.settings import load
 from localcrag.steps.answer.generate import whole_sentences

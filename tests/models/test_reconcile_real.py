@@ -11,9 +11,9 @@ from localcrag.records.enums import Action, Origin
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.settings import load
+from tests.process.test_cli import as_json, localcrag
 from tests.support.documents import make_dated_pdf
 from tests.support.search_servers import Reply, answer_reply, real_searx, scripted_search
-from tests.process.test_cli import as_json, localcrag
 from tests.support.web_pages import WebPage
 
 QUESTION = "What is the current hotel limit in London?"

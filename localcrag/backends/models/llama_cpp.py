@@ -23,9 +23,9 @@ from llama_cpp.llama_grammar import LlamaGrammar
 
 from localcrag.backends.models.lookup_decoding import LookupLlama
 from localcrag.backends.models.merge_adapter import merge
-from localcrag.records.run import Message
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.protocols import Decoding
+from localcrag.records.run import Message
 
 MOST_BYTES_TO_REPACK = 500_000_000
 LONGEST_REPACKING = 60.0
