@@ -20,8 +20,8 @@ from localcrag.settings import load
 from localcrag.steps.answer.generate import whole_sentences
 from localcrag.steps.budget import Budget
 from localcrag.text.span import Span
+from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeStream, FakeWeb
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 
 
 class Time:

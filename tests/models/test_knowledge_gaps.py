@@ -21,9 +21,9 @@ from localcrag.settings import load
 from localcrag.steps.ingest import web_document
 from localcrag.steps.ingest.ingest import IngestResult
 from localcrag.steps.screen.prompt_injection import found, screened
+from tests.support.desk import DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
-from tests.unit.test_diagnostics import some_run
-from tests.unit.test_pipeline import DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
+from tests.support.made_records import some_run
 
 NEAR = float(np.cos(np.arccos(SAME) - 0.01))
 

@@ -20,9 +20,9 @@ from localcrag.runs import evaluation_set, labelled_question, labels, labels_exp
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.support.old_databases import old_database
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
 ANSWER, PASSAGE, SENTENCE = LabelKind.ANSWER, LabelKind.PASSAGE, LabelKind.SENTENCE
 LIMIT = "The limit is 195 euros."

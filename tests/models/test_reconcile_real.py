@@ -11,25 +11,11 @@ from localcrag.records.enums import Action, Origin
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.settings import load
-from tests.process.test_cli import as_json, localcrag
+from tests.support.command_line import as_json, localcrag
+from tests.support.contradiction import BOTH_SIDES, PAGE, QUESTION, RESULT, reply
 from tests.support.documents import make_dated_pdf
-from tests.support.search_servers import Reply, answer_reply, real_searx, scripted_search
+from tests.support.search_servers import real_searx, scripted_search
 from tests.support.web_pages import WebPage
-
-QUESTION = "What is the current hotel limit in London?"
-PAGE = "The hotel limit in London is 195 euros per night. Breakfast is included in the limit."
-RESULT = {
-    "url": "http://example.org/limits",
-    "title": "Travel limits",
-    "content": "The hotel limit in London is 210 euros per night. It was raised in March.",
-    "publishedDate": "2026-03-01T10:00:00",
-}
-BOTH_SIDES = "0.9999"
-"""An upper threshold that no passage reaches: the documents alone are never enough."""
-
-
-def reply() -> Reply:
-    return answer_reply(results=[RESULT])
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.command_line import as_json, localcrag
 from tests.support.documents import make_pages_pdf, make_pdf
 
 RUN_KEYS = {
@@ -18,18 +18,6 @@ RUN_KEYS = {
     "max_relevance", "relevance_ratio", "strips", "evidence", "web", "conflicts", "support", "steps", "warnings",
     "run_id",
 }  # fmt: skip
-
-
-def localcrag(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "localcrag", *arguments],
-        capture_output=True, text=True, env={**os.environ, "LOCALCRAG_DATA_DIR": str(data), **environment}, check=False,
-    )  # fmt: skip
-
-
-def as_json(process: subprocess.CompletedProcess[str], status: int = 0) -> Any:
-    assert process.returncode == status, process.stderr
-    return json.loads(process.stdout)
 
 
 @pytest.fixture(scope="module")

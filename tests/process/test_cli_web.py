@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.test_cli import as_json, localcrag
+from tests.support.command_line import as_json, localcrag
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
 QUESTION = "How high is Mount Everest?"

@@ -24,7 +24,7 @@ from localcrag.runs import evaluation_set
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
-from tests.process.test_cli import as_json, localcrag
+from tests.support.command_line import as_json, localcrag
 
 QUESTIONS: list[dict[str, Any]] = [
     {

@@ -7,48 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from safetensors.torch import load_file
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
 from localcrag.text.sentences import split_sentences
-from tests.training.test_relevance_pairs import write
+from tests.support.compressed_lines import write
+from tests.support.lighthouses import TOWNS
 
 ROOT = Path(__file__).resolve().parents[2]
-TOWNS = (
-    "Arvik Bolmen Dalsa Elvik Fjordal Grimso Halden Ivarsund Jelsa Kolvik Lomvik Mosvik Nesna Oksvik Porsgrund".split()
-)
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
-KEEPERS = "Anna Holm,Olaf Berg,Kari Lund,Nils Dahl,Ida Moen".split(",")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Passages about lighthouses that do not exist; one question each on builder and year."""
-    folder = tmp_path_factory.mktemp("data")
-    rows = []
-    for number, town in enumerate(TOWNS):
-        keeper, year = KEEPERS[number % len(KEEPERS)], 1801 + 7 * number
-        passage = (
-            f"{town} lies on the coast. The lighthouse of {town} was built in {year}. Its first keeper was {keeper}. "
-            "The harbour is open all year, and ships come in by night. In winter the road is closed for some weeks."
-        )
-        rows += [
-            {"source": "squadshifts_new_wiki", "question": question, "passage": passage, "answers": [answer]}
-            for question, answer in (
-                (f"when was the lighthouse of {town} built", str(year)),
-                (f"who was the first keeper at {town}", keeper),
-            )
-        ]
-    write(folder / "train" / "passages.jsonl.gz", *rows)
-    sentences = [{"text": "Hens eat corn .", "relevant": 1}, {"text": "Cows give milk .", "relevant": 0}]
-    write(
-        folder / "train" / "sentences.jsonl.gz", {"source": "selqa_dev", "question": "hens ?", "sentences": sentences}
-    )
-    # The passage of the last town is held out: neither of its two questions may be trained on.
-    write(folder / "dev" / "dev.jsonl.gz", {"question": "something else", "passage": rows[-1]["passage"]})
-    return folder
 
 
 def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
