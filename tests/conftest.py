@@ -13,6 +13,7 @@ from localcrag.app.assemble import Assembly, uploads_from
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf
+from tests.support.first_start import shared_folder, started_before
 
 TESTS = Path(__file__).parent
 NEEDS_SEARX = "searx"
@@ -26,8 +27,10 @@ pytest_plugins = [
 ]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Make tests independent of the shell that they are started from."""
+    if shared := shared_folder():
+        config.add_cleanup(shared.cleanup)
     let_start_programs("tests start browsers, servers and the app itself")
     # A developer's own settings must not reach the tests.
     for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
@@ -56,7 +59,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory, handbook: Path) -> Iterator[Assembly]:
     """The app with its real models and the handbook in its collection; tests only ask."""
-    assembly = Assembly(load(data_dir=tmp_path_factory.mktemp("library")))
+    assembly = Assembly(load(data_dir=started_before(tmp_path_factory.mktemp("library"))))
     for _ in assembly.ingest(uploads_from([handbook])):
         pass
     yield assembly

@@ -27,7 +27,8 @@ from localcrag.records.errors import EvaluationError
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import HeldBy
-from tests.support.app_process import ROOT, watch
+from tests.support import ROOT
+from tests.support.app_process import watch
 from tests.support.made_evaluations import ASKED, HOLDS, HOSTILE, LIMITS, evaluation, passage, question, run, varied
 
 CAUSES = {

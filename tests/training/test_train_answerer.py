@@ -25,11 +25,11 @@ from localcrag.backends.models.llama_cpp import LlamaCpp, faster_copy
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
+from tests.support import ROOT
 
 # peft 0.21 asks transformers for a property under its old name.
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 
-ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = ("The lighthouse of Arvik was built in", "Who kept the light, and", "Question: What is the hotel limit")
 
 

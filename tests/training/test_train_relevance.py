@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
 from localcrag.text.sentences import split_sentences
+from tests.support import ROOT
 from tests.support.compressed_lines import write
 from tests.support.lighthouses import TOWNS
 
-ROOT = Path(__file__).resolve().parents[2]
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
 
 
