@@ -22,6 +22,7 @@ from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import read
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
+from tests.support.first_start import started_before
 from tests.support.scored_runs import scored_run
 from tests.support.town_set import write_town_set
 
@@ -34,7 +35,7 @@ def towns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory, towns: Path) -> Path:
     """A data folder with one town's document in the default collection and another's in `other`."""
-    data = tmp_path_factory.mktemp("data")
+    data = started_before(tmp_path_factory.mktemp("data"))
     for collection, town in (("default", "arvik"), ("other", "bolmen")):
         assembly = Assembly(load(data_dir=data, collection=collection))
         for _ in assembly.ingest(uploads_from([towns / "documents" / f"{town}.md"])):

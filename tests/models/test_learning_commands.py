@@ -1,4 +1,4 @@
-"""`localcrag labels`, `pins` and `gaps` as scripts use them: real processes over stored runs; no model is loaded."""
+"""`localcrag labels`, `pins` and `gaps` as scripts use them, over stored runs; no model is loaded."""
 
 from __future__ import annotations
 

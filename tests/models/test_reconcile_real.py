@@ -14,6 +14,7 @@ from localcrag.settings import load
 from tests.support.command_line import as_json, localcrag
 from tests.support.contradiction import BOTH_SIDES, PAGE, QUESTION, RESULT, reply
 from tests.support.documents import make_dated_pdf
+from tests.support.first_start import started_before
 from tests.support.search_servers import real_searx, scripted_search
 from tests.support.web_pages import WebPage
 
@@ -23,7 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a PDF of 2019."""
     folder = tmp_path_factory.mktemp("reconcile")
     path = make_dated_pdf(folder / "rules.pdf", PAGE, created="20190502120000", modified="20190502120000")
-    assembly = Assembly(load(data_dir=folder / "data"))
+    assembly = Assembly(load(data_dir=started_before(folder / "data")))
     list(assembly.ingest(uploads_from([path])))
     assembly.close()
     return folder / "data"

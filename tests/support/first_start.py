@@ -53,6 +53,6 @@ def _made(shared: Path) -> Path:
     data, done = shared / "data", shared / "done"
     with FileLock(shared / "lock", timeout=LONGEST):
         if not done.exists():
-            subprocess.run([sys.executable, "-c", START, str(data)], cwd=ROOT, check=True)
+            subprocess.run([sys.executable, "-c", START, str(data)], cwd=ROOT, check=True, umask=0o077)
             done.touch()
     return data / CACHE
