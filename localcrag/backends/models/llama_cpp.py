@@ -95,10 +95,10 @@ class LlamaCpp:
             self._llama,
             self._turn,
             tokens,
-            self._beginning,
-            self._in_common(messages, tokens),
-            decoding,
-            grammar,
+            beginning=self._beginning,
+            in_common=self._in_common(messages, tokens),
+            decoding=decoding,
+            grammar=grammar,
         )
 
     def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
@@ -236,6 +236,7 @@ class LlamaStream:
         llama: llama_cpp.Llama,
         turn: threading.Lock,
         tokens: list[int],
+        *,
         beginning: _Beginning,
         in_common: int,
         decoding: Decoding,
@@ -250,7 +251,16 @@ class LlamaStream:
         self._stopped = threading.Event()
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.
-        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
+        self._written = _write(
+            llama,
+            turn,
+            tokens,
+            beginning=beginning,
+            in_common=in_common,
+            decoding=decoding,
+            grammar=grammar,
+            stopped=self._stopped,
+        )
 
     def __iter__(self) -> Iterator[str]:
         for text, completion_tokens in self._written:
@@ -269,6 +279,7 @@ def _write(
     llama: llama_cpp.Llama,
     turn: threading.Lock,
     tokens: list[int],
+    *,
     beginning: _Beginning,
     in_common: int,
     decoding: Decoding,
