@@ -16,12 +16,13 @@ from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before
 
 TESTS = Path(__file__).parent
+SLOWEST_FIRST = ("browser", "process", "training", "models", "contracts", "unit")
+"""The folders, by what one of their files takes."""
 NEEDS_SEARX = "searx"
 """The fixture that starts Debian's searx."""
 
 pytest_plugins = [
     "tests.support.fixtures_search",
-    "tests.support.fixtures_browser",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",
 ]
@@ -41,11 +42,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx."""
+    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx.
+
+    The files that take longest come first: two workers that share them out then end at about the same time.
+    """
     for item in items:
-        item.add_marker(item.path.relative_to(TESTS).parts[0])
+        item.add_marker(folder(item))
         if NEEDS_SEARX in getattr(item, "fixturenames", ()):
             item.add_marker("search")
+    items.sort(key=lambda item: SLOWEST_FIRST.index(folder(item)))
+
+
+def folder(item: pytest.Item) -> str:
+    """Return the name of the folder that a test is in."""
+    return item.path.relative_to(TESTS).parts[0]
 
 
 @pytest.fixture(scope="session")
