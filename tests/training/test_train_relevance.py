@@ -7,14 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from safetensors.torch import load_file
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.settings import REPOSITORY_MODELS
 from localcrag.text.sentences import split_sentences
 from tests.support import ROOT
 from tests.support.compressed_lines import write
 from tests.support.lighthouses import TOWNS
+from tests.support.tiny_models import tiny_bert
 
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
 
@@ -26,20 +29,28 @@ def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
     return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data: Path, tmp_path: Path) -> None:
-    whole = start(data, tmp_path / "whole")
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that learns in no time, to begin with."""
+    return tiny_bert(tmp_path_factory.mktemp("tiny") / "base", REPOSITORY_MODELS / "all-minilm-l6-v2")
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
+    data: Path, tiny: Path, tmp_path: Path
+) -> None:
+    whole = start(data, tmp_path / "whole", "--base", tiny)
     printed, complaints = whole.communicate()
     assert whole.returncode == 0, complaints
     assert "2 left out: question or passage held out" in complaints
 
-    killed = start(data, tmp_path / "killed")
+    killed = start(data, tmp_path / "killed", "--base", tiny)
     assert killed.stdout is not None
     assert json.loads(killed.stdout.readline())["step"] == 1
     killed.kill()
     killed.communicate()
     assert not (tmp_path / "killed" / "model").exists()
 
-    again = start(data, tmp_path / "killed")
+    again = start(data, tmp_path / "killed", "--base", tiny)
     _, said = again.communicate()
     assert again.returncode == 0, said
     assert "going on at step 1 of 2" in said
