@@ -1,17 +1,27 @@
-"""Set up what the tests need, then lint, type-check and test: python3 scripts/test.py [pytest's arguments].
+"""Set up what the tests need, then check and test: python3 scripts/test.py [--all] [pytest's arguments].
 
-Ends with pytest's summary; the exit status is the worst of all.
+Without arguments: lint, format, types, and the tests that a person needs who changes something. --all: every test.
+With arguments of pytest (a file, -k, -m): these tests alone. Ends with pytest's summary; the exit status is the worst.
 """
 
 import argparse
+import os
 import subprocess
 import sys
+import time
 
 from bootstrap import set_up_or_exit
 from prerequisites import APT_MEGABYTES, SYSTEM_PACKAGES, can_install_packages, install_packages, missing_packages
 from setup_steps import PYTHON, ROOT
 
 CHECKS = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
+EVERYDAY = ("tests/unit", "tests/contracts", "tests/models")
+"""What runs without --all; tests/README.md has the folders and their times."""
+WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two tests at a time, those of a file in one process; files in the order of tests/conftest.py."""
+SLOWEST = "--durations=30"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+"""For the workers and the apps that they start: more threads than cores only wait for each other."""
 LEFT_OUT = {"browser": "chromium", "search": "searx"}  # pytest's marker -> the Debian package that its tests need
 
 
@@ -19,19 +29,31 @@ def main() -> int:
     """Return the worst exit status."""
     parser = argparse.ArgumentParser(
         description="Lint, type-check and test localcrag.",
-        epilog="All other arguments go to pytest.",
+        epilog="All other arguments go to pytest, which then runs those tests alone, without the other checks.",
         allow_abbrev=False,
     )
+    parser.add_argument("--all", action="store_true", help="run every test, also the slow folders")
     for marker, package in LEFT_OUT.items():
         parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {package}")
     parser.add_argument("-m", dest="markers", metavar="EXPRESSION", help="as pytest's")
     given, more = parser.parse_known_args()
     without = [marker for marker in LEFT_OUT if getattr(given, f"without_{marker}")]
+    chosen = bool(more or given.markers) and not given.all
 
+    print(plan(chosen=chosen, everything=given.all), flush=True)
     set_up_or_exit("test.txt")
     provide_packages({LEFT_OUT[marker] for marker in without})
-    status = max(call(*check) for check in CHECKS)
-    return max(status, call("pytest", *selection(given.markers, without), *more))
+    status = 0 if chosen else max(call(*check) for check in CHECKS)
+    everyday = () if chosen or given.all else EVERYDAY
+    return max(status, call("pytest", *shared_out(more), *selection(given.markers, without), *more, *everyday))
+
+
+def plan(*, chosen: bool, everything: bool) -> str:
+    """Return in a line what will be run."""
+    if chosen:
+        return "The tests that were asked for, alone; without arguments also lint, format and types."
+    tests = "every test" if everything else f"the tests of {', '.join(EVERYDAY)}; --all for every test"
+    return f"Lint, format, types, then {tests}. Times are in tests/README.md."
 
 
 def selection(markers: str | None, without: list[str]) -> list[str]:
@@ -39,6 +61,12 @@ def selection(markers: str | None, without: list[str]) -> list[str]:
     expressions = [f"({markers})"] if markers else []
     expressions += [f"not {marker}" for marker in without]
     return ["-m", " and ".join(expressions)] if expressions else []
+
+
+def shared_out(more: list[str]) -> tuple[str, ...]:
+    """Return how pytest shares the tests out, nothing where one file is all there is to run."""
+    files = [one for one in more if one.partition("::")[0].endswith(".py")]
+    return () if len(files) == 1 else (*WORKERS, SLOWEST)
 
 
 def provide_packages(unneeded: set[str]) -> None:
@@ -62,7 +90,10 @@ def provide_packages(unneeded: set[str]) -> None:
 
 def call(module: str, *arguments: str) -> int:
     print(f"\n== {' '.join([module, *arguments])}", flush=True)
-    status = subprocess.call([str(PYTHON), "-m", module, *arguments], cwd=ROOT)
+    started = time.monotonic()
+    status = subprocess.call([str(PYTHON), "-m", module, *arguments], cwd=ROOT, env={**os.environ, **ONE_THREAD})
+    if module != "pytest":  # whose summary says it, and comes last
+        print(f"{'passed' if status == 0 else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
     return status if status >= 0 else 128 - status  # killed by a signal, as shells count it
 
 

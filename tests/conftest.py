@@ -14,21 +14,25 @@ from localcrag.app.files_to_add import uploads_from
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf
+from tests.support.first_start import shared_folder, started_before
 
 TESTS = Path(__file__).parent
+SLOWEST_FIRST = ("browser", "process", "training", "models", "contracts", "unit")
+"""The folders, by what one of their files takes."""
 NEEDS_SEARX = "searx"
 """The fixture that starts Debian's searx."""
 
 pytest_plugins = [
     "tests.support.fixtures_search",
-    "tests.support.fixtures_browser",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",
 ]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Make tests independent of the shell that they are started from."""
+    if shared := shared_folder():
+        config.add_cleanup(shared.cleanup)
     let_start_programs("tests start browsers, servers and the app itself")
     # A developer's own settings must not reach the tests.
     for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
@@ -39,11 +43,20 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx."""
+    """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx.
+
+    The files that take longest come first: two workers that share them out then end at about the same time.
+    """
     for item in items:
-        item.add_marker(item.path.relative_to(TESTS).parts[0])
+        item.add_marker(folder(item))
         if NEEDS_SEARX in getattr(item, "fixturenames", ()):
             item.add_marker("search")
+    items.sort(key=lambda item: SLOWEST_FIRST.index(folder(item)))
+
+
+def folder(item: pytest.Item) -> str:
+    """Return the name of the folder that a test is in."""
+    return item.path.relative_to(TESTS).parts[0]
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +70,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory, handbook: Path) -> Iterator[Assembly]:
     """The app with its real models and the handbook in its collection; tests only ask."""
-    assembly = Assembly(load(data_dir=tmp_path_factory.mktemp("library")))
+    assembly = Assembly(load(data_dir=started_before(tmp_path_factory.mktemp("library"))))
     for _ in assembly.ingest(uploads_from([handbook])):
         pass
     yield assembly

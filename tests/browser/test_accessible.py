@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page
 from tests.support.app_process import running_app
 from tests.support.page_driver import ask, close_settings, dropped, open_settings, open_side, opened, turn
 
-pytestmark = pytest.mark.browser
 COUNTS = {"serious", "critical"}
 TABS = ("Answers", "Web", "Models", "Data", "Questions", "Labels")
 

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.models.test_reconcile_real import BOTH_SIDES, PAGE, QUESTION, reply
 from tests.support.app_process import running_app
+from tests.support.contradiction import BOTH_SIDES, PAGE, QUESTION, reply
 from tests.support.documents import make_dated_pdf
 from tests.support.page_driver import ask, choose, close_settings, dropped, open_settings, open_side, opened
 from tests.support.search_servers import scripted_search
-
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ import pytest
 
 from tests.support import cut_off
 from tests.support.cut_off import HUB_NAME, SEARCH, SEARCH_NAME, STORAGE_NAME
-from tests.unit.test_privacy_document import unnamed
+from tests.support.privacy_document import unnamed
 
 PIP = "the package index of pip"
-pytestmark = [pytest.mark.browser, pytest.mark.search]
+pytestmark = pytest.mark.search
 
 
 @dataclass(frozen=True)

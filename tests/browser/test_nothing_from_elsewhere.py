@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Response, expect
 
 from localcrag.ui.server.index_page import cleaned
@@ -32,7 +31,6 @@ ON_THE_PAGE = """() => {
 }"""
 
 
-@pytest.mark.browser
 def test_a_session_gets_nothing_that_leads_elsewhere(chromium: Browser, tmp_path: Path, handbook: Path) -> None:
     with running_app(tmp_path / "data") as address, chromium.new_context() as context:
         page = context.new_page()

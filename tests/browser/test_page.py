@@ -38,7 +38,7 @@ from tests.support.page_driver import (
     whole,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.search]
+pytestmark = pytest.mark.search
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.app_process import running_app
 from tests.support.page_driver import answered, loaded_anew, open_settings, opened, question_box, reload
 
-pytestmark = pytest.mark.browser
 SEEN = """() => {
   const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

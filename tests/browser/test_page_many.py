@@ -24,7 +24,6 @@ from tests.support.app_process import free_port, process_at, running_app
 from tests.support.documents import make_pdf
 from tests.support.page_driver import PATIENCE, answered, ask, drop, go, open_side, opened, question_box, turn, whole
 
-pytestmark = pytest.mark.browser
 PAGES, DOCUMENTS, TURNS, TABS = 2000, 499, 200, 50
 QUESTION = "Which berth has the ferry to Skarvoy?"
 RICH_QUESTION = "How long is a crossing?"

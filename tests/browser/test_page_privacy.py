@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from localcrag.privacy import egress_log
-from tests.support.app_process import ROOT, running_app
+from tests.support import ROOT
+from tests.support.app_process import running_app
 from tests.support.page_driver import ask, close_settings, open_settings, open_side, opened, reload
 
-pytestmark = [pytest.mark.browser, pytest.mark.search]
+pytestmark = pytest.mark.search
 FOREIGN = "192.0.2.1"
 NOTHING = "0 connections to other machines"
 

@@ -47,7 +47,6 @@ def browser_traffic(netlog: Path) -> tuple[set[str], int]:
     return connected, sum(name == "UDP_BYTES_SENT" for name, _ in events)
 
 
-@pytest.mark.browser
 @pytest.mark.search
 def test_a_whole_session_talks_to_nobody_but_this_computer(tmp_path: Path, handbook: Path, searx: str) -> None:
     strace = shutil.which("strace")

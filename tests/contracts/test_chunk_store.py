@@ -11,8 +11,8 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import ChunkStore
-from tests.contracts.hostile_texts import HOSTILE
 from tests.support.fakes import FakeEmbedder
+from tests.support.hostile_texts import HOSTILE
 
 TEXTS = ("The hotel limit in London is 195 euros.", "Bicycles are lent at the reception.", "The word is word.")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from localcrag.records.protocols import Embedder
-from tests.contracts.hostile_texts import HOSTILE
-from tests.contracts.threads import DEADLOCK, start
 from tests.support.fakes import FakeEmbedder
+from tests.support.hostile_texts import HOSTILE
+from tests.support.threads import DEADLOCK, start
 
 TEXTS = (
     "The hotel limit in London is 195 euros a night.",

@@ -18,7 +18,7 @@ from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.steps.answer.generate import prompt
-from tests.contracts.gguf_files import hollow_copy
+from tests.support.gguf_files import hollow_copy
 
 EVIDENCE = {
     "What is the hotel limit in London?": "The hotel limit in London is 195 euros a night, breakfast included.",

@@ -10,9 +10,9 @@ import pytest
 from localcrag.records.errors import GenerationError
 from localcrag.records.protocols import Decoding, LanguageModel
 from localcrag.records.run import Message
-from tests.contracts.hostile_texts import HOSTILE
-from tests.contracts.threads import DEADLOCK, start
 from tests.support.fakes import FakeLanguageModel
+from tests.support.hostile_texts import HOSTILE
+from tests.support.threads import DEADLOCK, start
 
 MESSAGES = (
     Message("system", "You answer in whole sentences."),

@@ -17,9 +17,9 @@ from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.steps.answer import generate
-from tests.contracts.gguf_files import hollow_copy
-from tests.contracts.threads import DEADLOCK, start
 from tests.support import DATA
+from tests.support.gguf_files import hollow_copy
+from tests.support.threads import DEADLOCK, start
 
 MESSAGES = (Message("system", "You are helpful."), Message("user", "Say hello in Japanese, with kanji and emoji."))
 ATTACKS = DATA / "attacks.jsonl"

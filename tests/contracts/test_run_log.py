@@ -13,8 +13,8 @@ from localcrag.backends.store.run_store import RunStore
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import RunLog
 from localcrag.records.run import Run
-from tests.contracts.hostile_texts import HOSTILE
 from tests.support.fakes import FakeRunLog
+from tests.support.hostile_texts import HOSTILE
 
 RUN = Run(
     run_id="r1", created_at="2026-01-01T00:00:00+00:00", collection="default", question="Why?",

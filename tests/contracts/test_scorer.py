@@ -17,9 +17,9 @@ from localcrag.records.protocols import Scorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import valid
-from tests.contracts.hostile_texts import HOSTILE, MILLION
-from tests.contracts.threads import DEADLOCK, start
 from tests.support.fakes import FakeScorer
+from tests.support.hostile_texts import HOSTILE, MILLION
+from tests.support.threads import DEADLOCK, start
 
 QUESTION = "What is the hotel limit in London?"
 RELEVANT = "The hotel limit in London is 195 euros a night."

@@ -13,7 +13,7 @@ from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from tests.contracts.threads import DEADLOCK, start
+from tests.support.threads import DEADLOCK, start
 
 DIMENSION = 32
 

@@ -12,8 +12,8 @@ from localcrag.backends.searxng.client import SearXNG
 from localcrag.records.errors import JsonDisabled, NoResults, SearchError
 from localcrag.records.protocols import WebSearch
 from localcrag.records.web import WebAnswer, WebResult
-from tests.contracts.hostile_texts import HOSTILE
 from tests.support.fakes import FakeWeb
+from tests.support.hostile_texts import HOSTILE
 from tests.support.search_servers import Reply, answer_reply, scripted_search
 
 RESULT = {"title": "Moon", "url": "http://example.org/moon", "content": "The moon orbits the earth in 27 days."}

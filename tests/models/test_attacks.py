@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from attacks import Attack, Range, Way, load, search_server
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings
-
-
-from attacks import Attack, Range, Way, load, search_server
+from tests.support.first_start import started_before
 
 CHOSEN = {attack.id: attack for attack in load()}
 # First those that get through without the defence (scripts/measure_attacks.py), then one of each other kind.
@@ -27,7 +24,7 @@ IDS = (
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
     folder = tmp_path_factory.mktemp("attacks")
     with search_server() as server:
-        assembly = Assembly(load_settings(data_dir=folder / "data", searxng_url=server.url))
+        assembly = Assembly(load_settings(data_dir=started_before(folder / "data"), searxng_url=server.url))
         yield Range(assembly, folder, server)
         assembly.close()
 

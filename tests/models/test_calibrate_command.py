@@ -14,15 +14,16 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.app.health import examine
 from localcrag.backends.downloads.model_checksums import weights_digest
-from localcrag.records.models import ModelRole
-from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.cli.main import main
 from localcrag.records.enums import ScorerKind
 from localcrag.records.events import RunFinished
+from localcrag.records.models import ModelRole
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import read
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
+from localcrag.steps.evaluate.applied_calibration import HowFitted
+from tests.support.first_start import started_before
 from tests.support.scored_runs import scored_run
 from tests.support.town_set import write_town_set
 
@@ -35,7 +36,7 @@ def towns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory, towns: Path) -> Path:
     """A data folder with one town's document in the default collection and another's in `other`."""
-    data = tmp_path_factory.mktemp("data")
+    data = started_before(tmp_path_factory.mktemp("data"))
     for collection, town in (("default", "arvik"), ("other", "bolmen")):
         assembly = Assembly(load(data_dir=data, collection=collection))
         for _ in assembly.ingest(uploads_from([towns / "documents" / f"{town}.md"])):

@@ -12,14 +12,12 @@ import pytest
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.store.schema import SCHEMA_VERSION
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.errors import StoreError
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
+from tests.support.first_start import started_before
 
 WORD = "quillwort"
 QUESTION = "What grows in the tarn?"
@@ -28,7 +26,7 @@ QUESTION = "What grows in the tarn?"
 @pytest.fixture
 def assembly(tmp_path: Path) -> Iterator[Assembly]:
     (tmp_path / "tarn.txt").write_text(f"The {WORD} grows in the tarn above the village.")
-    assembly = Assembly(load(data_dir=tmp_path / "data"))
+    assembly = Assembly(load(data_dir=started_before(tmp_path / "data")))
     for _ in assembly.ingest(uploads_from([tmp_path / "tarn.txt"])):
         pass
     yield assembly

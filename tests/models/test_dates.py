@@ -11,20 +11,14 @@ import pytest
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.collection_queries import documents_of
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.collection_queries import documents_of
+from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.enums import IngestStatus
+from localcrag.records.ingest import Upload
 from localcrag.records.web import WebResult
 from localcrag.settings import load
-from localcrag.records.ingest import Upload
 from localcrag.steps.web.search import to_passages
 from localcrag.text.dates import date_of, iso_date
 from tests.support import documents

@@ -15,14 +15,14 @@ from localcrag.pipeline import answer
 from localcrag.records.enums import Action, NotAsked
 from localcrag.records.errors import ModelError, ModelMissing, StoreError
 from localcrag.records.events import AnswerPiece, Event, RunFinished
-from localcrag.records.protocols import Decoding, JsonSchema, Vectors
+from localcrag.records.protocols import Decoding, Vectors
 from localcrag.records.run import Message, Run
 from localcrag.settings import load
 from localcrag.steps.answer.generate import whole_sentences
 from localcrag.steps.budget import Budget
 from localcrag.text.span import Span
+from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeStream, FakeWeb
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 
 
 class Time:

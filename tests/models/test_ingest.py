@@ -15,14 +15,10 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
-from localcrag.settings import load
-from tests.support.documents import make_docx
-from tests.support.documents import make_image_pdf
-from tests.support.documents import make_pages_pdf
-from tests.support.documents import make_pdf
-from tests.support.odd_pdfs import make_mapped_pdf
 from localcrag.records.ingest import IngestProgress, IngestResult
-from tests.support.documents import make_docx, make_image_pdf, make_pdf
+from localcrag.settings import load
+from tests.support.documents import make_docx, make_image_pdf, make_pages_pdf, make_pdf
+from tests.support.odd_pdfs import make_mapped_pdf
 
 
 @pytest.fixture

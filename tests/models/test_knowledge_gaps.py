@@ -12,6 +12,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.backends.readers.open_document import open_document
 from localcrag.records.enums import Action, Grade, Origin
 from localcrag.records.errors import GapError
+from localcrag.records.ingest import IngestResult
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
 from localcrag.records.web import WebAnswer, WebResult, WebUse
@@ -19,11 +20,10 @@ from localcrag.runs.aggregates import RunLine
 from localcrag.runs.knowledge_gaps import SAME, grouped, open_questions
 from localcrag.settings import load
 from localcrag.steps.ingest import web_document
-from localcrag.records.ingest import IngestResult
 from localcrag.steps.screen.prompt_injection import found, screened
+from tests.support.desk import DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
-from tests.unit.test_diagnostics import some_run
-from tests.unit.test_pipeline import DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
+from tests.support.made_records import some_run
 
 NEAR = float(np.cos(np.arccos(SAME) - 0.01))
 

@@ -11,9 +11,9 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.export_files import write_lines, write_set
 from localcrag.backends.store.label_store import LabelStore, PinStore
+from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.enums import Action
 from localcrag.records.errors import LabelError, ReportError, UnknownRun
 from localcrag.records.run import Run, Turn
@@ -21,9 +21,9 @@ from localcrag.runs import evaluation_set, labelled_question, labels, labels_exp
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.support.old_databases import old_database
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
 ANSWER, PASSAGE, SENTENCE = LabelKind.ANSWER, LabelKind.PASSAGE, LabelKind.SENTENCE
 LIMIT = "The limit is 195 euros."

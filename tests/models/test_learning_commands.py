@@ -1,4 +1,4 @@
-"""`localcrag labels`, `pins` and `gaps` as scripts use them: real processes over stored runs; no model is loaded."""
+"""`localcrag labels`, `pins` and `gaps` as scripts use them, over stored runs; no model is loaded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from localcrag.backends.store.run_store import RunStore
 from localcrag.records.documents import Chunk
 from localcrag.records.run import Run
 from localcrag.runs import evaluation_set
+from tests.support.command_line import as_json, localcrag
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeWeb
-from tests.process.test_cli import as_json, localcrag
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
 TEXT = " ".join(DOCUMENT)
 

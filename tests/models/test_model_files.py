@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.records.models import FileState, ModelState
 from localcrag.backends.downloads.model_files import Library
 from localcrag.backends.downloads.model_manifest import HubSource, Manifest
-from localcrag.records.models import ModelRole
 from localcrag.records.errors import ModelDamaged, ModelError, ModelMissing
+from localcrag.records.models import FileState, ModelRole, ModelState
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.model_folders import (
     CONFIG,

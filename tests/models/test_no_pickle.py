@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from localcrag.app.assemble import Assembly
-from localcrag.records.models import ModelRole
 from localcrag.backends.models.bi_encoder import BiEncoder
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.records.errors import ModelDamaged
+from localcrag.records.models import ModelRole
 from tests.support.tiny_models import tiny_bert
 
 SESSION = """

@@ -12,25 +12,12 @@ from localcrag.records.enums import Action, Origin
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.settings import load
+from tests.support.command_line import as_json, localcrag
+from tests.support.contradiction import BOTH_SIDES, PAGE, QUESTION, RESULT, reply
 from tests.support.documents import make_dated_pdf
-from tests.support.search_servers import Reply, answer_reply, real_searx, scripted_search
-from tests.process.test_cli import as_json, localcrag
+from tests.support.first_start import started_before
+from tests.support.search_servers import real_searx, scripted_search
 from tests.support.web_pages import WebPage
-
-QUESTION = "What is the current hotel limit in London?"
-PAGE = "The hotel limit in London is 195 euros per night. Breakfast is included in the limit."
-RESULT = {
-    "url": "http://example.org/limits",
-    "title": "Travel limits",
-    "content": "The hotel limit in London is 210 euros per night. It was raised in March.",
-    "publishedDate": "2026-03-01T10:00:00",
-}
-BOTH_SIDES = "0.9999"
-"""An upper threshold that no passage reaches: the documents alone are never enough."""
-
-
-def reply() -> Reply:
-    return answer_reply(results=[RESULT])
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a PDF of 2019."""
     folder = tmp_path_factory.mktemp("reconcile")
     path = make_dated_pdf(folder / "rules.pdf", PAGE, created="20190502120000", modified="20190502120000")
-    assembly = Assembly(load(data_dir=folder / "data"))
+    assembly = Assembly(load(data_dir=started_before(folder / "data")))
     list(assembly.ingest(uploads_from([path])))
     assembly.close()
     return folder / "data"

@@ -16,8 +16,7 @@ from localcrag.backends.models.precision import refusal
 from localcrag.backends.models.relevance_format import FILE_NAME, describe, deviation, load_fastest, remembered
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelError
-from localcrag.settings import REPOSITORY_MODELS
-from localcrag.settings import load
+from localcrag.settings import REPOSITORY_MODELS, load
 from tests.support.tiny_models import tiny_bert, tiny_gpt2
 
 AUTO, INT8, BF16, FP32 = NumberFormat.AUTO, NumberFormat.INT8, NumberFormat.BF16, NumberFormat.FP32

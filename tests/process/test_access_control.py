@@ -13,7 +13,7 @@ import pytest
 
 from localcrag.ui.server.os_users import ROOT, is_neighbour, is_told
 from localcrag.ui.server.response_headers import HEADERS
-from tests.support import app_process
+from tests import support
 from tests.support.app_process import free_port, running_app
 from tests.support.raw_http import ask, said
 
@@ -156,7 +156,7 @@ def test_the_server_listens_to_this_computer_alone_whatever_the_environment_says
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "10.0.0.1", "example.org", ""])
 def test_it_does_not_start_on_an_address_of_others_and_says_why(tmp_path: Path, host: str) -> None:
-    command = [sys.executable, str(app_process.ROOT / "app.py"), "--no-browser", "--host", host]
+    command = [sys.executable, str(support.ROOT / "app.py"), "--no-browser", "--host", host]
     ended = subprocess.run([*command, "--data-dir", str(tmp_path)], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert f"localcrag does not listen on {host}: it has no users and passwords" in ended.stderr

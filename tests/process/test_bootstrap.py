@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.model_folders import GGUF, build_wheel, entry, file_line, wheel_source
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = ROOT / "scripts"
 DEADLINE = 120.0  # seconds after which a command that must end counts as hanging
 
 # What the real commands are in this project of a few bytes: each writes down how it was called.
@@ -26,6 +27,8 @@ TOOL = """
 import json, os, sys
 with open(os.environ["CALLS"], "a") as calls:
     calls.write(json.dumps([{name!r}, *sys.argv[1:]]) + "\\n")
+with open("threads", "a") as threads:
+    threads.write(os.environ.get("OMP_NUM_THREADS", "") + "\\n")
 sys.exit(int(os.environ.get({name!r}.upper() + "_STATUS", "0")))
 """
 APP = """
@@ -372,10 +375,38 @@ def test_run_refuses_a_wrong_argument_before_set_up(project: Project) -> None:
     assert not (project.root / ".venv").exists()
 
 
-def test_test_runs_every_check_and_pytest_last(ready: Project) -> None:
+WORKERS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"]
+CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
+EVERYDAY = ["tests/unit", "tests/contracts", "tests/models"]
+
+
+def test_test_runs_every_check_and_the_everyday_tests_last(ready: Project) -> None:
     done = ready.run("test.py")
     assert done.returncode == 0
-    assert ready.calls() == [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"], ["pytest"]]
+    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS, *EVERYDAY]]
+    assert "the tests of tests/unit, tests/contracts" in done.stdout
+    assert done.stdout.rstrip().endswith(f"== pytest {' '.join([*WORKERS, *EVERYDAY])}"), "and pytest says the rest"
+
+
+def test_all_runs_every_check_and_every_test(ready: Project) -> None:
+    done = ready.run("test.py", "--all", "-x")
+    assert done.returncode == 0
+    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS, "-x"]]
+    assert "every test" in done.stdout
+
+
+def test_ci_runs_everything_and_fails_with_it(ready: Project) -> None:
+    run = ready.root / ".ci" / "run"
+    run.parent.mkdir()
+    shutil.copy(ROOT / ".ci" / "run", run)
+    done = subprocess.run([run], env=ready.environment({"PYTEST_STATUS": "1"}), capture_output=True, check=False)
+    assert done.returncode == 1
+    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS]]
+
+
+def test_the_tests_compute_with_one_thread_each(ready: Project) -> None:
+    ready.run("test.py", extra={"OMP_NUM_THREADS": "8"})
+    assert (ready.root / "threads").read_text().split()[-4:] == ["1"] * 4
 
 
 STATUSES = {
@@ -395,25 +426,33 @@ def test_the_worst_status_counts_and_nothing_is_left_out_for_it(
 
 
 SELECTIONS = {
-    "without-browser": (["--without-browser"], ["-m", "not browser"]),
-    "without-both": (["--without-search", "--without-browser"], ["-m", "not browser and not search"]),
-    "own-markers": (["-m", "search or slow"], ["-m", "(search or slow)"]),
-    "own-markers-without": (["-m", "a or b", "--without-search"], ["-m", "(a or b) and not search"]),
-    "pytest-arguments": (["-x", "tests/test_a.py", "-k", "one or two"], ["-x", "tests/test_a.py", "-k", "one or two"]),
+    "without-browser": (["--without-browser"], [*CHECKS, ["pytest", *WORKERS, "-m", "not browser", *EVERYDAY]]),
+    "without-both": (
+        ["--all", "--without-search", "--without-browser"],
+        [*CHECKS, ["pytest", *WORKERS, "-m", "not browser and not search"]],
+    ),
+    "own-markers": (["-m", "search or slow"], [["pytest", *WORKERS, "-m", "(search or slow)"]]),
+    "own-markers-without": (
+        ["-m", "a or b", "--without-search"],
+        [["pytest", *WORKERS, "-m", "(a or b) and not search"]],
+    ),
+    "a-folder": (["tests/browser", "-n", "0"], [["pytest", *WORKERS, "tests/browser", "-n", "0"]]),
+    "a-file": (["-x", "tests/a.py", "-k", "one or two"], [["pytest", "-x", "tests/a.py", "-k", "one or two"]]),
+    "one-test": (["tests/a.py::test_one[x]"], [["pytest", "tests/a.py::test_one[x]"]]),
 }
 
 
 @pytest.mark.parametrize(("given", "expected"), SELECTIONS.values(), ids=SELECTIONS.keys())
-def test_tests_are_selected_for_pytest(ready: Project, given: list[str], expected: list[str]) -> None:
+def test_tests_are_selected_for_pytest(ready: Project, given: list[str], expected: list[list[str]]) -> None:
     assert ready.run("test.py", *given).returncode == 0
-    assert ready.calls()[-1] == ["pytest", *expected]
+    assert ready.calls() == expected
 
 
 def test_without_apt_the_missing_programs_are_named_and_the_tests_run(ready: Project, tmp_path: Path) -> None:
     done = ready.run("test.py", extra={"PATH": str(tmp_path)})
     assert "Missing for the tests: chromium searx strace." in done.stdout
     assert "sudo apt-get install --no-install-recommends chromium searx strace" in done.stdout
-    assert ready.calls()[-1] == ["pytest"]
+    assert ready.calls()[-1] == ["pytest", *WORKERS, *EVERYDAY]
 
 
 def test_programs_of_tests_that_are_left_out_are_not_missed(ready: Project, tmp_path: Path) -> None:

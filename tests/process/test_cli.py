@@ -1,4 +1,4 @@
-"""The command line as scripts use it: a real process, its stdout, stderr and exit status."""
+"""The command line as scripts use it: its stdout, stderr and exit status."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.command_line import as_json, as_process, localcrag
 from tests.support.documents import make_pages_pdf, make_pdf
 
 RUN_KEYS = {
@@ -20,18 +20,6 @@ RUN_KEYS = {
 }  # fmt: skip
 
 
-def localcrag(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "localcrag", *arguments],
-        capture_output=True, text=True, env={**os.environ, "LOCALCRAG_DATA_DIR": str(data), **environment}, check=False,
-    )  # fmt: skip
-
-
-def as_json(process: subprocess.CompletedProcess[str], status: int = 0) -> Any:
-    assert process.returncode == status, process.stderr
-    return json.loads(process.stdout)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with one PDF in it."""
@@ -39,7 +27,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_pdf(
         folder / "ferry.pdf", ["Timetable of the island.", "The ferry to Brackwater leaves at 7:45 every morning."]
     )
-    done = as_json(localcrag(folder / "data", "ingest", str(folder / "ferry.pdf"), "--json"))
+    done = as_json(as_process(folder / "data", "ingest", str(folder / "ferry.pdf"), "--json"))
     assert [(one["document"], one["status"], one["pages"], one["error"]) for one in done] == [
         ("ferry.pdf", "added", 2, None)
     ]
@@ -49,7 +37,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None:
-    run = as_json(localcrag(data, "ask", "When does the ferry to Brackwater leave?", "--json"))
+    run = as_json(as_process(data, "ask", "When does the ferry to Brackwater leave?", "--json"))
     assert run.keys() >= RUN_KEYS
     assert run["action"] == "CORRECT"
     assert run["thresholds"].keys() == {"upper", "lower", "strip"}
@@ -260,14 +248,14 @@ def test_options_count_wherever_they_stand(data: Path, order: str) -> None:
 
 
 def test_errors_are_json_too(data: Path) -> None:
-    result = as_json(localcrag(data, "runs", "show", "x", "--json"), status=1)
+    result = as_json(as_process(data, "runs", "show", "x", "--json"), status=1)
     assert result["kind"] == "UnknownRun"
     assert "localcrag runs list" in result["error"]
 
 
 def test_a_broken_settings_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text("{not json")
-    process = localcrag(tmp_path, "runs", "list")
+    process = as_process(tmp_path, "runs", "list")
     assert process.returncode == 2
     assert "settings.json" in process.stderr
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.test_cli import as_json, localcrag
+from tests.support.command_line import as_json, localcrag
+from tests.support.first_start import started_before
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
 QUESTION = "How high is Mount Everest?"
@@ -33,7 +34,7 @@ def at_a_terminal(data: Path, types: str, *arguments: str) -> tuple[str, str]:
     """Run with stdin and stderr at a terminal and stdout in a pipe; return what was printed and what was shown."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "localcrag", *arguments, "--data-dir", str(data)],
+        [sys.executable, "-m", "localcrag", *arguments, "--data-dir", str(started_before(data))],
         stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
     )  # fmt: skip
     os.close(theirs)

@@ -22,8 +22,8 @@ from localcrag.backends.searxng.endpoint import is_private
 from localcrag.privacy import egress_guard, egress_log
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import EgressRefused, LocalcragError
+from tests.support import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # Addresses of RFC 5737 and RFC 3849: nobody's, so that nothing would happen if one was let through.
 FOREIGN, FOREIGN_6, NAME = "192.0.2.1", "2001:db8::1", "nobody.example"
 

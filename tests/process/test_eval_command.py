@@ -1,4 +1,4 @@
-"""`localcrag eval` as a person uses it: real processes, real models, a set of documents and questions on disk."""
+"""`localcrag eval` as a person uses it: real models, a set of documents and questions on disk; interrupted, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from localcrag.runs import evaluation_set
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
-from tests.process.test_cli import as_json, localcrag
+from tests.support.command_line import as_json, as_process, localcrag
+from tests.support.first_start import started_before
 
 QUESTIONS: list[dict[str, Any]] = [
     {
@@ -80,7 +81,7 @@ def write_questions(folder: Path, questions: list[dict[str, Any]]) -> None:
 def data(tmp_path_factory: pytest.TempPathFactory, island: Path) -> Path:
     """A data folder with one finished evaluation in it."""
     folder = tmp_path_factory.mktemp("eval")
-    done = localcrag(folder, "eval", str(island))
+    done = as_process(folder, "eval", str(island))
     assert done.returncode == 0, done.stderr
     assert "answer match" in done.stdout
     assert "8 of 8 runs" in done.stderr
@@ -151,7 +152,10 @@ def test_an_evaluation_is_listed_shown_and_compared_with_another(data: Path, isl
 def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, island: Path, how: signal.Signals) -> None:
     command = [sys.executable, "-m", "localcrag", "eval", str(island), "--no-plain"]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LOCALCRAG_DATA_DIR": str(tmp_path)}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "LOCALCRAG_DATA_DIR": str(started_before(tmp_path))},
     )
     assert process.stderr is not None
     for line in process.stderr:

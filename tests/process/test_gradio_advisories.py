@@ -6,7 +6,6 @@ November 2026. Most were mended long before the version used here: a row shows t
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_http import Answer, ask, said
+from tests.support.raw_http import Answer, ask, config, said
 
 PASSWD, LINK_LOCAL = "/etc/passwd", "http://169.254.169.254/latest/meta-data/"
 _FILE = {"path": PASSWD, "meta": {"_type": "gradio.FileData"}}
@@ -78,13 +77,6 @@ def _outside(answer: Answer) -> str:
         name for name in answer.headers if name in {"location", "set-cookie"} or name.startswith("access-control")
     ]
     return f"answered with {leaks or allowed}" if leaks or allowed else ""
-
-
-def config(app: str) -> dict[str, Any]:
-    page = ask(app).text
-    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", page, re.DOTALL)
-    assert found
-    return dict(json.loads(html.unescape(found[1])))
 
 
 def from_site(target: str, origin: str, **headers: str) -> Get:

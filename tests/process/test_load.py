@@ -19,10 +19,9 @@ import gradio
 import pytest
 
 from localcrag.ui.server.request_body import MOST_SAID, UPLOADS_A_MINUTE
-from tests.process.test_gradio_advisories import config
 from tests.support.app_process import process_at, resident, running_app
 from tests.support.page_driver import wait_until
-from tests.support.raw_http import ask, exchange, opened, read, said, stream
+from tests.support.raw_http import ask, config, exchange, opened, read, said, stream
 
 CALLS, TABS, UPLOADS, SLOW = 1_000, 50, 500, 100
 MOST_USED = 3_000_000_000

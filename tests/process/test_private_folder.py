@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.privacy.private_folder import keep_private, open_to_others
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import ROOT
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from licences import LOCK, PAGE, Licence, licences, locked, page
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import ROOT
 
 SECRETS = {
     "private key": r"-----BEGIN (?:RSA |EC |DSA |OPENSSH |PGP |ENCRYPTED )?PRIVATE KEY",

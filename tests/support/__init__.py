@@ -2,4 +2,6 @@
 
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+ROOT = Path(__file__).resolve().parents[2]
+"""The repository's."""
+DATA = ROOT / "tests" / "data"

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import ROOT
+from tests.support.first_start import started_before
+
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -39,8 +41,7 @@ def running_app(
 ) -> Iterator[str]:
     """Start `python app.py`, wait until its page answers, yield its address, and stop it."""
     port = int(port) or free_port()
-    log = data_dir / "app.log"
-    data_dir.mkdir(parents=True, exist_ok=True)
+    log = started_before(data_dir) / "app.log"
     command = [*wrapper, sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(

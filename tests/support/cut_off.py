@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import ROOT
+
 HERE, ROUTER, NAMES, SEARCH = "10.77.0.2", "10.77.0.1", "10.77.0.53", "10.77.0.7"
 """Addresses: of this computer on the cable, of who would answer, and one more of this computer, as another's."""
 SEARCH_NAME, HUB_NAME, STORAGE_NAME = "searx.house.example", "hub.house.example", "storage.house.example"

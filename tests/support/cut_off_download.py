@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.app_process import ROOT
+from tests.support import ROOT
 from tests.support.cut_off import HUB_NAME, SEARCH, STORAGE_NAME, Cable
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import CONFIG, build_wheel, entry, file_line, hub_source, models_folder, wheel_source

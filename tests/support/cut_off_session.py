@@ -10,7 +10,8 @@ from typing import Any
 
 from playwright.sync_api import expect, sync_playwright
 
-from tests.support.app_process import ROOT, running_app, start_chromium, watch
+from tests.support import ROOT
+from tests.support.app_process import running_app, start_chromium, watch
 from tests.support.cut_off import NAMES, SEARCH, SEARCH_NAME, Cable
 from tests.support.documents import handbook_pdf
 from tests.support.page_driver import ask, dropped, go

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from localcrag.backends.readers.open_document import open_document
 from tests.support.labelled_sets import write_lines
 
 ISLANDS = ("Sandholm", "Krogsund", "Vellmark")
@@ -80,3 +81,8 @@ def _encyclopedia() -> list[dict[str, str]]:
         }
         for tree in trees
     ] + [{"title": "SANDHOLM", "text": "An article that shares its title with one that is asked about. " * 5}]
+
+
+def whole_text(path: Path) -> str:
+    """Return all that a document says, with single spaces."""
+    return " ".join(" ".join(page.text for page in open_document(path, path.name).pages).split())

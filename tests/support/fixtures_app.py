@@ -1,4 +1,4 @@
-"""The real app as a process of its own, without anything in it, started once a file."""
+"""The real app as a process of its own, without anything in it, started once for all tests that only look at it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.app_process import running_app
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running_app(tmp_path_factory.mktemp("app")) as address:
         yield address

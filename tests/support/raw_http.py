@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
+import re
 import socket
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 
@@ -77,3 +79,11 @@ def said(address: str, content: object, **headers: str) -> Answer:
     """Put something into Gradio's queue, as a click on the page does."""
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     return ask(address, "/gradio_api/queue/join", method="POST", body=body, Content_Type="application/json", **headers)
+
+
+def config(app: str) -> dict[str, Any]:
+    """Return what Gradio tells the page about itself."""
+    page = ask(app).text
+    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", page, re.DOTALL)
+    assert found
+    return dict(json.loads(html.unescape(found[1])))

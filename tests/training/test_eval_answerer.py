@@ -10,9 +10,8 @@ import pytest
 
 from localcrag.evaluation import store
 from localcrag.evaluation.configurations import FULL
+from tests.support import ROOT
 from tests.support.made_evaluations import varied
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,11 @@ from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
-from tests.training.test_train_relevance import data  # noqa: F401 - the fixture
+from tests.support import ROOT
 
 # peft 0.21 asks transformers for a property under its old name.
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
 
-ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = ("The lighthouse of Arvik was built in", "Who kept the light, and", "Question: What is the hotel limit")
 
 
@@ -151,14 +150,14 @@ def test_batches_hold_one_kind_of_prompt(trainer: Trainer) -> None:
     assert all(kind == {"query"} or kind <= {"answer", "not said"} for kind in kinds)
 
 
-def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:  # noqa: F811
+def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
     script = ROOT / "scripts" / "train_answerer.py"
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
     command = [sys.executable, script, *places, "--check-every", "1", "--validated", "4", *options]
     return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(data: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(data: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     first = start(data, work, "--minutes", "600")
     assert first.stdout is not None

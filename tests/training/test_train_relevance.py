@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,43 +13,14 @@ from safetensors.torch import load_file
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.settings import REPOSITORY_MODELS
 from localcrag.text.sentences import split_sentences
-from tests.training.test_relevance_pairs import write
+from tests.support import ROOT
+from tests.support.compressed_lines import write
+from tests.support.lighthouses import TOWNS
+from tests.support.tiny_models import tiny_bert
 
-ROOT = Path(__file__).resolve().parents[2]
-TOWNS = (
-    "Arvik Bolmen Dalsa Elvik Fjordal Grimso Halden Ivarsund Jelsa Kolvik Lomvik Mosvik Nesna Oksvik Porsgrund".split()
-)
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
-KEEPERS = "Anna Holm,Olaf Berg,Kari Lund,Nils Dahl,Ida Moen".split(",")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Passages about lighthouses that do not exist; one question each on builder and year."""
-    folder = tmp_path_factory.mktemp("data")
-    rows = []
-    for number, town in enumerate(TOWNS):
-        keeper, year = KEEPERS[number % len(KEEPERS)], 1801 + 7 * number
-        passage = (
-            f"{town} lies on the coast. The lighthouse of {town} was built in {year}. Its first keeper was {keeper}. "
-            "The harbour is open all year, and ships come in by night. In winter the road is closed for some weeks."
-        )
-        rows += [
-            {"source": "squadshifts_new_wiki", "question": question, "passage": passage, "answers": [answer]}
-            for question, answer in (
-                (f"when was the lighthouse of {town} built", str(year)),
-                (f"who was the first keeper at {town}", keeper),
-            )
-        ]
-    write(folder / "train" / "passages.jsonl.gz", *rows)
-    sentences = [{"text": "Hens eat corn .", "relevant": 1}, {"text": "Cows give milk .", "relevant": 0}]
-    write(
-        folder / "train" / "sentences.jsonl.gz", {"source": "selqa_dev", "question": "hens ?", "sentences": sentences}
-    )
-    # The passage of the last town is held out: neither of its two questions may be trained on.
-    write(folder / "dev" / "dev.jsonl.gz", {"question": "something else", "passage": rows[-1]["passage"]})
-    return folder
 
 
 def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
@@ -58,20 +30,28 @@ def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
     return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data: Path, tmp_path: Path) -> None:
-    whole = start(data, tmp_path / "whole")
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that learns in no time, to begin with."""
+    return tiny_bert(tmp_path_factory.mktemp("tiny") / "base", REPOSITORY_MODELS / "all-minilm-l6-v2")
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
+    data: Path, tiny: Path, tmp_path: Path
+) -> None:
+    whole = start(data, tmp_path / "whole", "--base", tiny)
     printed, complaints = whole.communicate()
     assert whole.returncode == 0, complaints
     assert "2 left out: question or passage held out" in complaints
 
-    killed = start(data, tmp_path / "killed")
+    killed = start(data, tmp_path / "killed", "--base", tiny)
     assert killed.stdout is not None
     assert json.loads(killed.stdout.readline())["step"] == 1
     killed.kill()
     killed.communicate()
     assert not (tmp_path / "killed" / "model").exists()
 
-    again = start(data, tmp_path / "killed")
+    again = start(data, tmp_path / "killed", "--base", tiny)
     _, said = again.communicate()
     assert again.returncode == 0, said
     assert "going on at step 1 of 2" in said
@@ -82,7 +62,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(data
 
     card = (tmp_path / "whole" / "model" / "CARD.md").read_text()
     assert "| squadshifts_new_wiki | CC BY 4.0 |" in card
-    assert "| 2 | 0 | " in card
+    assert re.search(r"^\| 2 \| \d+ \| ", card, re.MULTILINE), "the second step, after some minutes"
     report = json.loads((tmp_path / "whole" / "report.json").read_text())
     assert report["steps"] == 2
     assert report["groups"] == 24

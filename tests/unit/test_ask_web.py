@@ -26,9 +26,9 @@ from localcrag.settings import load
 from localcrag.steps.context import Parts
 from localcrag.steps.rate_limit import SlidingMinute
 from localcrag.steps.web.ask_web import EDITED_HOLDS_TERM, NOBODY_TO_ASK, TAKEN_OUT, TOO_LITTLE_LEFT
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel
 from tests.support.search_servers import Reply, ScriptedSearch, answer_reply, scripted_search
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 
 MOON = {"title": "Moon", "url": "http://example.org/moon", "content": "The moon orbits the earth in 27 days."}
 GOOD = answer_reply(results=[MOON])

@@ -22,8 +22,9 @@ from localcrag.settings import OF_A_RUN, changed, load
 from localcrag.steps.answer.generate import plain_prompt
 from localcrag.steps.evaluate.decide import compared
 from tests.support import DATA
+from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
+from tests.support.made_records import some_run
 
 STORED = DATA / "stored_run_before_totals.json"
 """A run as the version before these fields stored it."""
@@ -33,19 +34,6 @@ STORED = DATA / "stored_run_before_totals.json"
 def asked(tmp_path: Path) -> Run:
     """A run over three passages, of which one is irrelevant."""
     return Desk(tmp_path, *DOCUMENT, retry=False).ask(HALF)[1]
-
-
-def some_run(number: int = 1, **fields: Any) -> Run:
-    given: dict[str, Any] = {
-        "run_id": f"run-{number}",
-        "created_at": f"2026-11-{number:02}T10:00:00+00:00",
-        "collection": "default",
-        "question": f"question {number}?",
-        "standalone_question": f"question {number}?",
-        "action": Action.CORRECT,
-        "thresholds": Thresholds(0.7, 0.3, 0.5),
-    }
-    return Run(**{**given, **fields})
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from localcrag.records.web import WebUse
 from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.settings import load
 from localcrag.steps.context import Steps
-from tests.support.app_process import ROOT
+from tests.support import ROOT
 from tests.support.made_evaluations import BESIDE, HOLDS, evaluation, passage, question, run, sentence, varied
 
 IN_DOCUMENTS = question("d", HeldBy.DOCUMENTS, "42 litres", "forty-two litres", documents=["a.md"])

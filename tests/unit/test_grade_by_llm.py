@@ -20,7 +20,7 @@ from localcrag.steps.evaluate.grade_by_llm import (
     relevance,
 )
 from localcrag.text.sanitize import sanitize
-from tests.contracts.hostile_texts import HOSTILE
+from tests.support.hostile_texts import HOSTILE
 
 THRESHOLDS = REFERENCE
 PASSAGE = Passage(id="p", origin=Origin.LOCAL, text="Cats purr.", document="a.txt", cosine=0.5)

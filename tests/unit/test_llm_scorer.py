@@ -20,8 +20,8 @@ from localcrag.steps.context import MOST_JUDGEMENTS, no_judgements
 from localcrag.steps.evaluate import grade_by_llm
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 from localcrag.ui import run_panel
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeScorer, FakeWeb
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 
 ANSWER = "The limit is 195 euros [1]."
 LOW = FittedCalibration(

@@ -12,8 +12,8 @@ from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import RunFinished
 from localcrag.records.run import Run
 from localcrag.steps.refine.manual_selection import Choice, apply
+from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 from tests.support.fakes import FakeLanguageModel
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, UNANSWERABLE, Desk
 
 
 @pytest.fixture

@@ -7,73 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
-from localcrag.records.enums import Action, Origin, Skill
+from localcrag.records.enums import Action, Origin
 from localcrag.records.errors import JsonDisabled, QuestionError
-from localcrag.records.events import AnswerPiece, Condensed, Event, RunFinished, RunStarted, Searched
-from localcrag.records.protocols import VectorIndex
+from localcrag.records.events import AnswerPiece, Condensed, RunStarted, Searched
 from localcrag.records.run import Run, Turn
 from localcrag.records.web import WebAnswer, WebResult
 from localcrag.runs import record
-from localcrag.settings import Settings, load
-from localcrag.steps.context import Parts
+from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
-from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeRunLog, FakeScorer, FakeWeb
-
-DOCUMENT = (
-    "The hotel limit in London is 195 euros. Breakfast is included.",
-    "The hotel limit in Bergen is 165 euros.",
-    "Bicycles are lent out at the reception.",
-)
-WEB = WebAnswer((WebResult("Moon", "http://example.org/moon", "The moon orbits the earth in 27 days."),))
-ANSWERABLE, HALF, UNANSWERABLE = (
-    "What is the hotel limit in London?",
-    "Which hotel limit suits Paris?",
-    "Who orbits the moon?",
-)
-
-
-class Desk:
-    """The flow's parts, most of them fake, over a real store."""
-
-    def __init__(self, folder: Path, *texts: str, **settings: object) -> None:
-        embedder = FakeEmbedder()
-        self.store = DocumentStore(
-            Database(folder / "db.sqlite3"), "default", embedder=embedder.name, dimension=embedder.dimension
-        )
-        if texts:
-            self.store.put(
-                "rules.txt", sha256="x", media_type="text/plain", pages=None, text=" ".join(texts),
-                chunks=[Chunk(None, 0, len(text), text) for text in texts], vectors=embedder.embed(texts),
-            )  # fmt: skip
-        self.llm = FakeLanguageModel("The limit is 195 euros [1].")
-        self.scorer = FakeScorer()
-        self.web: FakeWeb | None = None
-        self.index: VectorIndex = HnswIndex(self.store, folder)
-        self.runs = FakeRunLog()
-        self.skills = frozenset(Skill)
-        self.settings: Settings = load(data_dir=folder, **settings)
-
-    def ask(self, question: str, *history: Turn) -> tuple[list[Event], Run]:
-        events = list(answer(question, parts=self.parts(), settings=self.settings, history=history))
-        assert isinstance(events[-1], RunFinished)
-        return events, events[-1].run
-
-    def parts(self) -> Parts:
-        return Parts(
-            embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
-            index=self.index, skills=self.skills,
-        )  # fmt: skip
-
-
-def with_web(desk: Desk, web: FakeWeb) -> Desk:
-    desk.web = web
-    desk.settings = load(data_dir=desk.settings.data_dir, searxng_url="http://127.0.0.1:1", web="always")
-    return desk
+from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
+from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer, FakeWeb
 
 
 def test_correct_answers_from_the_documents_alone(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,7 @@ import pytest
 from localcrag.app.storage import MADE_OF_DOCUMENTS
 from localcrag.backends.store.database import Database
 from localcrag.privacy.private_folder import OUR_FOLDERS
-
-DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text("utf-8")
-NAMED = re.compile(r"`([^`]+)`")
-
-
-def named(heading: str) -> list[str]:
-    """Return the names in the first column of the table under a heading."""
-    section = DOCUMENT.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    return [name.rstrip("/") for row in rows for name in NAMED.findall(row)]
+from tests.support.privacy_document import named, unnamed
 
 
 def test_every_table_is_named_and_no_other(tmp_path: Path) -> None:
@@ -34,12 +23,6 @@ def test_every_table_is_named_and_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [*OUR_FOLDERS, *MADE_OF_DOCUMENTS])
 def test_every_folder_of_ours_is_named(folder: str) -> None:
     assert folder.split("/", maxsplit=1)[0] in named("Files in the data folder")
-
-
-def unnamed(data: Path) -> list[str]:
-    """Return what lies in a data folder and is not named."""
-    known = named("Files in the data folder")
-    return [path.name for path in data.iterdir() if not any(fnmatch(path.name, name) for name in known)]
 
 
 def test_what_is_not_named_would_be_noticed(tmp_path: Path) -> None:

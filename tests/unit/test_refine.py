@@ -7,24 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localcrag.records.enums import Origin, StripMode, StripReason
+from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip, Thresholds
 from localcrag.records.presets import REFERENCE, lowest_strip
-from localcrag.steps.evaluate.evaluate import grade
 from localcrag.steps.refine.duplicates import say_the_same
 from localcrag.steps.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
 from tests.support.fakes import FakeEmbedder, FakeScorer
+from tests.support.made_records import graded
 
 KEPT, BEST, RETENTION, BELOW = StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.BELOW
 OVER_CAP, OVER_TOKENS, DUPLICATE = StripReason.OVER_CAP, StripReason.OVER_TOKENS, StripReason.DUPLICATE
-
-
-def graded(relevance: float, text: str, **fields: object) -> GradedPassage:
-    values: dict[str, object] = {
-        "id": f"p{relevance}", "origin": Origin.LOCAL, "document": "a.txt", "text": text, "cosine": 0.5, "logit": 0.0,
-        "relevance": relevance, "grade": grade(relevance, REFERENCE),
-    }  # fmt: skip
-    return GradedPassage(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def rules(**changed: object) -> Rules:

@@ -16,8 +16,8 @@ from localcrag.steps.refine.refine import Refinement, Rules
 from localcrag.steps.refine.refine_by_llm import KEY_POINTS, carriers, extract, prompt
 from localcrag.text.sanitize import sanitize
 from localcrag.text.sentences import split_sentences
-from tests.contracts.hostile_texts import HOSTILE
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
+from tests.support.hostile_texts import HOSTILE
 
 QUESTION = "Where do cats purr?"
 TEXT = "Cats purr on warm sofas. Dogs bark in the garden. In 1999 two cats moved to Bergen. They purr there too."

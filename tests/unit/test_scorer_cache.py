@@ -14,8 +14,8 @@ from localcrag.records.protocols import Vectors
 from localcrag.steps.context import Parts
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.sentences import split_sentences
+from tests.support.desk import DOCUMENT, Desk
 from tests.support.fakes import FakeScorer
-from tests.unit.test_pipeline import DOCUMENT, Desk
 
 QUESTION = "What is the hotel limit in London?"
 LIMIT, BICYCLES, LONDON = "The hotel limit is 195 euros.", "Bicycles are lent out.", "London is large."

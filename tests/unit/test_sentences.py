@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcrag.text.sentences import split_sentences
-from tests.contracts.hostile_texts import HOSTILE
+from tests.support.hostile_texts import HOSTILE
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from localcrag.records.run import Run
 from localcrag.runs import record
 from localcrag.steps.refine.refine import KEPT, recompose
 from localcrag.ui import run_panel
-from tests.unit.test_refine import graded
+from tests.support.made_records import graded
 
 TEXT = "Cats purr. Cats sleep."
 

@@ -6,7 +6,7 @@ import pytest
 
 from localcrag.records.enums import StripMode
 from localcrag.steps.refine.strips import adaptive_strips, count_words, split_into_strips
-from tests.contracts.hostile_texts import HOSTILE
+from tests.support.hostile_texts import HOSTILE
 
 LONG = "This sentence goes on and on until it has more words than a short one would ever have."
 FOUR_SHORT = "One here. Two there. Three now. Four then."

@@ -13,8 +13,8 @@ from localcrag.records.passages import Evidence, Source
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.verify import compose, is_answer, verify
+from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, Desk
 from tests.support.fakes import FakeLanguageModel
-from tests.unit.test_pipeline import ANSWERABLE, DOCUMENT, HALF, Desk
 
 LIMIT, RECEIPTS = "The limit for a hotel night is 80 euros.", "Receipts are due in June."
 QUESTION = "What is the limit for a hotel night?"

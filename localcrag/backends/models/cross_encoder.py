@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
 
-from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.backends.models.int8_linear import round_layers
 from localcrag.backends.models.place_head import PLACE_FILE, PlaceHead, Reading
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
+from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.enums import NumberFormat
-from localcrag.text.span import Span
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.records.protocols import Vectors
+from localcrag.text.span import Span
 from localcrag.text.words import valid
 
 BATCH_ON_GPU = 64

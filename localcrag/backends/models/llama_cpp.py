@@ -7,9 +7,8 @@ import itertools
 import json
 import os
 import re
-import secrets
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from llama_cpp.llama_grammar import LlamaGrammar
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_stream import Beginning, LlamaStream
 from localcrag.backends.models.lookup_decoding import LookupLlama
-from localcrag.records.run import Message
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.protocols import Decoding
+from localcrag.records.run import Message
 
 # llama-cpp-python compiles the chat template while it loads, hence jinja2's.
 _CANNOT_LOAD = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
@@ -89,10 +88,10 @@ class LlamaCpp:
             self._llama,
             self._turn,
             tokens,
-            self._beginning,
-            self._in_common(messages, tokens),
-            decoding,
-            grammar,
+            beginning=self._beginning,
+            in_common=self._in_common(messages, tokens),
+            decoding=decoding,
+            grammar=grammar,
         )
 
     def _in_common(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:

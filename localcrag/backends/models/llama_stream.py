@@ -55,6 +55,7 @@ class LlamaStream:
         llama: llama_cpp.Llama,
         turn: threading.Lock,
         tokens: list[int],
+        *,
         beginning: Beginning,
         in_common: int,
         decoding: Decoding,
@@ -69,7 +70,16 @@ class LlamaStream:
         self._stopped = threading.Event()
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.
-        self._written = _write(llama, turn, tokens, beginning, in_common, decoding, grammar, self._stopped)
+        self._written = _write(
+            llama,
+            turn,
+            tokens,
+            beginning=beginning,
+            in_common=in_common,
+            decoding=decoding,
+            grammar=grammar,
+            stopped=self._stopped,
+        )
 
     def __iter__(self) -> Iterator[str]:
         for text, completion_tokens in self._written:
@@ -88,6 +98,7 @@ def _write(
     llama: llama_cpp.Llama,
     turn: threading.Lock,
     tokens: list[int],
+    *,
     beginning: Beginning,
     in_common: int,
     decoding: Decoding,

@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from localcrag.text.span import Span
 from localcrag.records.protocols import Vectors
+from localcrag.text.span import Span
 
 PLACE_FILE = "place_head.safetensors"
 SMALLEST_SHARE = 1e-6

@@ -19,8 +19,8 @@ import transformers
 from pydantic import TypeAdapter, ValidationError
 
 from localcrag import __version__
-from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.downloads.model_checksums import write_json
+from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.precision import pick_device, refusal
 from localcrag.backends.models.probe_pairs import PAIRS, PROBES
 from localcrag.records.enums import NumberFormat

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from localcrag.settings import load
 from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
 from localcrag.steps.evaluate.evaluate import NOT_SCORED
+from tests.support.command_line import localcrag
 from tests.support.scored_runs import scored_run
 
 NOW = Rules(Policy.MAX, upper=0.33, lower=0.05, enough_relevant=0.6)
@@ -169,11 +168,6 @@ def test_thresholds_out_of_order_are_refused(assembly: Assembly) -> None:
         SettingsError, match=rf"lower \(0.5\) and upper \({assembly.calibrations.own.thresholds.upper:g}\)"
     ):
         assembly.past_questions.explore(lower=0.5)
-
-
-def localcrag(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "localcrag", *arguments, "--data-dir", str(data)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_command_line_says_the_same(assembly: Assembly, tmp_path: Path) -> None:

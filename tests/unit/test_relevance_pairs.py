@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -13,19 +11,13 @@ import pytest
 from relevance import pairs, questions
 
 from localcrag.text.sentences import split_sentences
+from tests.support.compressed_lines import write
 
 PASSAGE = (
     "The lighthouse of Arvik was built in 1862 by Anna Holm. It stands on the north side of the harbour. Its lamp "
     "burned whale oil until 1904, when the keepers changed to paraffin. Three keepers lived there with their families. "
     "The last keeper, Olaf Berg, left in 1978. Since then the tower is empty, and the light works by itself."
 )
-
-
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
-    return path
 
 
 def row(question: str = "who was the last keeper of arvik ?", answer: str = "olaf berg", **other: Any) -> pairs.Row:

@@ -1,4 +1,7 @@
-"""A real Chromium, started once a file."""
+"""A real Chromium, started once for this folder.
+
+Not for the session: while Playwright runs, its event loop is that of the thread, and tests with one of their own fail.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.support.app_process import start_chromium
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = start_chromium(playwright)

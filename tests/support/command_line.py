@@ -1,0 +1,60 @@
+"""The command line: in this process, where importing the models' libraries is paid once, or in one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+from unittest import mock
+
+from localcrag.cli.main import main
+from localcrag.privacy import egress_log
+from localcrag.text import translation
+from tests.support.first_start import started_before
+
+WITH_MODELS = {"ask", "calibrate", "doctor", "eval", "replay"}
+"""Commands that load models in a data folder, most of the time."""
+
+
+def localcrag(data: Path, *arguments: str, **environment: str) -> CompletedProcess[str]:
+    """Run a command in this process and return what it printed and its status, as if it had one of its own."""
+    printed, said = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, _environment(data, arguments, environment)),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(said),
+    ):
+        try:
+            status = main(list(arguments))
+        except SystemExit as end:  # argparse's, of --help and of what it does not know
+            status = int(end.code or 0)
+        finally:
+            egress_log.keep_in(None)
+            translation.choose("en")
+    return CompletedProcess(arguments, status, printed.getvalue(), said.getvalue())
+
+
+def as_process(data: Path, *arguments: str, **environment: str) -> CompletedProcess[str]:
+    """Run a command as a person does: nothing but its result may be on its stdout, whoever else prints."""
+    return subprocess.run(
+        [sys.executable, "-m", "localcrag", *arguments],
+        capture_output=True, text=True, env={**os.environ, **_environment(data, arguments, environment)}, check=False,
+    )  # fmt: skip
+
+
+def _environment(data: Path, arguments: tuple[str, ...], environment: dict[str, str]) -> dict[str, str]:
+    if WITH_MODELS.intersection(arguments):
+        started_before(data)
+    return {"LOCALCRAG_DATA_DIR": str(data), **environment}
+
+
+def as_json(done: CompletedProcess[str], status: int = 0) -> Any:
+    """Return what a command printed with --json."""
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
