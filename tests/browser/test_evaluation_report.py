@@ -358,7 +358,7 @@ def test_evaluations_without_a_common_question_are_not_compared(made: Evaluation
 SCRIPT = """
 import sys
 from pathlib import Path
-from localcrag.evaluation import report
+from localcrag.evaluation.report import report
 from tests.support.made_evaluations import varied
 assert "matplotlib" not in sys.modules
 report.write(varied(), Path(sys.argv[1]))
