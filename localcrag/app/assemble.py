@@ -1,4 +1,4 @@
-"""Settings -> parts: the only place that knows which backend stands behind which protocol.
+"""The assembly: which backend stands behind which protocol, and questions asked with them.
 
 Models are loaded when they are first needed, each once, whichever thread comes first.
 """

@@ -1,4 +1,4 @@
-"""Models as they are listed and checked: what each is for, whether it is there, and what its files are."""
+"""Models as they are listed and checked: role, state, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small collection to begin with, and an evaluation set: ten documents of a town that does not exist.
+"""The sample collection and evaluation set: ten documents of an invented town.
 
 FOLDER has `documents/` and `questions.jsonl`, 40 questions: 20 that the documents answer, 10 that only the web results
 recorded with them do, and 10 that nobody does. Everything was written for localcrag. scripts/make_samples.py makes the

@@ -1,4 +1,4 @@
-"""A limit per minute: so many queries or uploads within any 60 seconds, over all threads of this process."""
+"""A rate limit: so many queries or uploads within any 60 seconds, over all threads."""
 
 from __future__ import annotations
 

@@ -142,10 +142,7 @@ def _ingest_one(
     pages = yield from _read(document, progress)
     text = join_pages(pages)
     title = title_of(text[:BEGINNING], upload.name)
-    (of_title,) = embedder.count_tokens([title])
-    # In a small window a long title may push out the end of a passage, but not half of it.
-    limit = max(embedder.max_tokens - of_title, embedder.max_tokens // 2)
-    chunks = split_into_chunks(pages, embedder.count_tokens, target=chunk_tokens, limit=limit)
+    chunks = _chunks(pages, title, embedder, chunk_tokens)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
     vectors = yield from _embed([in_context(title, chunk.text) for chunk in chunks], embedder, progress)
@@ -180,6 +177,14 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, 
             pages.append(page)
             yield progress.at("reading", len(pages), document.page_count)
     return pages
+
+
+def _chunks(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
+    """Return the pages cut into chunks that the embedder can read with their title in front."""
+    (of_title,) = embedder.count_tokens([title])
+    # In a small window a long title may push out the end of a passage, but not half of it.
+    limit = max(embedder.max_tokens - of_title, embedder.max_tokens // 2)
+    return split_into_chunks(pages, embedder.count_tokens, target=target, limit=limit)
 
 
 def _embed(texts: Sequence[str], embedder: Embedder, progress: Progress) -> Generator[IngestEvent, None, Vectors]:
