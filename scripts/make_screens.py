@@ -38,7 +38,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         if taken is None:
             taken = Path(temporary)
-            subprocess.run([sys.executable, "-m", "pytest", "-q", "--screens", str(taken), *TESTS], cwd=ROOT, check=True)
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "--screens", str(taken), *TESTS], cwd=ROOT, check=True
+            )
         missing = sorted(name for name in names if not (taken / name).is_file())
         for name in sorted(names.difference(missing)):
             with Image.open(taken / name) as picture:
