@@ -50,14 +50,15 @@ Nothing has to be set. A setting comes from the first of these places that has i
 4. the default.
 
 A list is written as JSON, in the environment too: `LOCALCRAG_WEB_NEVER_TERMS='["Project Falcon"]'`. Thresholds
-that you leave open (`upper`, `lower`, `strip`) are the preset's, on the scale of the relevance model in use. What you set
-yourself wins over presets and calibrations; only a preset that never asks the web holds whatever else is set.
+that you leave open (`upper`, `lower`, `strip`) are the preset's, on the scale of the relevance model in use. What you
+set yourself wins over presets and calibrations; only a preset that never asks the web holds whatever else is set.
 """
 
 TREE = """# What each file is
 
 Made by `scripts/make_docs.py` from the first line of each module's docstring; a test fails when they differ. The
-folders of `localcrag/` stand from top to bottom: each imports only what stands below it ([architecture.md](architecture.md)).
+folders of `localcrag/` stand from top to bottom: each imports only what stands below it
+([architecture.md](architecture.md)).
 """
 
 
