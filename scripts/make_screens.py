@@ -1,14 +1,15 @@
-"""Take the screenshots of docs/screens: every state of the page, as its tests bring it about.
+"""Take the screenshots that README.md and docs/ show: docs/screens, from the browser tests.
 
     .venv/bin/python scripts/make_screens.py [--from FOLDER]
 
-Runs the browser tests, which takes about ten minutes; with --from, a folder that they have filled already
-(`.artifacts/screens` after scripts/test.py). Pictures get 256 colours, a third of the bytes.
+Runs the tests that take them, which takes some minutes; with --from, a folder that tests have filled already
+(`.artifacts/screens`). A picture that no page shows is removed. Pictures get 256 colours, a third of the bytes.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,37 +19,40 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
-TESTS = [f"tests/browser/test_{name}.py" for name in (
-    "page", "page_consent", "page_language", "page_many", "page_privacy", "conflict_page", "learning_page",
-    "threshold_page", "evaluation_report",
-)]  # fmt: skip
+TESTS = [f"tests/browser/test_{name}.py" for name in ("page", "page_consent", "page_language", "conflict_page")]
 COLOURS = 256
 
 
-def main() -> None:
+def shown() -> set[str]:
+    """Return the names of the pictures that pages show."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    return {name for page in pages for name in re.findall(r"screens/([\w-]+\.png)\)", page.read_text("utf-8"))}
+
+
+def main() -> int:
+    """Take the screenshots; return 1 when the tests took none of a picture that is shown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", type=Path, dest="folder", metavar="FOLDER")
     taken = parser.parse_args().folder
+    names = shown()
     with tempfile.TemporaryDirectory() as temporary:
         if taken is None:
             taken = Path(temporary)
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "--screens",
-                str(taken),
-                *TESTS,
-            ]
-            subprocess.run(command, cwd=ROOT, check=True)
-        for old in SCREENS.glob("*.png"):
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "--screens", str(taken), *TESTS], cwd=ROOT, check=True
+            )
+        missing = sorted(name for name in names if not (taken / name).is_file())
+        for name in sorted(names.difference(missing)):
+            with Image.open(taken / name) as picture:
+                picture.convert("RGB").quantize(COLOURS).save(SCREENS / name, optimize=True)
+    for old in SCREENS.glob("*.png"):
+        if old.name not in names:
             old.unlink()
-        for path in sorted(taken.glob("*.png")):
-            with Image.open(path) as picture:
-                picture.convert("RGB").quantize(COLOURS).save(SCREENS / path.name, optimize=True)
-    print(f"{len(list(SCREENS.glob('*.png')))} screenshots in {SCREENS.relative_to(ROOT)}")
+    print(f"{len(names) - len(missing)} screenshots in {SCREENS.relative_to(ROOT)}")
+    if missing:
+        print(f"The tests took none of: {', '.join(missing)}", file=sys.stderr)
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""Write the pages of docs/ that come from the code: the command line, the settings, and what each file is.
+
+    .venv/bin/python scripts/make_docs.py
+
+tests/unit/test_docs.py fails while a page is not what the code says.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from argparse import SUPPRESS, Action, ArgumentParser, _SubParsersAction
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from localcrag.cli.main import _parser
+from localcrag.settings import table
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+OF_EVERY_COMMAND = ("data_dir", "json")
+COLLECTION = "collection"
+NOT_IN_A_TABLE = (*OF_EVERY_COMMAND, COLLECTION, "help", "version")
+
+CLI = """# The command line
+
+Made by `scripts/make_docs.py` from the commands themselves; a test fails when they differ.
+
+Results go to standard output, progress and errors to standard error. Exit status: 0 done, 1 failed, 2 wrong usage.
+
+{commands}
+
+Every command takes the options of this table. `--collection NAME` names the set of documents, `default` where none is
+named; the commands that take it show it.
+
+{everywhere}
+"""
+
+SETTINGS = """# Settings
+
+Made by `scripts/make_docs.py` from `localcrag/settings/fields.py`; a test fails when they differ.
+
+Nothing has to be set. A setting comes from the first of these places that has it:
+
+1. the command line, for one command ([cli.md](cli.md));
+2. the environment variable: `LOCALCRAG_` and the setting's name in capitals;
+3. `settings.json` in the data folder, which the page writes: `{"searxng_url": "http://127.0.0.1:8888", "k": 8}`;
+4. the default.
+
+A list is written as JSON, in the environment too: `LOCALCRAG_WEB_NEVER_TERMS='["Project Falcon"]'`. Thresholds
+that you leave open (`upper`, `lower`, `strip`) are the preset's, on the scale of the relevance model in use. What you
+set yourself wins over presets and calibrations; only a preset that never asks the web holds whatever else is set.
+"""
+
+TREE = """# What each file is
+
+Made by `scripts/make_docs.py` from the first line of each module's docstring; a test fails when they differ. The
+folders of `localcrag/` stand from top to bottom: each imports only what stands below it
+([architecture.md](architecture.md)).
+"""
+
+
+class Command(NamedTuple):
+    """A command or a command of a command, with what it says of itself."""
+
+    parser: ArgumentParser
+    said: str
+    depth: int
+
+    @property
+    def name(self) -> str:
+        return self.parser.prog
+
+
+def cli_page() -> str:
+    """Return docs/cli.md."""
+    commands = list(_commands(_parser()))
+    listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.said) for one in commands if one.depth == 1]
+    shared = [action for action in commands[0].parser._actions if action.dest in OF_EVERY_COMMAND]
+    parts = [
+        CLI.format(
+            commands=_table(("command", "what it does"), listed),
+            everywhere=_table(("option", "what it does"), map(_option, shared)),
+        )
+    ]
+    for one in commands:
+        own = [action for action in one.parser._actions if _has_a_row(action)]
+        parts += [f"{'#' * (one.depth + 1)} {one.name}", one.said, f"    {_usage(one.parser)}"]
+        parts += [_table(("option", "what it does"), map(_option, own))]
+    return _joined(parts)
+
+
+def settings_page() -> str:
+    """Return docs/settings.md."""
+    rows = table()
+    parts = [SETTINGS]
+    for group in dict.fromkeys(row.group for row in rows):
+        cells = (
+            (
+                f"`{row.variable}`",
+                row.default,
+                ", ".join(f"`{one}`" for one in row.choices) or row.unit,
+                row.description,
+            )
+            for row in rows
+            if row.group == group
+        )
+        parts += [f"## {group}", _table(("variable", "default", "values", "what it does"), cells)]
+    return _joined(parts)
+
+
+def tree_page() -> str:
+    """Return docs/tree.md."""
+    package, scripts = ROOT / "localcrag", ROOT / "scripts"
+    alone = [package / f"{floor}.py" for floor in floors() if (package / f"{floor}.py").is_file()]
+    parts = [TREE, "## localcrag/", _files((ROOT / "app.py", package / "__main__.py", *alone))]
+    for floor in floors():
+        for folder in _folders(package / floor):
+            parts += _section(folder)
+    for folder in _folders(scripts):
+        parts += _section(folder)
+    return _joined(parts)
+
+
+PAGES: dict[Path, Callable[[], str]] = {
+    DOCS / "cli.md": cli_page,
+    DOCS / "settings.md": settings_page,
+    DOCS / "tree.md": tree_page,
+}
+
+
+def floors() -> list[str]:
+    """Return what lies in the package, from top to bottom, as import-linter checks it (pyproject.toml)."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [name.strip() for layer in layers for name in layer.split("|")]
+
+
+def _commands(parser: ArgumentParser, depth: int = 1) -> Iterator[Command]:
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            said = {listed.dest: listed.help for listed in action._choices_actions}
+            for name, inner in action.choices.items():
+                yield Command(inner, _sentence(inner.description or said.get(name) or ""), depth)
+                yield from _commands(inner, depth + 1)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith(".") else ".")
+
+
+def _has_a_row(action: Action) -> bool:
+    shown = action.dest not in NOT_IN_A_TABLE and action.help != SUPPRESS
+    return shown and not isinstance(action, _SubParsersAction) and bool(action.option_strings or action.help)
+
+
+def _usage(parser: ArgumentParser) -> str:
+    """Return the command as it is typed, with what has to be given; options are one word."""
+    parts, options = [parser.prog], False
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            parts.append("COMMAND" if action.required else "[COMMAND]")
+        elif not action.option_strings:
+            parts.append(_value(action))
+        elif action.required:
+            parts.append(f"{action.option_strings[0]} {_value(action)}")
+        else:
+            options = options or _has_a_row(action)
+    parts += ["[OPTIONS]"] if options else []
+    if any(action.dest == COLLECTION for action in parser._actions):
+        parts.append("[--collection NAME]")
+    return " ".join(parts)
+
+
+def _value(action: Action) -> str:
+    """Return what stands for an argument's value: its name, or its choices."""
+    if action.nargs == 0:
+        return ""
+    named = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+    if isinstance(named, tuple):
+        return " ".join(named)
+    return {"*": f"[{named}…]", "+": f"{named}…", "?": f"[{named}]"}.get(str(action.nargs), named)
+
+
+def _option(action: Action) -> tuple[str, str]:
+    names = ", ".join(f"`{f'{name} {_value(action)}'.strip()}`" for name in action.option_strings)
+    return names or f"`{action.metavar or action.dest.upper()}`", action.help or ""
+
+
+def _section(folder: Path) -> list[str]:
+    path, own = folder.relative_to(ROOT), folder / "__init__.py"
+    said = _first_line(own) if own.is_file() else ""
+    modules = (module for module in sorted(folder.glob("*.py")) if module != own)
+    return [f"{'#' * min(len(path.parts) + 1, 4)} {path.as_posix()}/", said, _files(modules)]
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """Yield a folder and those in it, as far as they hold modules."""
+    if any(folder.glob("*.py")):
+        yield folder
+    if folder.is_dir():
+        for inner in sorted(one for one in folder.iterdir() if one.is_dir()):
+            yield from _folders(inner)
+
+
+def _files(modules: Iterable[Path]) -> str:
+    links = ((f"[`{one.name}`](../{one.relative_to(ROOT).as_posix()})", _first_line(one)) for one in modules)
+    return _table(("file", "what it is"), links)
+
+
+def _first_line(module: Path) -> str:
+    said = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
+    return said.partition("\n")[0]
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a Markdown table, or nothing where there are no rows."""
+    lines = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return "\n".join([f"| {' | '.join(head)} |", "| --- " * len(head) + "|", *lines]) if lines else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def main() -> int:
+    """Write the pages."""
+    for path, made in PAGES.items():
+        text = made()
+        changed = not path.is_file() or path.read_text("utf-8") != text
+        path.write_text(text, "utf-8")
+        print(f"{path.relative_to(ROOT)} {'is written' if changed else 'is as it was'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
