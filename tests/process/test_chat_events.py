@@ -21,6 +21,7 @@ from localcrag.settings import load
 from localcrag.ui.chat.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
 from localcrag.ui.tabs import MOST_TABS, Tabs
+from tests.support.first_start import started_before
 
 QUESTION = "Is anything here?"
 LOG, LIVE = 1, 2
@@ -28,7 +29,7 @@ LOG, LIVE = 1, 2
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Iterator[Assembly]:
-    made = Assembly(load(data_dir=tmp_path))
+    made = Assembly(load(data_dir=started_before(tmp_path)))
     yield made
     made.close()
 

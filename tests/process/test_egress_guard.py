@@ -286,11 +286,12 @@ def test_workers_are_guarded_however_they_are_started_and_their_attempts_are_lis
 
 
 def test_libraries_that_want_to_send_are_refused_and_named(folder: Path) -> None:
-    # Without our switch (telemetry_off.py), which would keep them from trying.
+    # Without our switches (telemetry_off.py), which would keep them from trying.
     code = """
 import os
 import localcrag
-os.environ["HF_HUB_OFFLINE"] = "0"
+for name in [name for name in os.environ if name.startswith(("HF_", "TRANSFORMERS_"))]:
+    del os.environ[name]
 from huggingface_hub import HfApi
 try:
     HfApi(endpoint="https://hub.example").model_info("a/b")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from relevance.report import put_section
@@ -13,6 +12,7 @@ from relevance.report import put_section
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS
 from tests.support.labelled_sets import write_sets
+from tests.support.scripts import run_script
 
 SETS = ("squad2", "nq_oracle", "fairytaleqa", "pubmedqa")
 
@@ -38,10 +38,8 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-def run(script: str, data: Path, work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    path = REPOSITORY_MODELS.parent / "scripts" / f"{script}.py"
-    command = [sys.executable, str(path), str(data), "--work", str(work), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def run(script: str, data: Path, work: Path, *arguments: str) -> CompletedProcess[str]:
+    return run_script(script, str(data), "--work", str(work), *arguments)
 
 
 def test_a_model_is_calibrated_and_then_measured_with_its_calibration(
