@@ -11,7 +11,7 @@ from localcrag.text.words import valid
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file to take in: where it lies, and the name it shall have in the collection.
+    """A file to add: where it lies, and the name that it gets in the collection.
 
     Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
     a browser sent, the file's own time says when it was changed last.

@@ -84,7 +84,7 @@ class EvaluationSet:
 
 
 def documents_key(digest: str, *, embedder: str, chunk_tokens: int) -> str:
-    """Return what tells the documents of a set apart once they are taken in: 16 digits of what shaped them."""
+    """Return what tells the documents of a set apart once they are added: 16 digits of what shaped them."""
     return hashlib.sha256(f"{digest} {embedder} {chunk_tokens}".encode()).hexdigest()[:16]
 
 

@@ -65,7 +65,7 @@ class Settings(
 
     @property
     def uploads_dir(self) -> Path:
-        """Where the page's server keeps uploaded files until they have been taken in; emptied at start and end."""
+        """Where the page's server keeps uploaded files until they have been added; emptied at start and end."""
         return self.data_dir.absolute() / "uploads"
 
     @property

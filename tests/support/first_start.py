@@ -39,7 +39,13 @@ def shared_folder() -> TemporaryDirectory[str] | None:
 
 
 def started_before(data: Path) -> Path:
-    """Return `data` as a folder that an app has been started in before; it is made where there is none."""
+    """Return `data` as a folder that an app has been started in before; it is made where there is none.
+
+    Outside the tests (scripts/bench_page.py) there is no shared folder, and the start is a first one.
+    """
+    if SHARED not in os.environ:
+        data.mkdir(parents=True, exist_ok=True)
+        return data
     made = _made(Path(os.environ[SHARED]))
     (data / CACHE).mkdir(parents=True, exist_ok=True)
     for file in made.iterdir():

@@ -93,7 +93,7 @@ def ingest(
     index: SavableIndex,
     chunk_tokens: int,
 ) -> Generator[IngestEvent, None, None]:
-    """Take the files in, one after the other. Raises StoreError when the database fails."""
+    """Add files, one after the other. Raises StoreError when the database fails."""
     seen: set[str] = set()
     pace = Pace(uploads)
     try:
