@@ -46,7 +46,8 @@ Nothing has to be set. A setting comes from the first of these places that has i
 
 1. the command line, for one command ([cli.md](cli.md));
 2. the environment variable: `LOCALCRAG_` and the setting's name in capitals;
-3. `settings.json` in the data folder, which the page writes: `{"searxng_url": "http://127.0.0.1:8888", "k": 8}`;
+3. `settings.json` in the data folder (`localcrag privacy` names it), which the page writes:
+   `{"searxng_url": "http://127.0.0.1:8888", "k": 8}`;
 4. the default.
 
 A list is written as JSON, in the environment too: `LOCALCRAG_WEB_NEVER_TERMS='["Project Falcon"]'`. Thresholds
@@ -107,7 +108,7 @@ def settings_page() -> str:
             for row in rows
             if row.group == group
         )
-        parts += [f"## {group}", _table(("variable", "default", "values", "what it does"), cells)]
+        parts += [f"## {group}", _table(("variable", "default", "values or unit", "what it does"), cells)]
     return _joined(parts)
 
 

@@ -21,9 +21,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     documents = subparsers.add_parser("documents", parents=[common, within], help="list or delete documents")
     documents.set_defaults(run=_list)
     named = documents.add_subparsers(metavar="list | delete NAME")
-    named.add_parser("list", parents=[common, within]).set_defaults(run=_list)
-    command = named.add_parser("delete", parents=[common, within])
-    command.add_argument("name", metavar="NAME")
+    named.add_parser("list", parents=[common, within], help="the collection's documents").set_defaults(run=_list)
+    command = named.add_parser("delete", parents=[common, within], help="delete a document")
+    command.add_argument("name", metavar="NAME", help="as `documents list` shows it")
     command.set_defaults(run=_delete)
 
 

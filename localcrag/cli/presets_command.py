@@ -22,8 +22,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     presets = subparsers.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
     presets.set_defaults(run=_list)
     named = presets.add_subparsers(metavar="list | use NAME")
-    named.add_parser("list", parents=[common, within]).set_defaults(run=_list)
-    command = named.add_parser("use", parents=[common, within])
+    named.add_parser("list", parents=[common, within], help="the presets, and whom each is for").set_defaults(run=_list)
+    command = named.add_parser("use", parents=[common, within], help="choose the collection's preset")
     command.add_argument("name", choices=PRESETS, metavar="NAME", help="one of the list")
     command.set_defaults(run=_use)
 

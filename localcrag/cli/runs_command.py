@@ -52,7 +52,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
     command = named.add_parser("export", parents=[common, within], help="runs as JSON lines, or as reports to read")
     command.add_argument("run_ids", nargs="*", metavar="RUN", help="default: all, oldest first")
-    command.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl")
+    command.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl", help="default: jsonl")
     command.add_argument("--output", type=Path, metavar="FILE", help="default: stdout")
     command.set_defaults(run=_export)
 

@@ -73,4 +73,4 @@ def _explain(error: ValidationError) -> str:
             what = "there is no such setting"
         shown = f" (given: {problem['input']!r})" if name and problem["type"] != "extra_forbidden" else ""
         lines.append(f"{name or 'settings'}: {what}{shown}")
-    return "Not a valid setting. " + "; ".join(lines) + ". See README.md, “Settings”."
+    return "Not a valid setting. " + "; ".join(lines) + ". docs/settings.md has them all."
