@@ -15,7 +15,13 @@ from prerequisites import APT_MEGABYTES, SYSTEM_PACKAGES, can_install_packages, 
 from setup_steps import PYTHON, ROOT
 
 CHECKS = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
-EVERYDAY = ("tests/unit", "tests/contracts", "tests/models")
+EVERYDAY = (
+    "tests/unit",
+    "tests/contracts",
+    "tests/models",
+    "tests/process/test_cli.py",
+    "tests/browser/test_first_start.py",
+)
 """What runs without --all; tests/README.md has the folders and their times."""
 WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two tests at a time, those of a file in one process; files in the order of tests/conftest.py."""

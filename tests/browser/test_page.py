@@ -55,27 +55,6 @@ def with_handbook(address: str, chromium: Browser, handbook: Path) -> str:
     return address
 
 
-def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp_path: Path, screens: Path) -> None:
-    with running_app(tmp_path) as url, opened(chromium, url) as page:
-        expect(page.locator("#lc-documents")).to_contain_text("No documents yet")
-        expect(page.locator("#lc-chat")).to_contain_text("Ask your documents")
-        expect(page.locator("#lc-chat")).to_contain_text("Nothing leaves it: no web search is set.")
-        expect(page.locator("#lc-panel")).to_contain_text("Here you will see which passages were found")
-        page.screenshot(path=screens / "empty.png")
-        ask(page, "What is the hotel limit?")
-        expect(page.locator("#lc-chat")).to_contain_text("There is nothing in the collection")
-        page.locator("#lc-new").click()
-        page.get_by_role("button", name="Add the samples").click()
-        expect(page.locator("#lc-uploads")).to_contain_text("10 files are in.")
-        expect(page.locator("#lc-documents")).to_contain_text("10 documents")
-        expect(page.locator("#lc-collection input")).to_have_value("samples")
-        page.screenshot(path=screens / "samples.png")
-        page.locator("[data-ask]").first.click()
-        answered(page, 1)
-        expect(page.locator("#lc-panel .lc-badge")).to_have_text("CORRECT")
-        expect(page.locator("#lc-panel")).to_contain_text("eelgrass-note.pdf")
-
-
 def test_a_document_of_which_pages_are_scans_says_which(
     chromium: Browser, address: str, tmp_path: Path, screens: Path
 ) -> None:

@@ -377,7 +377,13 @@ def test_run_refuses_a_wrong_argument_before_set_up(project: Project) -> None:
 
 WORKERS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"]
 CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
-EVERYDAY = ["tests/unit", "tests/contracts", "tests/models"]
+EVERYDAY = [
+    "tests/unit",
+    "tests/contracts",
+    "tests/models",
+    "tests/process/test_cli.py",
+    "tests/browser/test_first_start.py",
+]
 
 
 def test_test_runs_every_check_and_the_everyday_tests_last(ready: Project) -> None:
