@@ -70,14 +70,14 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
 
     def read() -> tuple[Any, ...]:
         try:
-            lists = (
+            filled = (
                 lists.all_questions(assembly.past_questions.aggregates()),
                 learning.gaps(assembly),
                 learning.said(assembly),
             )
         except LocalcragError as error:
-            lists = html.message(str(error)), "", ""
-        return *lists, screen.storage.listed()
+            filled = html.message(str(error)), "", ""
+        return *filled, screen.storage.listed()
 
     shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
 
