@@ -1,4 +1,4 @@
-"""Output of commands: results on stdout; and the types of their numeric arguments."""
+"""Output of commands: results on stdout, numbers with their nouns; and the types of their numeric arguments."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
         print_json(result)
     elif text is not None:
         print(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 chunk", "2 chunks"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def at_least_one(what: str) -> Callable[[str], int]:

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
-from localcrag.cli.command_output import print_result
+from localcrag.cli.command_output import counted, print_result
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -31,8 +31,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
     documents = Assembly(settings).collections.documents()
-    lines = [f"{d.name}  ·  {d.pages or '–'} pages, {d.chunks} chunks, {d.added_at}" for d in documents]
-    print_result([dataclasses.asdict(d) for d in documents], parsed, "\n".join(lines) or "No documents.")
+    lines = []
+    for one in documents:
+        pages = f"{counted(one.pages, 'page')}, " if one.pages else ""
+        lines.append(f"{one.name}  ·  {pages}{counted(one.chunks, 'chunk')}, {one.added_at}")
+    print_result([dataclasses.asdict(one) for one in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE
 
 

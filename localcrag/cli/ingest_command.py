@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.cli.command_output import print_result
+from localcrag.cli.command_output import counted, print_result
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     assembly = Assembly(settings)
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.re_embed())
-        print_result({"collection": settings.collection, "chunks": done}, parsed, f"{done} chunks embedded anew.")
+        print_result(
+            {"collection": settings.collection, "chunks": done}, parsed, f"{counted(done, 'chunk')} embedded anew."
+        )
         return DONE
     results = terminal.show_ingest(assembly.ingest(uploads_from(parsed.paths)), quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)

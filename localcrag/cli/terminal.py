@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from localcrag.cli.command_output import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
@@ -274,7 +275,9 @@ def _left(event: IngestProgress) -> str:
 
 def _line(result: IngestResult) -> str:
     colour = COLOURS[result.status]
-    what = f"{result.chunks} chunks, {result.seconds:.1f} s" if result.error is None else escape(result.error)
-    pages = f"{result.pages} pages, " if result.pages and result.error is None else ""
+    what = (
+        f"{counted(result.chunks, 'chunk')}, {result.seconds:.1f} s" if result.error is None else escape(result.error)
+    )
+    pages = f"{counted(result.pages, 'page')}, " if result.pages and result.error is None else ""
     note = f" {escape(result.note)}" if result.note else ""
     return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

@@ -7,6 +7,8 @@ import dataclasses
 import pytest
 
 from localcrag.cli import terminal
+from localcrag.records.enums import IngestStatus
+from localcrag.records.ingest import IngestResult
 from localcrag.records.run import Run
 from tests.support.fakes import CALIBRATION
 from tests.support.scored_runs import scored_run
@@ -59,3 +61,19 @@ def test_a_short_name_is_shown_as_it_is(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("COLUMNS", "120")
     terminal.show_details(run_of("[ferry].md"))
     assert "[ferry].md, p. 12" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pages", "chunks", "said"),
+    [
+        pytest.param(1, 1, "1 page, 1 chunk, ", id="one of each"),
+        pytest.param(3, 12, "3 pages, 12 chunks, ", id="several"),
+        pytest.param(None, 1, "note.txt: 1 chunk, ", id="no pages"),
+    ],
+)
+def test_one_is_one_page_and_one_chunk(
+    capsys: pytest.CaptureFixture[str], pages: int | None, chunks: int, said: str
+) -> None:
+    result = IngestResult("note.txt", IngestStatus.ADDED, pages, chunks, seconds=0.2)
+    terminal.show_ingest(iter([result]), quiet=False)
+    assert said in capsys.readouterr().err
