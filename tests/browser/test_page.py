@@ -66,7 +66,7 @@ def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp
         expect(page.locator("#lc-chat")).to_contain_text("There is nothing in the collection")
         page.locator("#lc-new").click()
         page.get_by_role("button", name="Add the samples").click()
-        expect(page.locator("#lc-uploads")).to_contain_text("10 files are in.")
+        expect(page.locator("#lc-uploads")).to_contain_text("10 files were added.")
         expect(page.locator("#lc-documents")).to_contain_text("10 documents")
         expect(page.locator("#lc-collection input")).to_have_value("samples")
         page.screenshot(path=screens / "samples.png")
@@ -111,7 +111,7 @@ def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
         # Another tab, or this one after a reload, sees the same.
         reload(page)
         expect(uploads.locator(".lc-upload-working")).to_contain_text("long.txt")
-        page.get_by_role("button", name="Do not take long.txt in").click()
+        page.get_by_role("button", name="Do not add long.txt").click()
         expect(uploads.locator(".lc-upload-cancelled")).to_contain_text("cancelled: not added")
         expect(documents).not_to_contain_text("long.txt")
         expect(failed).to_be_visible()
