@@ -25,7 +25,7 @@ def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp
         expect(page.locator("#lc-chat")).to_contain_text("There is nothing in the collection")
         page.locator("#lc-new").click()
         page.get_by_role("button", name="Add the samples").click()
-        expect(page.locator("#lc-uploads")).to_contain_text("10 files are in.")
+        expect(page.locator("#lc-uploads")).to_contain_text("10 files were added.")
         expect(page.locator("#lc-documents")).to_contain_text("10 documents")
         expect(page.locator("#lc-collection input")).to_have_value("samples")
         page.screenshot(path=screens / "samples.png")

@@ -90,7 +90,7 @@ def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(
         # Another tab, or this one after a reload, sees the same.
         reload(page)
         expect(uploads.locator(".lc-upload-working")).to_contain_text("long.txt")
-        page.get_by_role("button", name="Do not take long.txt in").click()
+        page.get_by_role("button", name="Do not add long.txt").click()
         expect(uploads.locator(".lc-upload-cancelled")).to_contain_text("cancelled: not added")
         expect(documents).not_to_contain_text("long.txt")
         expect(failed).to_be_visible()

@@ -70,14 +70,10 @@ def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callab
 
     def read() -> tuple[Any, ...]:
         try:
-            filled = (
-                lists.all_questions(assembly.past_questions.aggregates()),
-                learning.gaps(assembly),
-                learning.said(assembly),
-            )
+            figures = lists.all_questions(assembly.past_questions.aggregates())
+            return figures, learning.gaps(assembly), learning.said(assembly), screen.storage.listed()
         except LocalcragError as error:
-            filled = html.message(str(error)), "", ""
-        return *filled, screen.storage.listed()
+            return html.message(str(error)), "", "", screen.storage.listed()
 
     shown = [screen.figures, screen.gaps, screen.said, screen.storage.listing]
 
