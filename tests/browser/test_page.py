@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from playwright.sync_api import Browser, expect
 
 from localcrag.app.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
-from tests.support.app_process import running_app
+from tests.support.app_process import process_at, running_app
 from tests.support.documents import make_html, make_pages_pdf, make_pdf
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import entry, file_line, hub_source
@@ -378,7 +380,12 @@ def test_stop_stops_and_a_new_chat_forgets(chromium: Browser, with_handbook: str
     with opened(chromium, with_handbook) as page:
         question_box(page).fill("How are rental cars booked, and what has to be done before they are given back?")
         page.locator("#lc-send").click()
-        page.locator("#lc-stop").click()
+        expect(page.locator("#lc-stop")).to_be_visible()
+        # The server stands still meanwhile: with few words to write, the answer could be there before the click.
+        server = process_at(with_handbook)
+        os.kill(server, signal.SIGSTOP)
+        page.locator("#lc-stop").click(no_wait_after=True)
+        os.kill(server, signal.SIGCONT)
         expect(page.locator("#lc-stop")).to_be_hidden()
         expect(page.locator("#lc-send")).to_be_visible()
         expect(page.locator("#lc-chat")).to_contain_text("Stopped")
