@@ -19,7 +19,10 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
-TESTS = [f"tests/browser/test_{name}.py" for name in ("page", "page_consent", "page_language", "conflict_page")]
+TESTS = [
+    f"tests/browser/test_{name}.py"
+    for name in ("first_start", "page", "page_consent", "page_language", "conflict_page")
+]
 COLOURS = 256
 
 

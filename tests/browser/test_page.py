@@ -155,6 +155,9 @@ def test_a_question_that_the_documents_answer(chromium: Browser, with_handbook: 
         assert panel.locator(".lc-kept").count() >= 1
         assert panel.locator(".lc-dropped").count() >= 1
         expect(panel.locator(".lc-steps")).to_contain_text("generate")
+        # What the tests before have left there is no part of the README's picture.
+        page.get_by_role("button", name="Clear the list").click()
+        expect(page.locator("#lc-uploads")).not_to_contain_text("added")
         page.screenshot(path=screens / "correct.png")
 
 
