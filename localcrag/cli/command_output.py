@@ -1,4 +1,4 @@
-"""Output of commands: results on stdout, numbers with their nouns; and the types of their numeric arguments."""
+"""Output of commands on stdout, numbers with their nouns, and the types of numeric arguments."""
 
 from __future__ import annotations
 
