@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from tests.support.app_process import start_chromium
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = start_chromium(playwright)
-        yield browser
-        browser.close()
+def playwright() -> Iterator[Playwright]:
+    """Playwright itself, of which a thread can have one at a time, for tests that start a browser of their own."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    browser = start_chromium(playwright)
+    yield browser
+    browser.close()

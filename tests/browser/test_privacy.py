@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Playwright, expect
 
 from localcrag.privacy.telemetry_off import SWITCHES
 from tests.support.app_process import running_app, start_chromium, watch
@@ -48,7 +48,9 @@ def browser_traffic(netlog: Path) -> tuple[set[str], int]:
 
 
 @pytest.mark.search
-def test_a_whole_session_talks_to_nobody_but_this_computer(tmp_path: Path, handbook: Path, searx: str) -> None:
+def test_a_whole_session_talks_to_nobody_but_this_computer(
+    playwright: Playwright, tmp_path: Path, handbook: Path, searx: str
+) -> None:
     strace = shutil.which("strace")
     assert strace, "strace is missing: apt-get install strace, or leave this out with --without-browser"
     trace = tmp_path / "trace"
@@ -57,19 +59,18 @@ def test_a_whole_session_talks_to_nobody_but_this_computer(tmp_path: Path, handb
         tmp_path / "data", wrapper=wrapper, LOCALCRAG_SEARXNG_URL=searx, LOCALCRAG_WEB="always"
     ) as address:
         netlog = tmp_path / "net.json"
-        with sync_playwright() as playwright:
-            # The browser's own chatter (updates, autofill) is not the page's: it gets no names resolved.
-            rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-            browser = start_chromium(playwright, f"--log-net-log={netlog}", rules)
-            page = browser.new_page()
-            watched = watch(page)
-            page.goto(address)
-            drop(page, handbook)
-            expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
-            ask(page, "Who keeps the handbook?")
-            ask(page, "How high is Mount Everest above the sea?")
-            expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")
-            browser.close()
+        # The browser's own chatter (updates, autofill) is not the page's: it gets no names resolved.
+        rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+        browser = start_chromium(playwright, f"--log-net-log={netlog}", rules)
+        page = browser.new_page()
+        watched = watch(page)
+        page.goto(address)
+        drop(page, handbook)
+        expect(page.locator("#lc-documents")).to_contain_text("handbook.pdf", timeout=PATIENCE)
+        ask(page, "Who keeps the handbook?")
+        ask(page, "How high is Mount Everest above the sea?")
+        expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")
+        browser.close()
     found = destinations(trace)
     port = searx.rsplit(":", 1)[1]
     assert any(one == f"127.0.0.1 port {port}" for one in found), "the search was not seen: the trace is not complete"
