@@ -46,10 +46,9 @@ class LoadedModels:
         role = self._library.role(name)
         if role is None:
             role = next(model.role for model in self._library.models() if model.name == name)
-        self._library.path(name, role)
         if role is ModelRole.LLM:
             self.language_model(name)
-        self._settings.change(**{role.value: name})
+        self._library.choose(name, role)
 
     def share(self, *, embedder: Embedder, scorer: Scorer) -> None:
         """Work with these instead of loading any."""

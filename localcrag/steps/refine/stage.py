@@ -16,9 +16,9 @@ from localcrag.steps.context import Context
 from localcrag.steps.evaluate.decide import usable
 from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.steps.refine import manual_selection, refine_by_llm
-from localcrag.steps.refine import refine as by_relevance
 from localcrag.steps.refine.manual_selection import Choice
 from localcrag.steps.refine.refine import Refinement, Rules, whole
+from localcrag.steps.refine.refine import refine as refine_by_relevance
 from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
 
@@ -83,7 +83,7 @@ def strips_and_evidence(
     scorer, rules, count_tokens = parts.scorer, _rules(context), parts.embedder.count_tokens
     try:
         if context.settings.refiner is RefinerKind.STRIPS:
-            return by_relevance.refine(question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens)
+            return refine_by_relevance(question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens)
         return (
             yield from refine_by_llm.extract(
                 question, passages, llm=parts.llm, scorer=scorer, rules=rules, count_tokens=count_tokens, clock=clock
