@@ -36,21 +36,21 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from relevance import pairs
+from relevance import everyday, pairs
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
 from training_loop import Progress, train
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE, reads_lines
 from localcrag.privacy.egress_guard import let_start_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
-MOST_TOKENS = 256
+MOST_TOKENS = 320
 GROUPS_PER_STEP = 12
 LEARNING_RATE = 1e-4
 WARM_UP = 0.05
@@ -66,7 +66,8 @@ MOST_VALIDATED = 300
 class Trainer:
     """The model, its place head and the optimiser, on a GPU where there is one."""
 
-    def __init__(self, base: Path, seed: int) -> None:
+    def __init__(self, base: Path, seed: int, rate: float = LEARNING_RATE) -> None:
+        self.rate = rate
         torch.manual_seed(seed)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.at_once = 64 if self.device == "cuda" else 8
@@ -82,26 +83,30 @@ class Trainer:
         ).to(self.device, torch.float32)
         self.place = torch.nn.Linear(self.model.config.hidden_size, 1).to(self.device)
         self.parameters = [*self.model.parameters(), *self.place.parameters()]
-        if (base / PLACE_FILE).exists():
+        if (base / PLACE_FILE).exists() and reads_lines(base / PLACE_FILE):
             self.place.load_state_dict(load_file(base / PLACE_FILE))
         parts = [
             {"params": list(self.model.parameters()), "times": 1},
             {"params": list(self.place.parameters()), "times": PLACE_RATE},
         ]
-        self.optimiser = torch.optim.AdamW(parts, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
+        self.optimiser = torch.optim.AdamW(parts, lr=rate, weight_decay=0.01, fused=True)
 
     def step(self, groups: Sequence[pairs.Group], rate: float) -> tuple[float, int, int]:
         """Learn from the groups at `rate` of the learning rate. Return the loss, and how many pairs and tokens."""
         self.model.train()
         for part in self.optimiser.param_groups:
-            part["lr"] = LEARNING_RATE * rate * part["times"]
+            part["lr"] = self.rate * rate * part["times"]
         lists = [one for group in groups for one in (group.passages, group.strips) if one]
         flat = [pair for one in lists for pair in one]
         logits, place_losses, tokens = self._forward(flat)
         labels = torch.tensor([float(pair.relevant) for pair in flat], device=self.device)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
         parts = torch.split(logits, [len(one) for one in lists])
-        ranked = [-torch.log_softmax(part, 0)[0] for part in parts if len(part) > 1]
+        ranked = [
+            -torch.log_softmax(part, 0)[0]
+            for part, one in zip(parts, lists, strict=True)
+            if len(one) > 1 and one[0].relevant
+        ]
         if ranked:
             loss = loss + RANKING * torch.stack(ranked).mean()
         if place_losses:
@@ -145,17 +150,32 @@ class Trainer:
                 places = self.place(states.last_hidden_state)[:, :, 0].float()
             within = (inputs["token_type_ids"] * inputs["attention_mask"]).bool().cpu()
             for row, i in enumerate(share):
-                at = flat[i].answer_at
-                if at is None:
-                    continue
-                answer = within[row] & (offsets[row, :, 0] < at[1]) & (offsets[row, :, 1] > at[0])
-                if answer.any():
-                    scores = places[row]
-                    mass = torch.logsumexp(scores[answer], 0) - torch.logsumexp(scores[within[row]], 0)
-                    place_losses.append(-mass[None])
+                if lines := flat[i].marked:
+                    place_losses.append(_line_loss(places[row], within[row], offsets[row], lines))
         back = torch.empty(len(flat), dtype=torch.long)
         back[torch.tensor([i for share in shares for i in share])] = torch.arange(len(flat))
         return torch.cat(results)[back.to(self.device)], place_losses, tokens
+
+
+def _line_loss(
+    scores: torch.Tensor,
+    within: torch.Tensor,
+    offsets: torch.Tensor,
+    lines: Sequence[tuple[int, int, bool]],
+) -> torch.Tensor:
+    """Return the loss over the lines of one text, shape (1,): cross-entropy of each line's mean score.
+
+    `scores`, shape (tokens,), are the place head's, `within` says which tokens are the text's, and `offsets`, shape
+    (tokens, 2), where in it they stand.
+    """
+    members = torch.stack([within & (offsets[:, 0] < end) & (offsets[:, 1] > start) for start, end, _ in lines])
+    seen = members.any(1)
+    if not seen.any():
+        return scores.sum()[None] * 0.0
+    weights = members[seen].to(scores)
+    means = (weights @ scores) / weights.sum(1)
+    wanted = torch.tensor([float(needed) for _, _, needed in lines])[seen].to(scores)
+    return torch.nn.functional.binary_cross_entropy_with_logits(means, wanted)[None]
 
 
 def embed_cached(embedder: BiEncoder, work: Path) -> Any:
@@ -174,7 +194,9 @@ def embed_cached(embedder: BiEncoder, work: Path) -> Any:
     return embed
 
 
-def prepare(data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, seed: int) -> list[pairs.Group]:
+def prepare(
+    data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, *, seed: int, share: float = 1.0
+) -> list[pairs.Group]:
     """Return the training groups, made once and kept. Raises SystemExit when held-out data is among them."""
     path = work / f"groups-{seed}.pickle"
     held = pairs.HeldOut.of(held_out)
@@ -187,6 +209,8 @@ def prepare(data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, 
         embedder = BiEncoder("all-minilm-l6-v2", BASE)
         chosen = random.Random(seed)
         further = pairs.load_encyclopaedia(encyclopaedia, held, chosen) if encyclopaedia else []
+        if share < 1:
+            kept = chosen.sample(kept, round(share * len(kept)))
         groups = pairs.make_groups(kept, embed=embed_cached(embedder, work), chosen=chosen, encyclopaedia=further)
         temporary = path.with_suffix(".tmp")
         temporary.write_bytes(pickle.dumps(groups))
@@ -195,16 +219,44 @@ def prepare(data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, 
     return groups
 
 
+def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
+    """Return the groups of documents and near misses to train on, and those kept apart; made once and kept.
+
+    The names of the documents kept apart are in the work folder as well: a calibration is fitted to them.
+    """
+    path: Path = arguments.work / f"documents-{arguments.seed}.pickle"
+    if not path.exists():
+        chosen = random.Random(arguments.seed)
+        seen, known, names = everyday.document_groups(arguments.documents, arguments.work, arguments.apart, chosen)
+        for file in arguments.near_misses:
+            seen += everyday.near_miss_groups(file, chosen)
+        (arguments.work / "apart.json").write_text(json.dumps(names), "utf-8")
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(pickle.dumps((seen, known)))
+        temporary.replace(path)
+    seen, known = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
+    pairs.refuse_held_out([*seen, *known], pairs.HeldOut.of(arguments.held_out))
+    return seen, known
+
+
 def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
-    """Return AUC and mean reciprocal rank over groups that are not trained on."""
+    """Return AUC, and mean reciprocal rank of the relevant text, over groups that are not trained on."""
     figures = {}
     for name in ("passages", "strips"):
         lists = [one for group in groups if (one := getattr(group, name))]
         flat = [pair for one in lists for pair in one]
+        labels = [pair.relevant for pair in flat]
+        if len(set(labels)) < len((True, False)):
+            figures |= {f"{name}_auc": float("nan"), f"{name}_mrr": float("nan")}
+            continue
         logits = trainer.logits(flat)
-        figures[f"{name}_auc"] = float(roc_auc_score([pair.relevant for pair in flat], logits))
+        figures[f"{name}_auc"] = float(roc_auc_score(labels, logits))
         starts = np.cumsum([0, *(len(one) for one in lists)])
-        ranks = [1 + int((logits[start + 1 : end] >= logits[start]).sum()) for start, end in itertools.pairwise(starts)]
+        ranks = [
+            1 + int((logits[start + 1 : end] >= logits[start]).sum())
+            for (start, end), one in zip(itertools.pairwise(starts), lists, strict=True)
+            if one[0].relevant
+        ]
         figures[f"{name}_mrr"] = float(np.mean(1 / np.array(ranks)))
     return figures
 
@@ -266,17 +318,30 @@ def main() -> None:
     parser.add_argument(
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
+    parser.add_argument("--documents", type=Path, nargs="*", default=[], help="files of documents with questions")
+    parser.add_argument("--near-misses", type=Path, nargs="*", default=[], help="files of passages with near misses")
+    parser.add_argument("--apart", type=int, default=40, help="documents kept apart, for the curve and the calibration")
+    parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
+    parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
     parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
     parser.add_argument("--check-every", type=int, default=250, help="steps between two checkpoints")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    groups = prepare(arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work, arguments.seed)
+    groups = prepare(
+        arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work,
+        seed=arguments.seed, share=arguments.share,
+    )  # fmt: skip
     known, seen = apart(groups)
+    if arguments.documents:
+        further, new = prepare_documents(arguments)
+        known = [*known[: MOST_VALIDATED // 2], *new[: MOST_VALIDATED // 2]]
+        seen += further
+        random.Random(arguments.seed).shuffle(seen)
     if arguments.labels:
         seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
-    trainer = Trainer(arguments.base, arguments.seed)
+    trainer = Trainer(arguments.base, arguments.seed, arguments.rate)
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
     print(f"{len(known) + len(seen):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
@@ -373,7 +438,7 @@ def save_model(trainer: Trainer, base: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     trainer.model.half().save_pretrained(out)
     place = {name: tensor.half().contiguous() for name, tensor in trainer.place.state_dict().items()}
-    save_file(place, out / PLACE_FILE)
+    save_file(place, out / PLACE_FILE, metadata=OF_LINES)
     tokenizer: Any = AutoTokenizer.from_pretrained(base)
     # The bi-encoder's file has its own limits in it (128 tokens), the trainer's tokenizer those of the last batch.
     tokenizer.backend_tokenizer.no_truncation()

@@ -17,6 +17,7 @@ from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.steps.ingest.ingest import AT_ONCE, ingest
+from localcrag.steps.ingest.renew import renew
 
 if TYPE_CHECKING:
     from localcrag.backends.store.hnsw import HnswIndex
@@ -104,6 +105,19 @@ class Collections:
             embedder=self._models.embedder,
             shelf=self.store(collection),
             index=self.index(collection),
+            chunk_tokens=self._settings.now.chunk_tokens,
+        )
+
+    def outdated(self) -> list[str]:
+        """Return the names of the collections of which an earlier version cut documents into chunks."""
+        return collection_queries.of_earlier_layouts(self._database, self._settings.now.embedder)
+
+    def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
+        """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew."""
+        return renew(
+            shelf=self.store(collection),
+            index=self.index(collection),
+            embedder=self._models.embedder,
             chunk_tokens=self._settings.now.chunk_tokens,
         )
 

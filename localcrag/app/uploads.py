@@ -18,19 +18,23 @@ from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, 
 
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
+Renew = Callable[[str], Generator[IngestEvent, None, None]]
+"""Cuts those documents of a collection anew that an earlier version cut into chunks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploading(Task):
     """A file and how far it is; `result` says what became of one that is done.
 
-    A `copy` is removed when it is done or dismissed.
+    A `copy` is removed when it is done or dismissed. One that `renews` is no file, but all documents of a collection
+    that an earlier version added.
     """
 
     id: int
     collection: str
     path: Path
     copy: bool = True
+    renews: bool = False
     progress: IngestProgress | None = None
     result: IngestResult | None = None
 
@@ -43,8 +47,8 @@ class Uploading(Task):
 class Uploads:
     """The files of all tabs, in the order in which they came."""
 
-    def __init__(self, ingest: Ingest) -> None:
-        self._ingest = ingest
+    def __init__(self, ingest: Ingest, renew: Renew | None = None) -> None:
+        self._ingest, self._renew = ingest, renew
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1)
         self._ids = count(1)
 
@@ -61,6 +65,13 @@ class Uploads:
                 self._files.start(
                     Uploading(id=next(self._ids), name=path.name, collection=collection, path=path, copy=copies)
                 )
+
+    def renew(self, collections: Sequence[str]) -> None:
+        """Cut the documents of these collections anew that an earlier version added."""
+        for name in collections:
+            self._files.start(
+                Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, renews=True)
+            )
 
     def items(self) -> tuple[Uploading, ...]:
         """Return what is known of every file that was not dismissed."""
@@ -89,6 +100,13 @@ class Uploads:
         self._files.close()
 
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
+        if one.renews and self._renew:
+            with closing(self._renew(one.collection)) as events:
+                for event in events:
+                    if isinstance(event, IngestProgress):
+                        one = dataclasses.replace(one, progress=event)
+                        tell(one)
+            return dataclasses.replace(one, state=TaskState.DONE, progress=None)
         with closing(self._ingest(Upload(one.path, one.name), one.collection)) as events:
             for event in events:
                 one = _after(one, event)

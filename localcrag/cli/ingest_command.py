@@ -23,6 +23,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = subparsers.add_parser("ingest", parents=[common, within], help="add documents")
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
     command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
+    command.add_argument(
+        "--renew", action="store_true", help="take in headings, tables and lists of what an earlier version added"
+    )
     command.set_defaults(run=_ingest)
 
 
@@ -32,8 +35,8 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
-    if bool(parsed.paths) == parsed.re_embed:
-        raise SettingsError("Name files or folders to add, or --re-embed without any.")
+    if sum((bool(parsed.paths), parsed.re_embed, parsed.renew)) != 1:
+        raise SettingsError("Name files or folders to add, or --re-embed or --renew without any.")
     assembly = Assembly(settings)
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.re_embed())
@@ -41,6 +44,7 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
             {"collection": settings.collection, "chunks": done}, parsed, f"{counted(done, 'chunk')} embedded anew."
         )
         return DONE
-    results = terminal.show_ingest(assembly.ingest(uploads_from(parsed.paths)), quiet=parsed.json)
+    events = assembly.collections.renew() if parsed.renew else assembly.ingest(uploads_from(parsed.paths))
+    results = terminal.show_ingest(events, quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE

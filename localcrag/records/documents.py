@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from localcrag.text.blocks import Heading
+
+LAYOUT = 2
+"""The rules by which documents are cut into chunks now; those of an earlier number are cut anew in the background."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of a document's text; `number` is None for kinds of file without pages.
 
     `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning.
+    `headings` are those that the file itself tells (markup, type size); what the text shows is not among them.
     """
 
     number: int | None
     text: str
     unread: bool = False
+    headings: tuple[Heading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +49,23 @@ class PagePicture:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds)."""
+    """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds).
+
+    `section` is the path of headings that it stands under ("Fees › Late payment"), `lead` what leads into a list or
+    table that begins before it; both are in front of the text where it is embedded, searched and scored.
+    """
 
     page: int | None
     start: int
     end: int
     text: str
+    section: str | None = None
+    lead: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of a collection, as stored."""
+    """One file of a collection, as stored. `layout` are the rules by which it was cut into chunks."""
 
     id: int
     name: str
@@ -63,3 +76,4 @@ class Document:
     chunks: int
     added_at: str
     dated: str | None = None
+    layout: int = LAYOUT

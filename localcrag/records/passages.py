@@ -29,10 +29,11 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `title` is that of the document or web page, and None in runs that were stored before documents had one; `dated` is
-    its day, YYYY-MM-DD, where one is known. `cosine` and `overlap` are those of question and passage `in_context`: of
-    their embeddings, and the share of the question's content words that the passage holds (None in runs that were
-    stored before there was one).
+    `title` is that of the document or web page, and None in runs that were stored before documents had one; `section`
+    is the path of headings that the passage stands under and `lead` what leads into a list or table that begins before
+    it, where there are any; `dated` is the document's day, YYYY-MM-DD, where one is known. `cosine` and `overlap` are
+    those of question and passage `in_context`: of their embeddings, and the share of the question's content words that
+    the passage holds (None in runs that were stored before there was one).
     """
 
     id: str
@@ -45,13 +46,15 @@ class Passage:
     url: str | None = None
     title: str | None = None
     dated: str | None = None
+    section: str | None = None
+    lead: str | None = None
     cosine: float
     overlap: float | None = None
 
     @property
     def in_context(self) -> str:
-        """The text as models read it to judge it: with the title in front."""
-        return in_context(self.title, self.text)
+        """The text as models read it to judge it: with title, section and lead in front."""
+        return in_context(self.title, self.text, section=self.section, lead=self.lead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +114,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Neighbouring kept strips of one passage, numbered as the answer cites them. `source` is a Source's id."""
+    """Kept strips of one passage that belong together, numbered as the answer cites them. `source` is a Source's id.
+
+    `section` is the passage's path of headings.
+    """
 
     n: int
     text: str
     passage: str
     source: str
     relevance: float
+    section: str | None = None

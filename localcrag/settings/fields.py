@@ -123,7 +123,10 @@ class RetrievalSettings(Group):
     """Indexing and retrieval."""
 
     chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
-    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages retrieved for a question.")
+    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
+    reranked: Annotated[int, Unit("passages")] = Field(
+        24, ge=1, le=200, description="Passages that the relevance model scores, to keep the best; at least k."
+    )
     candidates: Annotated[int, Unit("passages")] = Field(
         30, ge=1, le=500, description="Results taken from each index before they are fused."
     )

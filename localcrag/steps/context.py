@@ -116,6 +116,13 @@ class Context:
         return self.settings.thresholds(self.own_thresholds)
 
     @property
+    def retrieved(self) -> int:
+        """How many passages are retrieved: more than are kept where they are scored, and that costs little."""
+        settings = self.settings
+        reranks = self.steps.evaluate and settings.scorer is ScorerKind.CROSS_ENCODER
+        return max(settings.k, settings.reranked) if reranks else settings.k
+
+    @property
     def answers_ambiguous(self) -> bool:
         """Whether the language model is asked where no passage is CORRECT."""
         asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify

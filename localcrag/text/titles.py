@@ -18,11 +18,14 @@ LONGEST = 120
 HEADING_WORDS = 15
 """A line of fewer words that ends no sentence introduces what follows."""
 
+SEPARATOR = " › "
+"""Between the headings of a path."""
+
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 """Markdown's, as static site generators read it."""
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*[\"']?([^\n\"']+?)[\"']?[ \t]*$", re.MULTILINE)
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
-_MARKS = re.compile(r"^[#>*=\s]+|[#*=\s]+$")
+_MARKS = re.compile(r"^[#>*=_\s]+|[#*=_\s]+$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
 
 
@@ -38,6 +41,11 @@ def title_of(beginning: str, name: str) -> str:
     first = next((line for line in text.splitlines() if words_in(line)), "")
     if is_heading(first):
         return _line(_MARKS.sub("", first))
+    return named(name)
+
+
+def named(name: str) -> str:
+    """Return the title that a file's name makes."""
     return _line(_BETWEEN_WORDS.sub(" ", PurePath(name).stem))
 
 
@@ -46,9 +54,24 @@ def is_heading(line: str) -> bool:
     return 0 < len(words_in(line)) < HEADING_WORDS and not _IN_SENTENCE.search(line.rstrip())
 
 
-def in_context(title: str | None, text: str) -> str:
-    """Return a passage with the title of what it is part of in front, unless it says that itself."""
-    return text if not title or title in text else f"{title}\n\n{text}"
+def heading_text(line: str) -> str:
+    """Return what a heading says, without Markdown's marks and without the colon behind it."""
+    return _line(_MARKS.sub("", line.split("\n", 1)[0]).rstrip(" :"))
+
+
+def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
+    """Return a passage with what it is part of in front (`in_front`)."""
+    front = in_front(title, text, section=section, lead=lead)
+    return f"{front}\n\n{text}" if front else text
+
+
+def in_front(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
+    """Return what a passage is part of, as far as it does not say that itself.
+
+    That is the title of its document and the path of headings that it stands under, in a line, and what leads into it.
+    """
+    path = SEPARATOR.join(part for part in (title, section) if part and part not in text)
+    return "\n".join(part for part in (path, lead) if part)
 
 
 def _line(title: str) -> str:

@@ -53,7 +53,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
         message=said,
         open=sum(one.open for one in items),
         words=words,
-        done=[one for one in items if one.state is TaskState.DONE],
+        done=[one for one in items if one.state is TaskState.DONE and not one.renews],
     )
 
 

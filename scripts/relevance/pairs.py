@@ -95,17 +95,30 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a text. `answer_at`: the characters that answer, for the place head; None where not known."""
+    """A question and a text. `answer_at`: the characters that answer; None where not known.
+
+    `lines`, where they are known: start and end of each strip of the text, and whether a complete answer needs it.
+    """
 
     question: str
     text: str
     relevant: bool
     answer_at: tuple[int, int] | None = None
+    lines: tuple[tuple[int, int, bool], ...] = ()
+
+    @property
+    def marked(self) -> tuple[tuple[int, int, bool], ...]:
+        """The strips of a relevant text, each with whether it is needed: the sentence in which the answer begins."""
+        if self.lines or self.answer_at is None:
+            return self.lines
+        start = self.answer_at[0]
+        spans = split_sentences(self.text)
+        return tuple((span.start, span.end, span.start <= start < span.end) for span in spans)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One question's pairs, whole passages and single sentences apart; the first of each is the relevant one."""
+    """One question's pairs, whole passages and single sentences apart; a relevant one comes first."""
 
     source: str
     passages: tuple[Pair, ...]

@@ -167,7 +167,7 @@ FAR = tuple(f"Room {number} has a limit in London of euros and a hotel." for num
 
 
 def test_what_other_words_find_is_scored_and_decides_anew(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, *FAR, "Whoever lodges in the capital may spend 195.", k=6, policy="count")
+    desk = Desk(tmp_path, *FAR, "Whoever lodges in the capital may spend 195.", k=6, reranked=6, policy="count")
     desk.llm = FakeLanguageModel("How much may be spent by whoever lodges in London?", "195 may be spent [1].")
     _, run = desk.ask("Which amount suits London?")
     assert [step.name for step in run.steps][:6] == ["retrieve", "evaluate", "decide", "retry", "evaluate", "decide"]

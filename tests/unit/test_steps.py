@@ -15,7 +15,7 @@ from localcrag.records.run import Message, Turn
 from localcrag.steps.answer import generate
 from localcrag.steps.condense import condense
 from localcrag.steps.evaluate.decide import decide, usable, why_not_correct
-from localcrag.steps.evaluate.evaluate import grade
+from localcrag.steps.evaluate.evaluate import best, grade
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from localcrag.steps.retrieve.retrieve import fuse
@@ -76,7 +76,7 @@ def test_key_words_are_the_ones_that_carry_meaning(question: str, words: str) ->
 
 def test_the_best_of_two_attempts_keep_their_order() -> None:
     passages = [graded(relevance, id=name) for name, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.1), ("d", 0.5))]
-    assert [passage.id for passage in retry.best(passages, 2)] == ["b", "d"]
+    assert [passage.id for passage in best(passages, 2)] == ["b", "d"]
     assert [passage.id for passage in retry.new_passages(passages, passages[1:3])] == ["a", "d"]
 
 

@@ -190,12 +190,15 @@ class CrossEncoder:
                         [of == 1 for of in tokens.sequence_ids(at)]
                     )
                 out = model(**inputs, output_hidden_states=True)
-                shares = place.shares(out.hidden_states[-1], inside.to(self._model.device)).cpu().numpy()
+                values = place.values(out.hidden_states[-1], inside.to(self._model.device)).cpu().numpy()
                 for row, at in enumerate(some):
                     within = inside[row].numpy()
                     offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
                     readings[at] = Reading(
-                        float(out.logits[row, 0].float()), offsets[within[: len(offsets)]], shares[row][within]
+                        float(out.logits[row, 0].float()),
+                        offsets[within[: len(offsets)]],
+                        values[row][within],
+                        place.of_lines,
                     )
         return [readings[at] for at in range(len(pairs))]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import Document
+from localcrag.records.documents import LAYOUT, Document
 from localcrag.records.errors import UnknownCollection, UnknownDocument
 
 DOCUMENT = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated,
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated, d.layout,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
@@ -62,6 +62,17 @@ def of_other_embedders(database: Database, embedder: str) -> list[str]:
     return [
         row["name"] for row in database.rows("SELECT name FROM collections WHERE embedder != ? ORDER BY name", embedder)
     ]
+
+
+def of_earlier_layouts(database: Database, embedder: str) -> list[str]:
+    """Return the names of this embedder's collections with documents that an earlier version cut into chunks."""
+    rows = database.rows(
+        "SELECT DISTINCT k.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE d.layout < ? "
+        "AND k.embedder = ? ORDER BY k.name",
+        LAYOUT,
+        embedder,
+    )
+    return [row["name"] for row in rows]
 
 
 def require_collection(database: Database, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -10,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
+from localcrag.backends.store.collection_queries import DOCUMENT, documents_of, text_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
-from localcrag.records.documents import Chunk, Document
+from localcrag.records.documents import LAYOUT, Chunk, Document
 from localcrag.records.errors import (
     EmbedderMismatch,
     UnknownDocument,
     UnreadableDocument,
 )
 from localcrag.records.protocols import Vectors
+from localcrag.text.titles import in_front, named
 
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 500
@@ -73,31 +75,54 @@ class DocumentStore:
         text: str,
         chunks: Sequence[Chunk],
         vectors: Vectors,
+        title: str | None = None,
         dated: str | None = None,
         original: Path | None = None,
     ) -> None:
         """Store a document in place of the one of that name, in one transaction, with its file where that is given.
 
-        `vectors` has a row per chunk. Raises StoreError, and UnreadableDocument when the file has gone or is another;
-        then nothing has changed.
+        `vectors` has a row per chunk; a chunk's text is searched with what stands in front of it. Without a title the
+        document has the one that its text and name make. Raises StoreError, and UnreadableDocument when the file has
+        gone or is another; then nothing has changed.
         """
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             self._delete(connection, name)
             document_id = connection.execute(
-                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (self.id, name, sha256, media_type, pages, text, _now(), dated),
+                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
+                "layout) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (self.id, name, sha256, media_type, pages, text, _now(), dated, _own(title, name), LAYOUT),
             ).lastrowid
-            for chunk, vector in zip(chunks, vectors, strict=True):
-                chunk_id = connection.execute(
-                    'INSERT INTO chunks (document_id, page, start, "end", text) VALUES (?, ?, ?, ?, ?)',
-                    (document_id, chunk.page, chunk.start, chunk.end, chunk.text),
-                ).lastrowid
-                connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
+            _put_chunks(connection, document_id or 0, title, chunks, vectors)
             if original:
                 _keep_file(connection, document_id or 0, original)
+
+    def outdated(self) -> list[Document]:
+        """Return the documents that an earlier version cut into chunks, by name."""
+        return [one for one in self.documents() if one.layout < LAYOUT]
+
+    def text(self, name: str) -> str:
+        """Return a document's text. Raises UnknownDocument."""
+        return text_of(self._database, self.name, name)
+
+    def recut(self, name: str, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
+        """Put these chunks in the place of a document's, in one transaction; `vectors` has a row per chunk.
+
+        A document that is gone meanwhile stays gone. Raises StoreError and EmbedderMismatch.
+        """
+        with self._database.transaction() as connection:
+            self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
+            row = connection.execute(
+                "SELECT id FROM documents WHERE collection_id = ? AND name = ?", (self.id, name)
+            ).fetchone()
+            if row is None:
+                return
+            connection.execute("DELETE FROM chunks WHERE document_id = ?", (row["id"],))
+            connection.execute(
+                "UPDATE documents SET title = ?, layout = ? WHERE id = ?", (_own(title, name), LAYOUT, row["id"])
+            )
+            _put_chunks(connection, row["id"], title, chunks, vectors)
 
     def delete(self, name: str) -> None:
         """Remove a document with its chunks, vectors and full text. Raises UnknownDocument and StoreError."""
@@ -137,13 +162,10 @@ class DocumentStore:
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
         sql = (
-            'SELECT c.id, d.name, c.page, c.start, c."end", c.text FROM chunks c '
+            'SELECT c.id, d.name, c.page, c.start, c."end", c.text, c.section, c.lead FROM chunks c '
             "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
         )
-        return {
-            row["id"]: (row["name"], Chunk(row["page"], row["start"], row["end"], row["text"]))
-            for row in self._by_id(sql, ids)
-        }
+        return {identifier: (name, Chunk(*chunk)) for identifier, name, *chunk in self._by_id(sql, ids)}
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the date of each chunk's document, for those that have one."""
@@ -211,6 +233,19 @@ class DocumentStore:
         )
 
 
+def _put_chunks(
+    connection: sqlite3.Connection, document: int, title: str | None, chunks: Sequence[Chunk], vectors: Vectors
+) -> None:
+    for chunk, vector in zip(chunks, vectors, strict=True):
+        front = in_front(title, chunk.text, section=chunk.section, lead=chunk.lead)
+        chunk_id = connection.execute(
+            'INSERT INTO chunks (document_id, page, start, "end", text, section, lead, front) '
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (document, *dataclasses.astuple(chunk), front),
+        ).lastrowid
+        connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
+
+
 def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:
     """Write the file in pieces: it may be larger than what is wanted in memory. Raises UnreadableDocument."""
     try:
@@ -224,6 +259,11 @@ def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> 
         whole = False
     if not whole:
         raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.")
+
+
+def _own(title: str | None, name: str) -> str | None:
+    """Return a title to be kept, None where it is the name's: it changes with that."""
+    return None if title == named(name) else title
 
 
 def _now() -> str:

@@ -12,14 +12,14 @@ from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, in_context, title_of
 
-BEGINNINGS = f"SELECT d.id, d.name, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
+BEGINNINGS = f"SELECT d.id, d.name, d.title, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
 """What titles are made of."""
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return id and text of a collection's chunks as they are embedded, shortest first. Needs no embedder."""
     rows = database.rows(
-        "SELECT c.id, c.text, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "SELECT c.id, c.text, c.section, c.lead, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
         "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
         collection,
     )
@@ -27,7 +27,13 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     titles = titles_of(
         database.rows(f"{BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
-    texts = [(row["id"], in_context(titles.get(row["document_id"]), row["text"])) for row in rows]
+    texts = [
+        (
+            row["id"],
+            in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
+        )
+        for row in rows
+    ]
     return sorted(texts, key=lambda text: len(text[1]))
 
 
@@ -63,7 +69,7 @@ def replace_vectors(
 
 def titles_of(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
     """Return the titles of documents, by id, from what BEGINNINGS selects."""
-    return {row["id"]: title_of(row["beginning"], row["name"]) for row in rows}
+    return {row["id"]: row["title"] or title_of(row["beginning"], row["name"]) for row in rows}
 
 
 def packed(vector: Vectors) -> bytes:

@@ -25,7 +25,7 @@ BATCH = 2
 def evaluate(
     question: str, found: Sequence[Passage], context: Context
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Yield Evaluated, and return the passages with their grades; say what is not calibrated."""
+    """Yield Evaluated, and return the best k passages with their grades; say what is not calibrated."""
     yield from _what_is_not_calibrated(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
@@ -34,8 +34,9 @@ def evaluate(
         graded = yield from score(question, found, context, clock)
     else:
         graded = cross_encoder.unscored(found, thresholds=context.thresholds)
-    yield Evaluated(graded, clock.cost())
-    return graded
+    kept = cross_encoder.best(graded, context.settings.k)
+    yield Evaluated(kept, clock.cost())
+    return kept
 
 
 def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:

@@ -1,30 +1,26 @@
-"""Chunks: pages are cut into runs of whole sentences, on one subject where paragraphs show it.
+"""Chunks: pieces of a document that are found by themselves, each with the place it stands at.
 
-Chunks never cross a page. They end with a paragraph as soon as they are long enough to be found, since a passage over
-several subjects is scored low for a question about one of them (docs/evaluation.md); the sentences of longer paragraphs
-are shared out evenly, so that none ends in a two-line remainder that no question finds.
+A chunk never crosses a page, and holds more than one section only where sections are too short to be found. It knows
+the path of headings that it stands under and, where a list or a table had to be cut, what leads into it: a sentence
+means what its heading, its table's header or its list says (docs/evaluation.md).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from localcrag.records.documents import Chunk, Page
-from localcrag.text.sentences import split_sentences
-from localcrag.text.span import Span
-from localcrag.text.titles import is_heading
+from localcrag.steps.ingest.outline import CountTokens, Unit, units_of
+from localcrag.text.titles import SEPARATOR
 
 PAGE_BREAK = "\f"
 """Between two pages in a document's text, as in the output of pdftotext."""
 
 _LEAST = 1 / 3
-"""Of the target length: what a chunk that ends with a paragraph has at least. Shorter paragraphs stay with the next."""
-
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
-
-CountTokens = Callable[[Sequence[str]], list[int]]
+"""Of the target length: what a chunk has at least where the section that follows is on the same page."""
+_DEEPEST = 3
+"""Headings of a path, the innermost; with more of them the passage itself would be lost among them."""
 
 
 def join_pages(pages: Iterable[Page]) -> str:
@@ -32,7 +28,9 @@ def join_pages(pages: Iterable[Page]) -> str:
     return PAGE_BREAK.join(page.text for page in pages)
 
 
-def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, target: int, limit: int) -> list[Chunk]:
+def split_into_chunks(
+    pages: Sequence[Page], count_tokens: CountTokens, *, title: str = "", target: int, limit: int
+) -> list[Chunk]:
     """Return the chunks of a document, in order.
 
     `target` and `limit` are in the embedder's tokens: a chunk has about `target`, and none has more than `limit`
@@ -40,76 +38,91 @@ def split_into_chunks(pages: Sequence[Page], count_tokens: CountTokens, *, targe
     exactly one chunk, but for pages without any token: no question would find those.
     """
     target = min(target, limit)
+    units = units_of(pages, count_tokens, title=title, target=target, limit=limit)
     chunks: list[Chunk] = []
-    offset = 0
-    for page in pages:
-        sentences = _measured(page.text, count_tokens, limit)
-        for section in _sections(page.text, sentences, target * _LEAST) if _tokens(sentences) else ():
-            for group in _share_out(section, target, limit):
-                start, end = group[0].start, group[-1].end
-                chunks.append(Chunk(page.number, offset + start, offset + end, page.text[start:end]))
+    offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
+    for number, page in enumerate(pages):
+        on_page = of_page.get(number, [])
+        if _tokens(on_page):
+            chunks += [
+                _chunk(page, group, offset)
+                for part in _parts(_sections(on_page), target * _LEAST, limit)
+                for group in _share_out(part, target, limit)
+            ]
         offset += len(page.text) + len(PAGE_BREAK)
     return chunks
 
 
-def _measured(text: str, count_tokens: CountTokens, limit: int) -> list[tuple[Span, int]]:
-    """Return the sentences with their lengths in tokens, over-long ones in pieces that fit.
-
-    A piece may have no token: characters of private use, say, are nothing to an embedder.
-    """
-    spans = split_sentences(text)
-    while True:
-        lengths = count_tokens([span.text for span in spans])
-        fit = [length <= limit or len(span.text) == 1 for span, length in zip(spans, lengths, strict=True)]
-        if all(fit):
-            return list(zip(spans, lengths, strict=True))
-        # The halves are measured, and if need be halved, in the next round.
-        spans = [piece for span, fits in zip(spans, fit, strict=True) for piece in ((span,) if fits else _halves(span))]
-
-
-def _halves(span: Span) -> tuple[Span, Span]:
-    """Cut at the white space nearest to the middle, or in the middle where there is none (a long string, CJK)."""
-    text, middle = span.text, len(span.text) // 2
-    left, right = text.rfind(" ", 1, middle), text.find(" ", middle, -1)
-    candidates = [place for place in (left, right) if place > 0]
-    cut = min(candidates, key=lambda place: abs(place - middle)) if candidates else middle
-    rest = text[cut:].lstrip()
-    second = span.end - len(rest)
-    return (Span(span.start, span.start + cut, text[:cut]), Span(second, span.end, rest))
+def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
+    start, end = units[0].start, units[-1].end
+    path = _common([unit.section for unit in units if not unit.heading] or [units[-1].section])
+    text = page.text[start:end]
+    lead = units[0].lead
+    return Chunk(
+        page.number,
+        offset + start,
+        offset + end,
+        text,
+        section=SEPARATOR.join(path[-_DEEPEST:]) or None,
+        lead=lead if lead and lead not in text else None,
+    )
 
 
-def _sections(text: str, sentences: list[tuple[Span, int]], least: float) -> list[list[tuple[Span, int]]]:
-    """Cut between paragraphs, never after a heading, so that each section has `least` tokens or is the page's only."""
-    if not sentences:
-        return []
-    sections = [[sentences[0]]]
-    for (before, _), sentence in pairwise(sentences):
-        new_paragraph = _BLANK_LINE.search(text, before.end, sentence[0].start)
-        if new_paragraph and not is_heading(before.text) and _tokens(sections[-1]) >= least:
-            sections.append([sentence])
-        else:
-            sections[-1].append(sentence)
-    if len(sections) > 1 and _tokens(sections[-1]) < least:
-        rest = sections.pop()
-        sections[-1].extend(rest)
+def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Part units before each heading; headings in a row stay with what follows them."""
+    sections: list[list[Unit]] = []
+    for unit in units:
+        if not sections or (unit.heading and not sections[-1][-1].heading):
+            sections.append([])
+        sections[-1].append(unit)
     return sections
 
 
-def _tokens(sentences: Iterable[tuple[Span, int]]) -> int:
-    return sum(length for _, length in sentences)
+def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[list[Unit]]:
+    """Join sections that are too short with those that follow, where both fit into a chunk."""
+    parts: list[list[Unit]] = []
+    for section in sections:
+        if parts and (
+            min(_tokens(parts[-1]), _tokens(section)) < least and _tokens(parts[-1]) + _tokens(section) <= limit
+        ):
+            parts[-1] = [*parts[-1], *section]
+        else:
+            parts.append(section)
+    return parts
 
 
-def _share_out(sentences: list[tuple[Span, int]], target: int, limit: int) -> Iterable[list[Span]]:
-    total = _tokens(sentences)
+def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that all paths begin with."""
+    first, last = min(paths), max(paths)
+    shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[:shared]
+
+
+def _tokens(units: Iterable[Unit]) -> int:
+    return sum(unit.tokens for unit in units)
+
+
+def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit]]:
+    """Share units out evenly over chunks of about `target` tokens, groups whole where they fit."""
+    total = _tokens(units)
     goal = total / max(1, round(total / target))
-    group: list[Span] = []
-    size = 0
-    for span, length in sentences:
-        # Closing before the sentence that lies mostly beyond the goal keeps the groups' mean at the goal.
-        if group and (size + length / 2 > goal or size + length > limit):
-            yield group
-            group, size = [], 0
-        group.append(span)
-        size += length
-    if group:
-        yield group
+    chunk: list[Unit] = []
+    for group in _groups(units, limit):
+        size, more = _tokens(chunk), _tokens(group)
+        # Closing before the group that lies mostly beyond the goal keeps the chunks' mean at the goal.
+        beyond = size + more / 2 > goal or size + more > limit
+        if (chunk and beyond and not all(unit.heading for unit in chunk)) or (size + more > limit and chunk):
+            yield chunk
+            chunk = []
+        chunk += group
+    if chunk:
+        yield chunk
+
+
+def _groups(units: Sequence[Unit], limit: int) -> list[list[Unit]]:
+    """Return what stays together; a group that is longer than a chunk comes in its units."""
+    groups: list[list[Unit]] = []
+    for _, some in groupby(units, key=lambda unit: unit.group):
+        group = list(some)
+        groups += [group] if _tokens(group) <= limit else [[unit] for unit in group]
+    return groups

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from localcrag.records.documents import Chunk, Document, Page
+from localcrag.records.documents import LAYOUT, Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
@@ -31,6 +31,8 @@ AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
 
 
+FOR_SECTION = 24
+"""Tokens kept free in front of a chunk for the headings that it stands under."""
 PICTURED = "application/pdf"
 """Of documents of this kind the file is kept as well: their pages are shown as they look."""
 
@@ -68,6 +70,7 @@ class DocumentShelf(Protocol):
         text: str,
         chunks: Sequence[Chunk],
         vectors: Vectors,
+        title: str | None = None,
         dated: str | None = None,
         original: Path | None = None,
     ) -> None: ...
@@ -132,7 +135,7 @@ def _ingest_one(
     yield progress.at("reading", 0, None)
     sha256 = _checksum(upload)
     before = shelf.find(upload.name)
-    if before and before.sha256 == sha256:
+    if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return
@@ -142,16 +145,17 @@ def _ingest_one(
     pages = yield from _read(document, progress)
     text = join_pages(pages)
     title = title_of(text[:BEGINNING], upload.name)
-    chunks = _chunks(pages, title, embedder, chunk_tokens)
+    chunks = chunks_of(pages, title, embedder, chunk_tokens)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
-    vectors = yield from _embed([in_context(title, chunk.text) for chunk in chunks], embedder, progress)
+    vectors = yield from embedded(chunks, title, embedder, lambda done, total: progress.at("embedding", done, total))
     shelf.put(
         upload.name,
         sha256=sha256,
         media_type=document.media_type,
         pages=document.page_count,
         text=text,
+        title=title,
         chunks=chunks,
         vectors=vectors,
         dated=document.dated or _changed(upload),
@@ -179,23 +183,26 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, 
     return pages
 
 
-def _chunks(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
-    """Return the pages cut into chunks that the embedder can read with their title in front."""
+def chunks_of(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
+    """Return the pages cut into chunks that the embedder can read with what stands in front of them."""
     (of_title,) = embedder.count_tokens([title])
-    # In a small window a long title may push out the end of a passage, but not half of it.
-    limit = max(embedder.max_tokens - of_title, embedder.max_tokens // 2)
-    return split_into_chunks(pages, embedder.count_tokens, target=target, limit=limit)
+    # In a small window long headings may push out the end of a passage, but not half of it.
+    limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
+    return split_into_chunks(pages, embedder.count_tokens, title=title, target=target, limit=limit)
 
 
-def _embed(texts: Sequence[str], embedder: Embedder, progress: Progress) -> Generator[IngestEvent, None, Vectors]:
-    """Return a row for each text, shape (len(texts), dimension); yield how far that is."""
+def embedded(
+    chunks: Sequence[Chunk], title: str, embedder: Embedder, at: Callable[[int, int], IngestEvent]
+) -> Generator[IngestEvent, None, Vectors]:
+    """Return a row for each chunk, shape (chunks, dimension); yield how far that is, as `at` puts it."""
+    texts = [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
-    by_length = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-    for at in range(0, len(texts), AT_ONCE):
-        yield progress.at("embedding", at, len(texts))
-        some = by_length[at : at + AT_ONCE]
-        vectors[some] = embedder.embed([texts[i] for i in some])
-    yield progress.at("embedding", len(texts), len(texts))
+    by_length = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
+    for done in range(0, len(texts), AT_ONCE):
+        yield at(done, len(texts))
+        some = by_length[done : done + AT_ONCE]
+        vectors[some] = embedder.embed([texts[place] for place in some])
+    yield at(len(texts), len(texts))
     return vectors
 
 

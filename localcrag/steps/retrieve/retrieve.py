@@ -44,6 +44,7 @@ def retrieve(
         if chunk_id in chunks and chunk_id in vectors:
             document, chunk = chunks[chunk_id]
             title = titles.get(chunk_id)
+            read = in_context(title, chunk.text, section=chunk.section, lead=chunk.lead)
             passages.append(
                 Passage(
                     id=f"chunk-{chunk_id}",
@@ -54,9 +55,11 @@ def retrieve(
                     start=chunk.start,
                     end=chunk.end,
                     title=title,
+                    section=chunk.section,
+                    lead=chunk.lead,
                     dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
-                    overlap=overlap(question, in_context(title, chunk.text)),
+                    overlap=overlap(question, read),
                 )
             )
     return tuple(passages)

@@ -15,13 +15,16 @@ from localcrag.text.translation import gettext as _
 
 
 def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
-    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send now; return passages."""
+    """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send now; return passages.
+
+    Plain RAG would send the first k; more are returned where they are going to be scored.
+    """
     yield StepStarted("retrieve", _("looking through the documents"))
     clock = context.clock("retrieve")
     found = yield from passages_for(asked.standalone, asked.standalone, context)
     yield Retrieved(found, clock.cost())
     try:
-        prompt = plain_prompt(asked.question, asked.standalone, found, asked.history)
+        prompt = plain_prompt(asked.question, asked.standalone, found[: context.settings.k], asked.history)
         yield PlainPromptCounted(context.parts.llm.count_tokens(prompt))
     except GenerationError as error:
         yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
@@ -34,7 +37,7 @@ def passages_for(query: str, question: str, context: Context) -> Generator[Event
     Raises StoreError when full text fails as well.
     """
     parts, settings = context.parts, context.settings
-    sizes = {"k": settings.k, "candidates": settings.candidates}
+    sizes = {"k": context.retrieved, "candidates": max(settings.candidates, context.retrieved)}
     try:
         return hybrid_search(query, question, **sizes, embedder=parts.embedder, index=parts.index, store=parts.store)
     except StoreError as error:

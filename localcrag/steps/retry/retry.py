@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.passages import Passage
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.text.words import content_words, names, numbers, one_line
@@ -63,12 +63,3 @@ def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Pa
     """Return those of `found` that are not among the `known` ones."""
     seen = {passage.id for passage in known}
     return tuple(passage for passage in found if passage.id not in seen)
-
-
-def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]:
-    """Return the `k` most relevant passages, in the order given.
-
-    As many as one attempt finds: under policies that count shares, looking twice must not look like finding worse.
-    """
-    chosen = {passage.id for passage in sorted(passages, key=lambda passage: -passage.relevance)[:k]}
-    return tuple(passage for passage in passages if passage.id in chosen)

@@ -1,0 +1,64 @@
+"""Renewal: documents that an earlier version cut into chunks are cut anew, from their stored text.
+
+One transaction each, so that it goes on where it was interrupted, and questions are answered meanwhile from what there
+is: of a document either all its old chunks are found or all its new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from localcrag.records.documents import Chunk, Document, Page
+from localcrag.records.enums import IngestStatus
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
+from localcrag.records.protocols import Embedder, Vectors
+from localcrag.steps.ingest.chunk import PAGE_BREAK
+from localcrag.steps.ingest.ingest import SavableIndex, chunks_of, embedded
+from localcrag.text.titles import BEGINNING, title_of
+
+
+class OlderShelf(Protocol):
+    """Where documents are kept, some of them as an earlier version cut them."""
+
+    def outdated(self) -> list[Document]: ...
+
+    def text(self, name: str) -> str: ...
+
+    def recut(self, name: str, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None: ...
+
+
+def renew(
+    *, shelf: OlderShelf, index: SavableIndex, embedder: Embedder, chunk_tokens: int
+) -> Generator[IngestEvent, None, None]:
+    """Cut the outdated documents anew; yields progress and one result each. Raises StoreError and ModelError."""
+    documents = shelf.outdated()
+    try:
+        for number, document in enumerate(documents, start=1):
+            for event in _renew_one(document, shelf, embedder, chunk_tokens):
+                if isinstance(event, IngestProgress):
+                    yield replace(event, number=number, files=len(documents))
+                else:
+                    yield event
+            index.refresh()
+    finally:
+        if index.refresh() or documents:
+            index.save()
+
+
+def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_tokens: int) -> Iterator[IngestEvent]:
+    text = shelf.text(document.name)
+    pages = [Page(page if document.pages else None, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
+    if not document.pages:
+        pages = [Page(None, text)]
+    title = title_of(text[:BEGINNING], document.name)
+    chunks = chunks_of(pages, title, embedder, chunk_tokens)
+    vectors = yield from embedded(
+        chunks,
+        title,
+        embedder,
+        lambda done, total: IngestProgress(document.name, 1, 1, "embedding", done, total, None),
+    )
+    shelf.recut(document.name, chunks=chunks, vectors=vectors, title=title)
+    yield IngestResult(document.name, IngestStatus.UPDATED, document.pages, len(chunks))

@@ -1,0 +1,270 @@
+"""Blocks: headings, paragraphs, list items, tables and code in a plain text, each with its place.
+
+A sentence means what its heading, its table's header or the list that it is in says. What a reader of files knows of
+headings by other means (type size, markup) is handed in; all else shows in the text itself: Markdown's marks, numbers,
+bullets, columns, capital letters, blank lines. Knows no documents, tokens or scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from localcrag.text.lines import TextLine, lines_of, wrapped_at
+
+DEEPEST_MARKED = 6
+"""Markdown has six levels of headings; what looks like one without a mark is below them, in the order of `Heading`."""
+LONGEST_HEADING = 90
+"""Characters; what is longer is a sentence without a full stop."""
+MOST_HEADING_WORDS = 12
+MOST_PLAIN_WORDS = 7
+"""Of a heading without any mark; the text below it has more."""
+
+_HASHES = re.compile(r"(#{1,6})[ \t]+\S")
+_UNDERLINE = re.compile(r"(=+|-{3,})\s*\Z")
+_FENCE = re.compile(r"(```|~~~)")
+_NUMBER = re.compile(
+    r"(?:§+[ \t]*\d+[a-z]?|(?:section|article|chapter|part|clause|annex|appendix)[ \t]+[\dA-Z]+\b|"
+    r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
+_ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
+_BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
+_RULE_ROW = re.compile(r"\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?\s*\Z")
+_COLUMNS = re.compile(r"\S {3,}\S|\S\t+\S")
+_SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
+_LOWER = re.compile(r"[a-zß-öø-ÿ]")
+_UPPER = re.compile(r"[A-ZÀ-ÖØ-Þ]")
+
+
+class BlockKind(Enum):
+    """What a block is. A HEADER is the head of a table, LINE a line that means something by itself."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    ITEM = "item"
+    HEADER = "header"
+    ROW = "row"
+    CODE = "code"
+    LINE = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that a reader of files knows of: its place in the page's text, and its level, 1 the highest."""
+
+    start: int
+    end: int
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a text: `text[start:end]`, without the white space around it.
+
+    `level` is a heading's (1 the highest), or how deep a list item lies within lists (0 the outermost). `steps` says
+    of a list item that the list is numbered: its order matters.
+    """
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0
+    steps: bool = False
+
+
+def blocks_of(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
+    """Return the blocks of `text` in order; nothing but white space is outside of them."""
+    return list(_Parser(text, headings).blocks())
+
+
+class _Parser:
+    """Reads a text line by line, looking a line or two ahead."""
+
+    def __init__(self, text: str, headings: Sequence[Heading]) -> None:
+        self._lines = lines_of(text)
+        self._width = wrapped_at(self._lines)
+        self._known = {heading.start: heading for heading in headings}
+        self._at = 0
+
+    def blocks(self) -> Iterator[Block]:
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if not line.text:
+                self._at += 1
+            elif known := self._known_heading(line):
+                yield known
+            elif _FENCE.match(line.text):
+                yield self._code()
+            elif self._is_table():
+                yield from self._table()
+            elif level := self._heading_level():
+                yield self._heading(level)
+            elif _is_item(line.text):
+                yield self._item()
+            else:
+                yield from self._paragraph()
+
+    def _peek(self, ahead: int) -> TextLine | None:
+        at = self._at + ahead
+        return self._lines[at] if 0 <= at < len(self._lines) else None
+
+    def _text(self, ahead: int) -> str:
+        line = self._peek(ahead)
+        return line.text if line else ""
+
+    def _known_heading(self, line: TextLine) -> Block | None:
+        found = self._known.get(line.start)
+        if found is None:
+            return None
+        while self._at < len(self._lines) and self._lines[self._at].start < found.end:
+            self._at += 1
+        return Block(BlockKind.HEADING, found.start, found.end, found.level)
+
+    def _code(self) -> Block:
+        """Read up to the closing fence; where there is none, up to the next blank line."""
+        fence = self._text(0)[:3]
+        ends = [n for n in range(self._at + 1, len(self._lines)) if self._lines[n].text == fence]
+        last = ends[0] if ends else self._at + self._run_length() - 1
+        first, self._at = self._at, last + 1
+        return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
+
+    def _run_length(self) -> int:
+        """Return the number of lines up to the next blank one."""
+        length = 1
+        while self._text(length):
+            length += 1
+        return length
+
+    def _is_table(self) -> bool:
+        here, below = self._text(0), self._text(1)
+        if here.startswith("|"):
+            return True
+        return _cells(here) > 1 and _cells(below) > 1
+
+    def _table(self) -> Iterator[Block]:
+        first = True
+        while (line := self._peek(0)) and line.text and (line.text.startswith("|") or _cells(line.text) > 1):
+            below = self._peek(1)
+            ruled = below is not None and bool(_RULE_ROW.match(below.text)) and "-" in below.text
+            end = below.end if ruled and below else line.end
+            header = ruled or (first and _cells(self._text(1)) > 1)
+            yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
+            self._at += 2 if ruled else 1
+            first = False
+
+    def _heading_level(self) -> int:
+        """Return the level of the heading that the line is, 0 where it is none."""
+        line = self._text(0)
+        if marked := _HASHES.match(line):
+            return len(marked[1])
+        if len(line) > LONGEST_HEADING or _is_bare_number(line):
+            return 0
+        if (below := _UNDERLINE.match(self._text(1))) and not _is_item(line) and not self._text(2).startswith("|"):
+            return 1 if below[1].startswith("=") else 2
+        return self._unmarked_level(line)
+
+    def _unmarked_level(self, line: str) -> int:
+        """Return the level of what looks like a heading without any mark, below all marked ones."""
+        if _SENTENCE_END.search(line) or len(line.split()) > MOST_HEADING_WORDS:
+            return 0
+        alone = not self._text(-1)
+        if alone and (number := _NUMBER.match(line)) and self._titles(line[number.end() :], line):
+            return DEEPEST_MARKED + 1 + min(2, number[0].strip(" .):\t").count("."))
+        if _BOLD.match(line) and (alone or not self._text(1)):
+            return DEEPEST_MARKED + 4
+        if _is_capitals(line) and alone and self._following():
+            return DEEPEST_MARKED + 1
+        return DEEPEST_MARKED + 3 if alone and self._stands_over_text(line) else 0
+
+    def _stands_over_text(self, line: str) -> bool:
+        """Whether a short line between blank ones has running text below it."""
+        below = self._following()
+        return bool(
+            not self._text(1)
+            and below
+            and line[0].isupper()
+            and len(line.split()) <= MOST_PLAIN_WORDS
+            and not line.endswith(":")
+            and len(below.text.split()) > MOST_PLAIN_WORDS
+        )
+
+    def _titles(self, rest: str, line: str) -> bool:
+        """Whether what stands behind a number is a title, and not an item of a list."""
+        following = self._following()
+        if not rest or not rest[0].isupper() or following is None or line.rstrip().endswith(":"):
+            return False
+        ordered = bool(_ORDERED.match(line))
+        return not (ordered and _ORDERED.match(following.text) and not self._blank_below())
+
+    def _blank_below(self) -> bool:
+        return not self._text(1)
+
+    def _following(self) -> TextLine | None:
+        """Return the next line that is not blank."""
+        return next((line for line in self._lines[self._at + 1 :] if line.text), None)
+
+    def _heading(self, level: int) -> Block:
+        line = self._lines[self._at]
+        underlined = not _HASHES.match(line.text) and _UNDERLINE.match(self._text(1)) and level <= 2
+        end = self._lines[self._at + 1].end if underlined else line.end
+        self._at += 2 if underlined else 1
+        return Block(BlockKind.HEADING, line.start, end, level)
+
+    def _item(self) -> Block:
+        """Read a list item with the lines that go on with it."""
+        first = self._lines[self._at]
+        self._at += 1
+        last = first
+        while (line := self._peek(0)) and line.text and self._goes_on(last, line):
+            last = line
+            self._at += 1
+        return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, bool(_ORDERED.match(first.text)))
+
+    def _goes_on(self, above: TextLine, line: TextLine) -> bool:
+        """Whether a line is the same sentence's or item's as the one above."""
+        if self._begins_block(line):
+            return False
+        return line.indent > above.indent or self._width.joins(above, line)
+
+    def _begins_block(self, line: TextLine) -> bool:
+        text = line.text
+        return bool(
+            line.start in self._known or _HASHES.match(text) or _FENCE.match(text) or text.startswith("|")
+        ) or _is_item(text)
+
+    def _paragraph(self) -> Iterator[Block]:
+        """Read running text up to a blank line or another block; lines that are not wrapped are lines of their own."""
+        groups = [[self._lines[self._at]]]
+        self._at += 1
+        while (line := self._peek(0)) and line.text and not self._begins_block(line) and not self._is_table():
+            if self._width.joins(groups[-1][-1], line):
+                groups[-1].append(line)
+            else:
+                groups.append([line])
+            self._at += 1
+        kind = BlockKind.LINE if len(groups) > 1 else BlockKind.PARAGRAPH
+        for group in groups:
+            yield Block(kind, group[0].start, group[-1].end)
+
+
+def _is_item(line: str) -> bool:
+    return bool(_BULLET.match(line) or _ORDERED.match(line)) and not _BOLD.match(line)
+
+
+def _is_bare_number(line: str) -> bool:
+    return not re.search(r"[^\W\d_]{2}", line)
+
+
+def _is_capitals(line: str) -> bool:
+    return len(_UPPER.findall(line)) >= 3 and not _LOWER.search(line)
+
+
+def _cells(line: str) -> int:
+    """Return the number of a row's cells; 1 where a line is none."""
+    if " | " in line:
+        return line.strip("|").count(" | ") + 1
+    return len(_COLUMNS.findall(line)) + 1

@@ -1,0 +1,77 @@
+"""Lines of a plain text, and whether it was wrapped at a width: whether a line's end means anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDEST_WRAPPED = 110
+"""Characters; in a text with much longer lines no line was broken by a width."""
+NARROWEST_WRAPPED = 40
+FEW = 0.05
+"""Share of the lines that may be longer than where a text is wrapped: links, tables."""
+
+HALF, NEARLY_FULL = 0.5, 0.75
+"""Shares of the width."""
+
+_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
+_QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line without the white space around it and without the marks of a quotation; `text` is empty for a blank one.
+
+    `indent` is how many columns it stands in.
+    """
+
+    start: int
+    end: int
+    text: str
+    indent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Where the lines of a text are wrapped, in characters; None where they are not."""
+
+    characters: int | None
+
+    def joins(self, above: TextLine, line: TextLine) -> bool:
+        """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
+        if self.characters is None:
+            return False
+        length = above.indent + len(above.text)
+        first_word = line.text.split(None, 1)[0]
+        if length + 1 + len(first_word) > self.characters:
+            return True
+        # Typed by hand, lines end early.
+        goes_on = first_word[0].islower() or not _SENTENCE_END.search(above.text)
+        return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
+
+
+def lines_of(text: str) -> list[TextLine]:
+    """Return the lines of a text in order, blank ones too."""
+    lines = []
+    position = 0
+    for raw in text.splitlines(keepends=True):
+        quoted = _QUOTED.match(raw)
+        marks = quoted.end() if quoted else 0
+        body = raw[marks:].expandtabs(4) if raw[marks:].startswith("\t") else raw[marks:]
+        stripped = raw[marks:].strip()
+        begin = position + marks + (len(raw[marks:]) - len(raw[marks:].lstrip())) if stripped else position
+        lines.append(TextLine(begin, begin + len(stripped), stripped, len(body) - len(body.lstrip())))
+        position += len(raw)
+    return lines
+
+
+def wrapped_at(lines: Sequence[TextLine]) -> Width:
+    """Return the width that a text's lines were wrapped at."""
+    lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
+    if not lengths:
+        return Width(None)
+    widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
+    if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_WRAPPED:
+        return Width(None)
+    return Width(widest)

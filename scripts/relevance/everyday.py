@@ -1,0 +1,247 @@
+"""Training groups from documents with questions: what the app retrieves for them, as the app's scorer reads it.
+
+Reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
+complete answer needs, verbatim, and perhaps `also`: the same in other words). Documents go through the app's own
+chunker, store and retrieval, so that a pair is what a question and a passage will be in use.
+
+A question's positives are the chunk with most of the needed lines and others with a third of them; its negatives are
+what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
+question that its document does not answer, all that was found is negative.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import IngestStatus, StripMode
+from localcrag.records.ingest import IngestResult, Upload
+from localcrag.records.passages import Passage
+from localcrag.settings import load
+from localcrag.steps.refine.strips import split_into_strips
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.text.span import Span
+from relevance.data import read_lines
+from relevance.pairs import Group, Pair
+
+FOUND = 20
+"""Passages retrieved for a question."""
+NEAR = 6
+"""Of them, how many are near enough to be taken for an answer."""
+EVERYDAY = "everyday documents"
+BOTH = 0.5
+"""Share of the questions that come in both forms."""
+ALSO = 0.33
+"""Share of the questions that are put in their other words."""
+SOME_OF_IT = 1 / 3
+"""Of the needed lines, that a chunk beside the best one holds at least to be called relevant as well."""
+CUT = 0.5
+"""Share of the answered questions that come with their own chunk without the needed lines, as a negative."""
+LEFT = 0.3
+"""Of a text, what must be left of it without the needed lines to be worth showing."""
+HELD = 0.8
+"""Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
+
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question on a document; `needed` are the lines of a complete answer, none where it has none."""
+
+    document: str
+    text: str
+    also: str
+    needed: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A question with what was retrieved for it, and which needed lines each passage holds, by number."""
+
+    question: Question
+    passages: tuple[Passage, ...]
+    holds: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents in the app's own store."""
+
+    assembly: Assembly
+    questions: tuple[Question, ...] = field(default=())
+
+
+def collect(files: Sequence[Path], folder: Path) -> Collection:
+    """Put the documents of these files into a collection below `folder`, and return it with their questions.
+
+    Raises SystemExit when one of them cannot be added.
+    """
+    assembly = Assembly(load(data_dir=folder / "data"))
+    (folder / "documents").mkdir(parents=True, exist_ok=True)
+    questions: list[Question] = []
+    uploads: list[Upload] = []
+    for raw in (raw for file in files for raw in read_lines(file)):
+        name = f"{raw['id']}.md".replace("/", "-")
+        path = folder / "documents" / name
+        path.write_text(raw["text"], "utf-8")
+        uploads.append(Upload(path, name))
+        questions += [_question(name, one) for one in raw["questions"]]
+    for event in assembly.ingest(uploads):
+        if isinstance(event, IngestResult) and event.status is IngestStatus.FAILED:
+            raise SystemExit(event.error)
+    return Collection(assembly, tuple(questions))
+
+
+def _question(name: str, raw: Mapping[str, Any]) -> Question:
+    needed = tuple(raw["evidence"])
+    return Question(name, raw["question"], raw.get("also") or raw["question"], needed, raw.get("type", ""))
+
+
+def find(collection: Collection, question: Question, text: str, *, k: int = FOUND) -> Found:
+    """Return what the app retrieves for a question put as `text`."""
+    parts = collection.assembly.parts(collection.assembly.settings)
+    passages = retrieve(
+        text, text, k=k, candidates=2 * k, embedder=parts.embedder, index=parts.index, store=parts.store
+    )
+    return Found(question, passages, tuple(lines_held(question, passage) for passage in passages))
+
+
+def lines_held(question: Question, passage: Passage) -> frozenset[int]:
+    """Return the numbers of the needed lines that a passage holds; those of another document are none."""
+    if passage.document != question.document:
+        return frozenset()
+    text = plain(passage.text)
+    return frozenset(n for n, line in enumerate(question.needed) if is_line(line) and plain(line) in text)
+
+
+def is_line(line: str) -> bool:
+    """Whether a needed line is what is asked for, and not the heading or the table's header that it stands under."""
+    return not line.lstrip().startswith("#") and bool(plain(line))
+
+
+def plain(text: str) -> str:
+    """Return a text's words alone, in lower case and apart by one space."""
+    return _NOT_WORD.sub(" ", text.replace(" %", "%").lower()).strip()
+
+
+def groups(found: Found, text: str, chosen: random.Random, *, source: str) -> Iterator[Group]:
+    """Yield the group of a question put as `text`, if there is anything to learn from it."""
+    question = found.question
+    ranked = sorted(range(len(found.passages)), key=lambda at: -len(found.holds[at]))
+    lines = sum(is_line(line) for line in question.needed)
+    negatives = [at for at in range(len(found.passages)) if not found.holds[at]]
+    if not question.needed:
+        own = [at for at in negatives if found.passages[at].document == question.document]
+        picked = [*own[:3], *[at for at in negatives[:NEAR] if at not in own][:1]]
+        if picked:
+            yield Group(source, tuple(_pair(text, found.passages[at], question, False) for at in picked), ())
+        return
+    best = [at for at in ranked if len(found.holds[at]) >= max(1, SOME_OF_IT * lines)][:2]
+    if not best:
+        return
+    passages = [_pair(text, found.passages[best[0]], question, True)]
+    near = [at for at in negatives if at < NEAR]
+    beside = [at for at in negatives if found.passages[at].document == question.document and at not in near[:2]]
+    picked = near[:2] or negatives[:2]
+    passages += [_pair(text, found.passages[at], question, False) for at in (*picked, *beside[:1])]
+    if chosen.random() < CUT and (cut := _without_needed(text, found.passages[best[0]], question)):
+        passages.append(cut)
+    yield Group(source, tuple(passages), ())
+    if len(best) > 1:
+        yield Group(source, (_pair(text, found.passages[best[1]], question, True),), ())
+
+
+def strips_of(text: str) -> list[Span]:
+    """Return a passage's strips, as the app cuts them."""
+    return split_into_strips(text, StripMode.SENTENCE, window_words=50)
+
+
+def needs(question: Question, strip: str) -> bool:
+    """Whether a strip is, holds or is part of a needed line."""
+    own = plain(strip)
+    words = set(own.split())
+    for line in question.needed:
+        other = plain(line)
+        if not own or not other:
+            continue
+        if other in own or (own in other and len(own) > 0.5 * len(other)):
+            return True
+        wanted = set(other.split())
+        if len(words & wanted) >= HELD * len(wanted) or (len(words) > 3 and len(words & wanted) >= 0.95 * len(words)):
+            return True
+    return False
+
+
+def _pair(text: str, passage: Passage, question: Question, relevant: bool) -> Pair:
+    read = passage.in_context
+    before = len(read) - len(passage.text)
+    lines: tuple[tuple[int, int, bool], ...] = ()
+    if relevant:
+        lines = tuple(
+            (span.start + before, span.end + before, needs(question, span.text)) for span in strips_of(passage.text)
+        )
+    return Pair(text, read, relevant, lines=lines)
+
+
+def _without_needed(text: str, passage: Passage, question: Question) -> Pair | None:
+    """Return the passage without the needed lines: of the matter, and no answer. None where too little is left."""
+    cut = without(passage.text, [span for span in strips_of(passage.text) if needs(question, span.text)])
+    if len(cut) < LEFT * len(passage.text):
+        return None
+    read = passage.in_context
+    return Pair(text, read[: len(read) - len(passage.text)] + cut, False)
+
+
+def without(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without these spans and the white space behind them: what is left looks as it did."""
+    kept, position = [], 0
+    for span in spans:
+        kept.append(text[position : span.start])
+        position = span.end + len(text[span.end :]) - len(text[span.end :].lstrip())
+    return "".join([*kept, text[position:]]).strip()
+
+
+def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
+    """Yield the groups of `near_misses.jsonl.gz`: passages with questions that they answer and do not answer."""
+    for raw in read_lines(file):
+        text = raw["passage"]
+        spans = strips_of(text)
+        for one in raw["answered"]:
+            asked = Question("", one["question"], one["question"], (one["sentence"],), "")
+            lines = tuple((span.start, span.end, needs(asked, span.text)) for span in spans)
+            passages = [Pair(one["question"], text, True, lines=lines)]
+            cut = without(text, [span for span in spans if needs(asked, span.text)])
+            if len(cut) > LEFT * len(text):
+                passages.append(Pair(one["question"], cut, False))
+            yield Group("near_misses", tuple(passages), ())
+        missed = [Pair(question, text, False) for question in raw["not_answered"]]
+        if missed:
+            yield Group("near_misses", tuple(chosen.sample(missed, len(missed))), ())
+
+
+def document_groups(
+    files: Sequence[Path], folder: Path, apart: int, chosen: random.Random
+) -> tuple[list[Group], list[Group], list[str]]:
+    """Return the groups of documents to train on, those of `apart` documents, and the names of these."""
+    collection = collect(files, folder)
+    names = sorted({question.document for question in collection.questions})
+    kept_apart = set(chosen.sample(names, apart))
+    seen: list[Group] = []
+    known: list[Group] = []
+    for question in collection.questions:
+        forms = [question.text, question.also]
+        if chosen.random() < ALSO:
+            forms.reverse()
+        # Both forms, where there are two, for every other question: with the passages that each of them finds.
+        for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)]):
+            made = list(groups(find(collection, question, text), text, chosen, source=EVERYDAY))
+            (known if question.document in kept_apart else seen).extend(made)
+    collection.assembly.close()
+    return seen, known, sorted(kept_apart)

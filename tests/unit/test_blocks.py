@@ -1,0 +1,134 @@
+"""Blocks of plain texts, by kind: Markdown, typed letters, posters, chat logs, tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcrag.text.blocks import BlockKind, Heading, blocks_of
+from localcrag.text.lines import lines_of, wrapped_at
+
+CHAT_LINE = (
+    "[11/05 19:02] Oda: who is coming? I need a number by thursday for the cabin. " + "Please be honest. " * 9 + "Oda"
+)
+
+
+def kinds(text: str, *headings: Heading) -> list[tuple[str, str]]:
+    """Return each block's kind and its text, white space as one space."""
+    return [
+        (block.kind.value + (str(block.level) if block.kind is BlockKind.HEADING else ""), one_line(text, block))
+        for block in blocks_of(text, headings)
+    ]
+
+
+def one_line(text: str, block: object) -> str:
+    return " ".join(text[block.start : block.end].split())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "# Lease\n\nBetween two parties.\n\n## 1. Rent\nIt is due monthly.\n",
+            [("heading1", "# Lease"), ("paragraph", "Between two parties."), ("heading2", "## 1. Rent"),
+             ("paragraph", "It is due monthly.")],
+            id="marked headings",
+        ),
+        pytest.param(
+            "Lease\n=====\n\nRent\n----\nIt is due.",
+            [("heading1", "Lease ====="), ("heading2", "Rent ----"), ("paragraph", "It is due.")],
+            id="underlined headings",
+        ),
+        pytest.param(
+            "I.  WINDING\n\nWind on Tuesdays.\n\nSETTING\n\nNever back.",
+            [("heading7", "I. WINDING"), ("paragraph", "Wind on Tuesdays."), ("heading7", "SETTING"),
+             ("paragraph", "Never back.")],
+            id="capital letters",
+        ),
+        pytest.param(
+            "§ 3 Notice\n\nEither side may end it.\n\n3.2 Form of notice\n\nIn writing.",
+            [("heading7", "§ 3 Notice"), ("paragraph", "Either side may end it."),
+             ("heading8", "3.2 Form of notice"), ("paragraph", "In writing.")],
+            id="numbered headings",
+        ),
+        pytest.param(
+            "Membership\n\nAnyone who has worked here for six months may apply.",
+            [("heading9", "Membership"),
+             ("paragraph", "Anyone who has worked here for six months may apply.")],
+            id="a line over running text",
+        ),
+        pytest.param(
+            "**Night shift**\nStarts at ten.",
+            [("heading10", "**Night shift**"), ("paragraph", "Starts at ten.")],
+            id="bold line",
+        ),
+        pytest.param(
+            "**May I smoke?** Not in the hall.",
+            [("paragraph", "**May I smoke?** Not in the hall.")],
+            id="a question in bold with its answer is no heading",
+        ),
+        pytest.param(
+            "Do this:\n1. Open it.\n2. Read it.\n   Twice.\n- And close it.",
+            [("paragraph", "Do this:"), ("item", "1. Open it."), ("item", "2. Read it. Twice."),
+             ("item", "- And close it.")],
+            id="list",
+        ),
+        pytest.param(
+            "| Zone | Price |\n|---|---|\n| A | 2 |\n| B | 3 |\n\nFares hold for a year.",
+            [("header", "| Zone | Price | |---|---|"), ("row", "| A | 2 |"), ("row", "| B | 3 |"),
+             ("paragraph", "Fares hold for a year.")],
+            id="table",
+        ),
+        pytest.param(
+            "Train       Weight      Turns\nGoing        55 kg        46\nHour        145 kg        62",
+            [("header", "Train Weight Turns"), ("row", "Going 55 kg 46"), ("row", "Hour 145 kg 62")],
+            id="columns",
+        ),
+        pytest.param(
+            f"{CHAT_LINE}\n[11/05 19:04] Matej: in",
+            [("line", CHAT_LINE), ("line", "[11/05 19:04] Matej: in")],
+            id="chat log",
+        ),
+        pytest.param(
+            "Run it:\n\n```sh\nmake\n\nmake install\n```\nThen test.",
+            [("paragraph", "Run it:"), ("code", "```sh make make install ```"), ("paragraph", "Then test.")],
+            id="code",
+        ),
+        pytest.param(
+            "> **From:** Henning\n>\n> Water is charged on.\n> - 60 flat",
+            [("paragraph", "**From:** Henning"), ("paragraph", "Water is charged on."), ("item", "- 60 flat")],
+            id="quoted mail",
+        ),
+    ],
+)  # fmt: skip
+def test_a_text_is_read_in_blocks(text: str, expected: list[tuple[str, str]]) -> None:
+    assert kinds(text) == expected
+
+
+def test_nothing_but_white_space_is_outside_of_blocks() -> None:
+    text = "# A\n\ntext\n- one\n  two\n\n| a | b |\n| c | d |\n\n> quoted\n\n``` \nno end\n\nrest"
+    covered = "".join(text[block.start : block.end] for block in blocks_of(text))
+    assert "".join(covered.split()).replace(">", "") == "".join(text.split()).replace(">", "")
+
+
+def test_a_heading_that_the_file_tells_needs_no_mark_in_the_text() -> None:
+    text = "Fees of all kinds, payable in advance.\nYou pay 40 euros a year."
+    end = text.index("\n")
+    assert kinds(text, Heading(0, end, 2)) == [("heading2", text[:end]), ("paragraph", text[end + 1 :])]
+
+
+def test_numbered_items_keep_their_order_in_mind_and_bullets_do_not() -> None:
+    blocks = blocks_of("1. One\n2. Two\n\n- a\n- b")
+    assert [block.steps for block in blocks] == [True, True, False, False]
+
+
+WRAPPED = """The clock was made by Hoflinger in 1893 and has three trains, that is: the
+GOING train (hands), the QUARTER train (two small bells) and the HOUR train
+(great bell). Each train has its own weight and its own crank square. Whoever
+winds must be able to tell them apart."""
+
+
+def test_a_wrapped_text_is_a_paragraph_and_one_of_short_lines_is_not() -> None:
+    assert wrapped_at(lines_of(WRAPPED)).characters is not None
+    assert [kind for kind, _ in kinds(WRAPPED)] == ["paragraph"]
+    lines = WRAPPED + "\n\nPhone 0117 555 0193.\nSundays closed.\nKey at the pub."
+    assert [kind for kind, _ in kinds(lines)] == ["paragraph", "line", "line", "line"]

@@ -1,0 +1,79 @@
+"""Renewal: what an earlier version cut into chunks is cut anew, found by its headings, and nothing is lost between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.records.documents import Chunk
+from localcrag.records.ingest import IngestProgress, IngestResult
+from localcrag.steps.ingest.renew import renew
+from tests.support.fakes import FakeEmbedder
+
+TEXT = """# Tarn Lodge
+
+## Boat hire
+
+A rowing boat is ten euros an hour, and the oars are in the shed behind the house; bring them back dry and clean.
+
+## Sauna
+
+It is heated from four to eight, on Sundays for women alone, and the wood is in the price; towels are not, bring them.
+"""
+
+
+def older(folder: Path, *names: str) -> DocumentStore:
+    """Return a collection with documents as a version before headings were known added them."""
+    embedder = FakeEmbedder()
+    database = Database(folder / "db.sqlite3")
+    store = DocumentStore(database, "default", embedder=embedder.name, dimension=embedder.dimension)
+    for name in names:
+        store.put(
+            name, sha256=name, media_type="text/markdown", pages=None, text=TEXT,
+            chunks=[Chunk(None, 0, len(TEXT), TEXT)], vectors=embedder.embed([TEXT]),
+        )  # fmt: skip
+    with database.transaction() as connection:
+        connection.execute("UPDATE documents SET layout = 1")
+    return store
+
+
+def test_documents_of_an_earlier_version_are_cut_anew_and_found_by_their_headings(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md")
+    index = HnswIndex(store, tmp_path / "index")
+    before = store.chunk_ids()
+    events = list(renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32))
+    assert [event.document for event in events if isinstance(event, IngestResult)] == ["a.md", "b.md"]
+    assert max(event.files for event in events if isinstance(event, IngestProgress)) == 2
+    assert store.outdated() == []
+    assert not set(before) & set(store.chunk_ids())
+    chunks = [chunk for _, chunk in store.chunks(store.chunk_ids()).values()]
+    assert {chunk.section for chunk in chunks} == {"Boat hire", "Sauna"}
+    assert {store.text(name) for name in ("a.md", "b.md")} == {TEXT}
+    found = store.full_text("lodge", 9)
+    assert sorted(found) == store.chunk_ids(), "the title is searched with every chunk"
+
+
+def test_a_renewal_that_is_interrupted_goes_on_with_what_is_left(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md", "c.md")
+    index = HnswIndex(store, tmp_path / "index")
+    events = renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32)
+    for event in events:
+        if isinstance(event, IngestResult):
+            break
+    events.close()
+    assert [one.name for one in store.outdated()] == ["b.md", "c.md"]
+    assert index.nearest(FakeEmbedder().embed(["boat"])[0], 9), "what is done is found already"
+    list(renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32))
+    assert store.outdated() == []
+
+
+def test_a_document_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    store.delete("a.md")
+    list(events)
+    assert store.documents() == []
+    assert store.chunk_ids() == []
