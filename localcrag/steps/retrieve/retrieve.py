@@ -31,7 +31,8 @@ def retrieve(
     They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
     Without an index, full text alone is searched.
     """
-    vector, asked = embedder.embed([query, question])
+    asked, *others = embedder.embed([question] if query == question else [question, query])
+    vector = others[0] if others else asked
     dense = [chunk_id for chunk_id, _ in index.nearest(vector, candidates)] if index is not None else []
     sparse = store.full_text(query, candidates)
     best = fuse([dense, sparse])[:k]
