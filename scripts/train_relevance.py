@@ -10,9 +10,12 @@ again, it goes on.
 With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
 they are, beside the others; none of them is among the groups kept apart for the curve.
 
+With --documents FILE …, questions on whole documents as well, with what the app finds for them
+(scripts/relevance/everyday.py); with --near-misses FILE …, passages with questions that they do not answer.
+
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
-pair within its group (ranking), and where the answer's place is known, the share of a second head's attention that lies
-on the answer's tokens (so that the model looks for an answer, not for a topic; the app reads strips by that head).
+pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
+complete answer needs it (so that the model looks for an answer, not for a topic; the app reads strips by that head).
 The trainer of sentence-transformers is not used: it has neither groups of two lengths in one step nor a second head,
 and needs two more packages. The result is an ordinary sentence-transformers cross-encoder.
 """
@@ -235,8 +238,13 @@ def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group],
         temporary.write_bytes(pickle.dumps((seen, known)))
         temporary.replace(path)
     seen, known = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
-    pairs.refuse_held_out([*seen, *known], pairs.HeldOut.of(arguments.held_out))
-    return seen, known
+    held = pairs.HeldOut.of(arguments.held_out)
+    near = [group for group in seen if group.source == everyday.NEAR_MISSES]
+    seen = [group for group in seen if group.source != everyday.NEAR_MISSES]
+    seen += random.Random(arguments.seed).sample(near, min(len(near), arguments.most_near or len(near)))
+    kept = [group for group in seen if not pairs.is_held_out(group, held)]
+    print(f"{len(seen):,} groups, {len(seen) - len(kept)} left out: question or text held out", file=sys.stderr)
+    return kept, known
 
 
 def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
@@ -320,6 +328,8 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=Path, nargs="*", default=[], help="files of documents with questions")
     parser.add_argument("--near-misses", type=Path, nargs="*", default=[], help="files of passages with near misses")
+    parser.add_argument("--most-near", type=int, help="groups of near misses beside the documents' at most")
+    parser.add_argument("--most-general", type=int, help="groups of DATA_FOLDER beside the documents' at most")
     parser.add_argument("--apart", type=int, default=40, help="documents kept apart, for the curve and the calibration")
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
@@ -337,7 +347,7 @@ def main() -> None:
     if arguments.documents:
         further, new = prepare_documents(arguments)
         known = [*known[: MOST_VALIDATED // 2], *new[: MOST_VALIDATED // 2]]
-        seen += further
+        seen = [*seen[: arguments.most_general], *further]
         random.Random(arguments.seed).shuffle(seen)
     if arguments.labels:
         seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
@@ -392,7 +402,8 @@ def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> st
 
 def licence_of(source: str) -> str:
     """Return the licence of a source; labels are of whoever gave them, and quote that person's documents."""
-    return "own, may quote private documents" if source == pairs.LABELS else pairs.SOURCES[source].licence
+    further = {pairs.LABELS: "own, may quote private documents", **everyday.LICENCES}
+    return further.get(source) or pairs.SOURCES[source].licence
 
 
 def earlier_training(base: Path) -> str:
@@ -405,12 +416,12 @@ def earlier_training(base: Path) -> str:
 
 CARD = """# {name}
 
-The embedded relevance model: a cross-encoder (BertForSequenceClassification, one logit, 22.7 M parameters, fp16
+A relevance model: a cross-encoder (BertForSequenceClassification, one logit, 22.7 M parameters, fp16
 safetensors, uncased), made from all-MiniLM-L6-v2 (Apache-2.0) by `scripts/train_relevance.py`, in this run from the
 weights of {base}. Our own weights, licence Apache-2.0. It reads a question and a text (a passage of about 180 tokens,
 or one sentence of it) and gives one logit: how likely the text helps to answer. `place_head.safetensors` is one linear
-layer over its last hidden states that says where in the text: which share of its attention to an answer lies on which
-sentence. `calibration.json` turns logits and shares into probabilities.
+layer over its last hidden states that says which lines of the text a complete answer needs. `calibration.json` turns
+both logits into probabilities.
 
 ## Training
 {pairs:,} pairs of {groups:,} questions ({tokens:,} tokens, {steps:,} steps, seed {seed}) in {minutes:.0f} minutes on
@@ -418,7 +429,10 @@ sentence. `calibration.json` turns logits and shares into probabilities.
 front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
 answer, the passage with the answer's sentence cut out, the passage under a question that it does not answer, the
 answer's sentence, and other sentences of the passage. Questions come as sentences, in lower case without a mark, and as
-keywords. No question or passage of the data that it is measured on was trained on: the script leaves such rows out, and
+keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than theirs,
+passages with the headings that they stand under: relevant are those that hold the needed lines; the others, the same
+passages with the needed lines cut out, and all that is found for questions that a document does not answer are not.
+*near_misses* are passages with questions that they answer and plausible ones that they do not. No question or passage of the data that it is measured on was trained on: the script leaves such rows out, and
 refuses when one is left.
 
 | source | licence | questions | pairs |

@@ -33,7 +33,11 @@ FOUND = 20
 """Passages retrieved for a question."""
 NEAR = 6
 """Of them, how many are near enough to be taken for an answer."""
-EVERYDAY = "everyday documents"
+EVERYDAY, NEAR_MISSES = "everyday documents", "near_misses"
+LICENCES = {
+    EVERYDAY: "Apache-2.0 (everyday), public domain and MIT (handbooks)",
+    NEAR_MISSES: "Apache-2.0 (questions); those of the passages' sources",
+}
 BOTH = 0.5
 """Share of the questions that come in both forms."""
 ALSO = 0.33
@@ -88,7 +92,7 @@ def collect(files: Sequence[Path], folder: Path) -> Collection:
     questions: list[Question] = []
     uploads: list[Upload] = []
     for raw in (raw for file in files for raw in read_lines(file)):
-        name = f"{raw['id']}.md".replace("/", "-")
+        name = name_of(raw)
         path = folder / "documents" / name
         path.write_text(raw["text"], "utf-8")
         uploads.append(Upload(path, name))
@@ -102,6 +106,25 @@ def collect(files: Sequence[Path], folder: Path) -> Collection:
 def _question(name: str, raw: Mapping[str, Any]) -> Question:
     needed = tuple(raw["evidence"])
     return Question(name, raw["question"], raw.get("also") or raw["question"], needed, raw.get("type", ""))
+
+
+def opened(files: Sequence[Path], folder: Path) -> Collection:
+    """Return what `collect` made of these files, made now if it was not. Raises SystemExit."""
+    if not (folder / "data").exists():
+        return collect(files, folder)
+    questions = [_question(name_of(raw), one) for file in files for raw in read_lines(file) for one in raw["questions"]]
+    return Collection(Assembly(load(data_dir=folder / "data")), tuple(questions))
+
+
+def name_of(raw: Mapping[str, Any]) -> str:
+    """Return the name of a document in the collection."""
+    return f"{raw['id']}.md".replace("/", "-")
+
+
+def strips_in_context(passage: Passage) -> list[Span]:
+    """Return a passage's strips at their places in what the scorer reads."""
+    before = len(passage.in_context) - len(passage.text)
+    return [Span(span.start + before, span.end + before, span.text) for span in strips_of(passage.text)]
 
 
 def find(collection: Collection, question: Question, text: str, *, k: int = FOUND) -> Found:
@@ -220,10 +243,10 @@ def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
             cut = without(text, [span for span in spans if needs(asked, span.text)])
             if len(cut) > LEFT * len(text):
                 passages.append(Pair(one["question"], cut, False))
-            yield Group("near_misses", tuple(passages), ())
+            yield Group(NEAR_MISSES, tuple(passages), ())
         missed = [Pair(question, text, False) for question in raw["not_answered"]]
         if missed:
-            yield Group("near_misses", tuple(chosen.sample(missed, len(missed))), ())
+            yield Group(NEAR_MISSES, tuple(chosen.sample(missed, len(missed))), ())
 
 
 def document_groups(

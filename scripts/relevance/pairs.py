@@ -179,6 +179,11 @@ def without_held_out(rows: Sequence[Row], held: HeldOut) -> list[Row]:
     return [row for row in rows if not held.asks(row.question) and not known[row.passage]]
 
 
+def is_held_out(group: Group, held: HeldOut) -> bool:
+    """Whether a pair's question is held out, or its text holds the beginning of a held-out passage."""
+    return any(held.asks(pair.question) or held.holds(pair.text) for pair in (*group.passages, *group.strips))
+
+
 def refuse_held_out(groups: Sequence[Group], held: HeldOut) -> None:
     """Raise SystemExit when a pair's question is held out, or its text holds the beginning of a held-out passage."""
     for group in groups:

@@ -1,0 +1,262 @@
+"""Fit a relevance model's calibration on documents and on general texts; writes MODEL_FOLDER/calibration.json.
+
+    .venv/bin/python scripts/calibrate_documents.py MODEL_FOLDER --documents FILE … --apart FILE --general DATA_FOLDER
+        --work FOLDER [--questions 100] [--dry-run]
+
+FILE are documents with questions, as train_relevance.py trains on; fitted is to those whose names are in the file that
+--apart names, which it keeps apart. DATA_FOLDER are the sets of calibrate_relevance.py. Documents weigh half, the
+general sets the other half: what people ask of their own documents, and what they ask of an encyclopaedia.
+
+A question counts three times over: with its document there, where that answers it; with a document there that does not
+answer it (near misses); with its document taken out. `upper` is the lowest threshold at which at most NEAR_MISSES of the
+near misses are CORRECT; `lower` the highest that leaves aside at most MISSED of the questions that are answered; `strip`
+the highest at which LINES of the needed lines in passages that are used are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from calibrate_relevance import PASSAGES, STRIPS
+from relevance import everyday
+from relevance.calibration import best_form, held_out
+from relevance.models import EMBEDDER, WORK, Model, load_embedder
+from relevance.report import table
+from relevance.sample import passage_rows, rank, strip_rows, take
+
+from localcrag.backends.store.calibration_file import CALIBRATION_FILE
+from localcrag.evaluation.calibration.platt import Rows, fit
+from localcrag.evaluation.probability_metrics import Floats
+from localcrag.records.passages import Thresholds
+from localcrag.settings import Settings
+from localcrag.steps.evaluate.calibration import Decision, FittedCalibration, Logistic
+from localcrag.steps.evaluate.decision import FEATURES, features_of
+
+NEAR_MISSES, MISSED, LINES = 0.2, 0.06, 0.93
+RETRIEVED: int = Settings.model_fields["reranked"].default
+KEPT: int = Settings.model_fields["k"].default
+DOCUMENT_SETS = 4
+"""The documents are counted as so many sets as there are general ones: each set weighs the same."""
+FOLDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A question with the KEPT most relevant of the RETRIEVED passages, by logit.
+
+    `holds` is the share of the needed lines that each passage has. `strips`: logits of the strips of each, with whether
+    a complete answer needs them. `answered` says whether the document that answers it was there.
+    """
+
+    question: everyday.Question
+    logits: Floats
+    cosines: Floats
+    overlaps: Floats
+    holds: Floats
+    strips: tuple[tuple[Floats, Floats], ...]
+    answered: bool
+    removed: bool
+
+
+def judge(
+    found: everyday.Found, logits: Floats, strips: Sequence[tuple[Floats, Floats]], *, removed: bool
+) -> Judged | None:
+    """Return what the app would keep of what was found, without the question's own document where it is `removed`."""
+    question = found.question
+    places = [
+        place
+        for place in np.argsort(-logits, kind="stable").tolist()
+        if not (removed and found.passages[place].document == question.document)
+    ][:KEPT]
+    if not places:
+        return None
+    lines = sum(everyday.is_line(line) for line in question.needed)
+    return Judged(
+        question,
+        logits[places],
+        np.array([found.passages[place].cosine for place in places]),
+        np.array([found.passages[place].overlap or 0.0 for place in places]),
+        np.array([0.0 if removed or not lines else len(found.holds[place]) / lines for place in places]),
+        tuple(strips[place] for place in places),
+        bool(lines) and not removed,
+        removed,
+    )
+
+
+def judged(files: Sequence[Path], names: frozenset[str], model: Model, work: Path) -> list[Judged]:
+    """Return the questions on the documents of these names, as the app would judge them. Raises ModelError."""
+    collection = everyday.opened(files, work)
+    asked = [question for question in collection.questions if question.document in names]
+    everything: list[Judged] = []
+    for question in asked:
+        found = everyday.find(collection, question, question.text, k=RETRIEVED)
+        texts = [passage.in_context for passage in found.passages]
+        logits = np.asarray(model.scorer.logits(question.text, texts), dtype=np.float64)
+        spans = [everyday.strips_in_context(passage) for passage in found.passages]
+        of_strips = model.scorer.strip_logits(question.text, texts, spans)
+        strips = [
+            (
+                np.asarray(values, dtype=np.float64),
+                np.array([passage.document == question.document and everyday.needs(question, s.text) for s in own]),
+            )
+            for passage, values, own in zip(found.passages, of_strips, spans, strict=True)
+        ]
+        for removed in (False, True):
+            if one := judge(found, logits, strips, removed=removed):
+                everything.append(one)
+    collection.assembly.close()
+    return everything
+
+
+def rows(questions: Sequence[Judged], first: int) -> Rows:
+    """Return passages as rows to fit to: logit, cosine, overlap; marked where they hold a third of what is needed."""
+    features, marks, numbers, sets = [], [], [], []
+    for number, one in enumerate(questions):
+        features.append(np.stack([one.logits, one.cosines, one.overlaps], axis=1))
+        marks.append(one.holds >= everyday.SOME_OF_IT)
+        numbers.append(np.full(len(one.logits), number))
+        sets.append(np.full(len(one.logits), first + number % DOCUMENT_SETS))
+    return Rows(np.concatenate(features), np.concatenate(marks), np.concatenate(numbers), np.concatenate(sets))
+
+
+def rows_of_strips(questions: Sequence[Judged], first: int) -> Rows:
+    """Return the strips of passages that hold something of the answer; the second feature is not used."""
+    features, marks, numbers, sets = [], [], [], []
+    for number, one in enumerate(questions):
+        for share, (values, needed) in zip(one.holds, one.strips, strict=True):
+            if share >= everyday.SOME_OF_IT and len(values):
+                features.append(np.stack([values, np.zeros(len(values))], axis=1))
+                marks.append(needed)
+                numbers.append(np.full(len(values), number))
+                sets.append(np.full(len(values), first + number % DOCUMENT_SETS))
+    return Rows(np.concatenate(features), np.concatenate(marks), np.concatenate(numbers), np.concatenate(sets))
+
+
+def both(one: Rows, other: Rows) -> Rows:
+    """Return the rows of both."""
+    parts = [(getattr(one, field.name), getattr(other, field.name)) for field in dataclasses.fields(Rows)]
+    return Rows(*(np.concatenate([a[..., :], b[..., :]]) for a, b in parts))
+
+
+def decision(questions: Sequence[Judged], passage: Logistic) -> tuple[Decision, Floats]:
+    """Return the fit of whether the passages together answer, and what it says of questions it was not fitted to."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn.model_selection import GroupKFold, cross_val_predict  # noqa: PLC0415
+
+    inputs = np.array([features_of(relevances(one, passage), one.overlaps) for one in questions])
+    answered = np.array([one.answered for one in questions])
+    # Near misses and questions whose document is gone weigh half each of what the answered ones do.
+    removed = np.array([one.removed for one in questions])
+    weights = np.where(answered, 1 / answered.sum(), np.where(removed, 0.3 / removed.sum(), 0.0))
+    near = ~answered & ~removed
+    weights[near] = 0.7 / near.sum()
+    weights *= len(weights) / weights.sum()
+    model = LogisticRegression(C=10.0, max_iter=1000)
+    documents = np.unique([one.question.document for one in questions], return_inverse=True)[1]
+    guessed = cross_val_predict(
+        model, inputs, answered, groups=documents, cv=GroupKFold(FOLDS), method="predict_proba",
+        params={"sample_weight": weights},
+    )[:, 1]  # fmt: skip
+    model.fit(inputs, answered, sample_weight=weights)
+    slopes = {name: round(float(value), 4) for name, value in zip(FEATURES, model.coef_[0], strict=True)}
+    return Decision(bias=round(float(model.intercept_[0]), 4), **slopes), guessed
+
+
+def relevances(one: Judged, passage: Logistic) -> Floats:
+    """Return the relevances of a question's passages."""
+    return np.asarray(passage.probabilities(one.logits.astype(np.float32), one.cosines, one.overlaps), dtype=np.float64)
+
+
+def thresholds(questions: Sequence[Judged], sure: Floats, passage: Logistic, strip: Logistic) -> Thresholds:
+    """Return the thresholds by the rules of the module's docstring; `sure` is the decision's probability of each."""
+    answered = np.array([one.answered for one in questions])
+    near = np.array([not one.answered and not one.removed for one in questions])
+    upper = float(np.quantile(sure[near], 1 - NEAR_MISSES))
+    lower = float(np.quantile(sure[answered], MISSED))
+    kept = []
+    for one in questions:
+        if one.answered:
+            for relevance, (values, needed) in zip(relevances(one, passage), one.strips, strict=True):
+                of_lines = strip.probabilities(values.astype(np.float32)) * relevance
+                kept += of_lines[needed].tolist()
+    return Thresholds(
+        upper=round(upper, 3), lower=round(min(lower, upper), 3), strip=round(float(np.quantile(kept, 1 - LINES)), 3)
+    )
+
+
+def report(questions: Sequence[Judged], sure: Floats, best: Floats, chosen: Thresholds) -> str:
+    """Return the figures of held-out questions as a table."""
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
+
+    answered = np.array([one.answered for one in questions])
+    removed = np.array([one.removed for one in questions])
+    near = ~answered & ~removed
+    kinds = {"answered": answered, "near miss": near, "document taken out": removed}
+    lines = [
+        [
+            name,
+            str(int(of.sum())),
+            f"{(sure[of] >= chosen.upper).mean():.2f}",
+            f"{(sure[of] < chosen.lower).mean():.2f}",
+        ]
+        for name, of in kinds.items()
+    ]
+    some = answered | near
+    auc = [f"{roc_auc_score(answered[some], values[some]):.3f}" for values in (best, sure)]
+    return (
+        table(["question", "number", "CORRECT", "INCORRECT"], lines)
+        + f"\n\nAUC of answered against near misses: best passage {auc[0]}, all passages {auc[1]}."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="FOLDER or FOLDER:FORMAT")
+    parser.add_argument("--documents", type=Path, nargs="+", required=True)
+    parser.add_argument("--apart", type=Path, required=True, help="JSON list of the documents' names to fit to")
+    parser.add_argument("--general", type=Path, required=True, help="folder of the general sets")
+    parser.add_argument("--embedder", type=Path, default=EMBEDDER)
+    parser.add_argument("--questions", type=int, default=100, help="of each general set")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", type=Path, default=WORK)
+    parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
+    model = Model.named(arguments.model, arguments.work)
+    names = frozenset(json.loads(arguments.apart.read_text("utf-8")))
+    questions = judged(arguments.documents, names, model, arguments.work)
+    random.Random(arguments.seed).shuffle(questions)
+    samples = take(
+        arguments.general, load_embedder(arguments.embedder), arguments.work,
+        questions=arguments.questions, seed=arguments.seed, last=True,
+    )  # fmt: skip
+    for sample in samples:
+        sample.compute(model.scores)
+    general = passage_rows([rank(sample, model.scores) for sample in samples])
+    passages = both(general, rows(questions, len(samples)))
+    strips = both(strip_rows(samples, model.scores), rows_of_strips(questions, len(samples)))
+    of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
+    passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
+    strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
+    fitted, sure = decision(questions, passage)
+    chosen = thresholds(questions, sure, passage, strip)
+    best = np.array([relevances(one, passage).max() for one in questions])
+    for name, results in (("passages", of_passages), ("strips", of_strips)):
+        print(name, {one.name: round(one.log_loss, 4) for one in results}, file=sys.stderr)
+    print(report(questions, sure, best, chosen))
+    calibration = FittedCalibration(passage, strip, chosen, decision=fitted)
+    written = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
+    print(written, end="")
+    if not arguments.dry_run:
+        (model.folder / CALIBRATION_FILE).write_text(written, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Training groups from whole documents, made with the app's own chunks and retrieval."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from relevance import everyday
+from relevance.pairs import Pair
+
+from tests.support.compressed_lines import write
+
+LODGE = """# Tarn Lodge: house rules
+
+## Boat hire
+
+A rowing boat is ten euros an hour. The oars are in the shed behind the house. Whoever brings one back late pays another
+hour, and nobody takes a boat out after dark.
+
+## Sauna
+
+It is heated from four to eight, on Sundays for women alone. How to light it in winter:
+
+1. Open the flue.
+2. Put in two baskets of birch.
+3. Close the door when the fire is red.
+
+| Wood | Basket |
+|---|---|
+| birch | 12 euros |
+| pine | 8 euros |
+"""
+LIBRARY = """# Library of Ostley: how to borrow
+
+## Cards
+
+A card is free for everybody who lives in Ostley, and eight euros a year for all others. Bring a passport and a letter
+with your address.
+
+## Loans
+
+Books are lent for four weeks, films for one. You can have them for longer twice, on the telephone or at the desk.
+"""
+STEPS = ["1. Open the flue.", "2. Put in two baskets of birch.", "3. Close the door when the fire is red."]
+ROWS = [
+    {"id": "lodge", "text": LODGE, "questions": [
+        {"question": "what do I owe for taking the boat out for an hour", "type": "fact",
+         "evidence": ["A rowing boat is ten euros an hour."], "also": "price of a boat"},
+        {"question": "how do I get the sauna going", "type": "how-to",
+         "evidence": STEPS},
+        {"question": "price of a basket of pine", "type": "table",
+         "evidence": ["| Wood | Basket |", "| pine | 8 euros |"]},
+        {"question": "may I bring my dog into the sauna", "type": "yes-no", "evidence": []},
+    ]},
+    {"id": "library", "text": LIBRARY, "questions": [
+        {"question": "how long may I keep a film", "type": "fact",
+         "evidence": ["Books are lent for four weeks, films for one."]},
+    ]},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[everyday.Collection]:
+    folder = tmp_path_factory.mktemp("documents")
+    write(folder / "everyday.jsonl.gz", *ROWS)
+    made = everyday.collect([folder / "everyday.jsonl.gz"], folder)
+    yield made
+    made.assembly.close()
+
+
+def pairs_of(collection: everyday.Collection, number: int) -> list[Pair]:
+    question = collection.questions[number]
+    found = everyday.find(collection, question, question.text)
+    made = everyday.groups(found, question.text, random.Random(1), source="documents")
+    return [pair for group in made for pair in group.passages]
+
+
+def test_the_passage_with_the_needed_lines_comes_first_under_its_headings(collection: everyday.Collection) -> None:
+    first, *others = pairs_of(collection, 0)
+    assert first.relevant
+    assert "Tarn Lodge: house rules" in first.text.split("\n")[0]
+    assert "ten euros an hour" in first.text
+    assert others
+    assert not any(pair.relevant for pair in others)
+    assert not any("ten euros an hour" in pair.text for pair in others), "cut out, where it is the same passage"
+
+
+def test_every_needed_line_is_marked_at_its_place(collection: everyday.Collection) -> None:
+    (steps, *_), (table, *_) = pairs_of(collection, 1), pairs_of(collection, 2)
+    needed = {pair: [pair.text[start:end] for start, end, needs in pair.lines if needs] for pair in (steps, table)}
+    assert needed[steps] == STEPS
+    assert [line.split("\n")[0] for line in needed[table]] == ["| Wood | Basket |", "| pine | 8 euros |"]
+
+
+def test_all_that_is_found_for_a_question_without_an_answer_is_not_relevant(collection: everyday.Collection) -> None:
+    found = pairs_of(collection, 3)
+    assert found
+    assert not any(pair.relevant for pair in found)
+
+
+def test_a_text_without_its_needed_lines_looks_as_it_did() -> None:
+    spans = everyday.strips_of("One is kept. Two is cut.\n\n- three\n- four")
+    assert everyday.without("One is kept. Two is cut.\n\n- three\n- four", [spans[1], spans[3]]) == (
+        "One is kept. - three"
+    )
+
+
+def test_near_misses_become_pairs_that_are_not_relevant(tmp_path: Path) -> None:
+    passage = "The tower was built in 1822. Its lamp burns oil."
+    row = {
+        "passage": passage,
+        "answered": [{"question": "age of the tower", "sentence": "The tower was built in 1822."}],
+        "not_answered": ["who built the tower", "what did the lamp cost"],
+    }
+    write(tmp_path / "near.jsonl.gz", row)
+    answered, missed = everyday.near_miss_groups(tmp_path / "near.jsonl.gz", random.Random(1))
+    assert [(pair.text, pair.relevant) for pair in answered.passages] == [
+        (passage, True), ("Its lamp burns oil.", False),
+    ]  # fmt: skip
+    assert sorted(json.dumps([pair.question, pair.relevant]) for pair in missed.passages) == [
+        '["what did the lamp cost", false]', '["who built the tower", false]',
+    ]  # fmt: skip
