@@ -97,12 +97,13 @@ class StripMode(StrEnum):
 
 
 class StripReason(StrEnum):
-    """Why a strip was kept or dropped (refine.py, prompt_injection.py, manual_selection.py)."""
+    """Why a strip was kept or dropped (refine.py, completeness.py, prompt_injection.py, manual_selection.py)."""
 
     KEPT = "kept"
     BEST = "best of its passage"
     RETENTION = "minimum retention"
     KEY_POINT = "carries a key point"
+    CONTEXT = "belongs to what was kept"
     BELOW = "below the threshold"
     OVER_CAP = "over the cap"
     OVER_TOKENS = "over the token cap"

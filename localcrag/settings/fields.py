@@ -198,7 +198,7 @@ class AnswerSettings(Group):
         description="Time for a question on a slow machine: what there is no time for is left out, and the run says "
         "so; 0: no limit.",
     )
-    answer_tokens: Tokens = Field(160, ge=16, le=4096, description="Length of an answer at most.")
+    answer_tokens: Tokens = Field(320, ge=16, le=4096, description="Length of an answer at most.")
     temperature: float = Field(
         0.0,
         ge=0,

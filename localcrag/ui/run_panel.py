@@ -13,6 +13,8 @@ from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.evaluate.decide import compared, why_not_correct
 from localcrag.steps.refine.manual_selection import NEVER
+from localcrag.steps.refine.structure import strips_by_piece
+from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 from localcrag.ui import relevance_scale
 from localcrag.ui.html import TEMPLATES
@@ -80,6 +82,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
         strips={passage.id: _marked(passage, run) for passage in passages},
+        paths={passage.id: _path(passage) for passage in passages},
         lowered={passage.id: _lowered(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
@@ -90,8 +93,15 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
         never=NEVER,
+        not_asked_to_write=_not_asked_to_write(run) and not busy,
         longest=max((step.seconds for step in run.steps), default=0.0),
     )
+
+
+def _not_asked_to_write(run: Run) -> bool:
+    """Whether the answer is the sources' own lines, without a language model having been asked for one."""
+    answered = bool(run.answer and run.evidence) and not (run.abstained or run.stopped)
+    return answered and "generate" not in {step.name for step in run.steps}
 
 
 def _why_not_correct(run: Run) -> str | None:
@@ -108,15 +118,19 @@ def _why_not_correct(run: Run) -> str | None:
 
 def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
     """Return a passage's strips, each piece of evidence marked where it begins."""
-    waiting = [piece for piece in run.evidence if piece.passage == passage.id]
-    marked = []
-    for strip in run.strips:
-        if strip.passage == passage.id:
-            first = waiting[0] if strip.kept and waiting and waiting[0].text.startswith(strip.text) else None
-            if first:
-                waiting.pop(0)
-            marked.append(MarkedStrip(strip, first))
-    return marked
+    pieces = [piece for piece in run.evidence if piece.passage == passage.id]
+    made_of = strips_by_piece(pieces, run.strips)
+    first = {made_of[piece.n][0].start: piece for piece in pieces if made_of[piece.n]}
+    return [
+        MarkedStrip(strip, first.get(strip.start) if strip.kept else None)
+        for strip in run.strips
+        if strip.passage == passage.id
+    ]
+
+
+def _path(passage: GradedPassage) -> str:
+    """Return what a passage is read under, as far as it does not say that itself."""
+    return SEPARATOR.join(part for part in (passage.title, passage.section) if part and part not in passage.text)
 
 
 def _lowered(passage: GradedPassage, run: Run) -> float | None:

@@ -15,6 +15,7 @@ from localcrag.records.enums import Origin
 from localcrag.records.errors import UnknownDocument, UnknownRun
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
+from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.text_pages import text_page
 from localcrag.text.translation import gettext as _
 from localcrag.ui.handlers import PRIVATE, told
@@ -61,7 +62,7 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
     run = assembly.runs.get(str(event.run_id))
     passage = _passage(run, str(event.passage), int(event.n))
     kept = [strip.text for strip in run.strips if strip.passage == passage.id and strip.kept]
-    cited = [piece.text for piece in run.evidence if piece.n == int(event.n)]
+    cited = cited_texts(run, passage, int(event.n))
     if passage.origin is Origin.WEB:
         return web_view(passage, cited or kept)
     name = passage.document or ""
@@ -76,6 +77,20 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
             parts=_marked(passage.text, cited or kept),
             note=_("This document is not in the collection any more. This is what was read of it then."),
         )
+
+
+def cited_texts(run: Run, passage: GradedPassage, n: int) -> list[str]:
+    """Return what a piece of evidence cites of its passage, each part as it stands there.
+
+    A piece may have strips in it that do not stand together: a table's header and one of its rows.
+    """
+    parts: list[list[int]] = []
+    for strip in strips_by_piece(run.evidence, run.strips).get(n, []):
+        if parts and not passage.text[parts[-1][1] : strip.start].strip():
+            parts[-1][1] = strip.end
+        else:
+            parts.append([strip.start, strip.end])
+    return [passage.text[start:end] for start, end in parts] or [piece.text for piece in run.evidence if piece.n == n]
 
 
 def _passage(run: Run, passage: str, n: int) -> GradedPassage:

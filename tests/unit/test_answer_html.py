@@ -95,6 +95,17 @@ def test_a_citation_is_a_chip_that_says_what_it_cites() -> None:
     assert "<script>" in elements.text  # of the document, as text
 
 
+def test_a_citation_says_where_it_stands() -> None:
+    pieces = (dataclasses.replace(RUN.evidence[0], section="Care › Tank <b>"), *RUN.evidence[1:])
+    sources = tuple(dataclasses.replace(source, title="The KX-40", page=7) for source in RUN.sources)
+    elements = Elements()
+    elements.feed(
+        str(answer_html("It holds 42 litres [1].", dataclasses.replace(RUN, evidence=pieces, sources=sources)))
+    )
+    labels = [attributes["aria-label"] for tag, attributes in elements.found if tag == "a"]
+    assert labels == ["Source 1: The KX-40 › Care › Tank <b>, page 7"]
+
+
 def test_a_mark_says_why() -> None:
     why = 'it says "round", not <square>'
     marked = dataclasses.replace(

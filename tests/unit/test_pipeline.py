@@ -120,12 +120,21 @@ def test_a_language_model_that_breaks_off_leaves_the_evidence_quoted(tmp_path: P
     assert any("out of memory" in warning for warning in run.warnings)
 
 
-def test_a_model_that_finds_no_answer_makes_the_run_abstain(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, *DOCUMENT)
+def test_a_model_that_finds_no_answer_in_doubtful_passages_makes_the_run_abstain(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
     desk.llm = FakeLanguageModel("The evidence does not say.")
-    _, run = desk.ask(ANSWERABLE)
+    _, run = desk.ask(HALF)
+    assert run.action is Action.AMBIGUOUS
     assert run.abstained
     assert run.answer.startswith("Your documents do not say this outright.")
+
+
+def test_a_model_that_finds_no_answer_is_not_believed_where_a_passage_is_correct(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("Not in the evidence.")
+    _, run = desk.ask(ANSWERABLE)
+    assert not run.abstained
+    assert run.answer.startswith("In the words of the sources:\n\n“The hotel limit in London is 195 euros.")
 
 
 def test_a_follow_up_is_condensed_and_the_users_words_are_answered(tmp_path: Path) -> None:

@@ -43,6 +43,26 @@ def test_every_mode_keeps_all_but_white_space_and_knows_the_places(text: str, mo
     [
         pytest.param(StripMode.SENTENCE, "One here. Two there.", ["One here.", "Two there."], id="sentences"),
         pytest.param(
+            StripMode.SENTENCE, "# Title\n\nOne here. Two there:\n\n1. Three now. It is.\n2. Four\n   then.",
+            ["# Title", "One here.", "Two there:", "1. Three now. It is.", "2. Four\n   then."], id="steps stay whole",
+        ),
+        pytest.param(
+            StripMode.SENTENCE, f"- {LONG} {LONG} {LONG} {LONG}\n- Two.", [f"- {LONG}", LONG, LONG, LONG, "- Two."],
+            id="long items do not",
+        ),
+        pytest.param(
+            StripMode.SENTENCE, "| a | b |\n|---|---|\n| 1. Yes. | No. |\n| 2 | 3 |",
+            ["| a | b |\n|---|---|", "| 1. Yes. | No. |", "| 2 | 3 |"], id="rows",
+        ),
+        pytest.param(
+            StripMode.SENTENCE, "Ann: Hello. Well?\nBob: Fine. You?", ["Ann: Hello. Well?", "Bob: Fine. You?"],
+            id="lines that stand by themselves",
+        ),
+        pytest.param(
+            StripMode.SENTENCE, "```\na = 1\n\nb = 2\n```", ["```\na = 1\n\nb = 2\n```"], id="code",
+        ),
+        pytest.param(StripMode.SENTENCE, "> Quoted.\n>\n> More.", ["> Quoted.", ">\n> More."], id="quotation marks"),
+        pytest.param(
             StripMode.MULTI_SENTENCE, FOUR_SHORT, ["One here. Two there. Three now.", "Four then."],
             id="short sentences by threes",
         ),

@@ -46,11 +46,15 @@ def picture(source: Path | bytes, name: str, page: int, texts: Sequence[str] = (
 def _boxes(page: Any, texts: Sequence[str], width: float, height: float) -> Iterator[Box]:
     with closing(page.get_textpage()) as textpage:
         letters, places = _letters(textpage)
+        end = 0
         for text in texts:
             sought = _plain(text)
-            start = letters.find(sought) if sought else -1
+            # What is short stands on a page more than once: what follows another text comes behind it.
+            found = [letters.find(sought, begin) for begin in (end, 0)] if sought else []
+            start = next((place for place in found if place >= 0), -1)
             if start < 0:
                 continue
+            end = start + len(sought)
             corners = [textpage.get_charbox(place) for place in places[start : start + len(sought)]]
             for left, bottom, right, top in _lines(corners):
                 yield Box(left / width, 1 - top / height, (right - left) / width, (top - bottom) / height)

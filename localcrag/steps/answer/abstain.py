@@ -1,19 +1,17 @@
-"""Texts for when there is no answer to trust: plain sentences and quotations, no model."""
+"""Texts for when there is no answer to trust, around what the sources say: no model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from localcrag.records.enums import NotAsked
-from localcrag.records.passages import Evidence, GradedPassage
+from localcrag.records.passages import GradedPassage
 from localcrag.records.web import WebUse
 from localcrag.settings import Settings
-from localcrag.text.sanitize import quotable
+from localcrag.steps.answer.doubt import likeliest
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.text.words import shorten
 
-NEAREST = 3
 NOT_ASKED = {
     NotAsked.DECLINED: later("you did not allow it"),
     NotAsked.UNANSWERED: later("nobody answered whether it may be"),
@@ -24,8 +22,11 @@ NOT_ASKED = {
 """Why the web was not asked, after "because"."""
 
 
-def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings) -> str:
-    """Return the answer of a run without evidence: who was asked, and what came nearest."""
+def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0) -> str:
+    """Return the answer of a run without evidence: who was asked, and what came nearest.
+
+    Of passages whose relevance is below `near` only a part is shown.
+    """
     if not passages:
         lines = [
             _(
@@ -37,12 +38,7 @@ def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Sett
         lines = [_("Your documents do not answer this question.")]
     lines.append(_about_web(web, settings))
     if passages:
-        lines.append(_("The nearest passages, with the probability that they help:"))
-        nearest = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
-        quotes = (
-            f"- {passage.relevance:.2f} · {_place(passage)}: “{shorten(quotable(passage.text))}”" for passage in nearest
-        )
-        lines.append("\n".join(quotes))
+        lines += [_("The nearest passages, with the probability that they help:"), likeliest(passages, near=near)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -58,56 +54,52 @@ def _about_web(web: WebUse, settings: Settings) -> str:
     return _("The web was not asked: it is switched off in the settings.")
 
 
-def evidence_silent(evidence: Sequence[Evidence], web: WebUse) -> str:
-    """Return the answer when the language model found none in the evidence."""
+def evidence_silent(nearest: str, web: WebUse) -> str:
+    """Return the answer when the language model found none in the evidence; `nearest` is what comes nearest."""
     said = (
         _("Neither your documents nor the web results say this outright. What comes nearest:")
         if web.results
         else _("Your documents do not say this outright. What comes nearest:")
     )
-    return f"{said}\n\n{_quotes(evidence)}{web_note(web)}"
+    return f"{said}\n\n{nearest}{web_note(web)}"
 
 
-def uncertain(evidence: Sequence[Evidence], web: WebUse) -> str:
+def uncertain(nearest: str, web: WebUse) -> str:
     """Return the answer when the evidence is too doubtful to ask a small language model about."""
     said = (
         _("It is not certain that your documents or the web results answer this. What comes nearest:")
         if web.results
         else _("It is not certain that your documents answer this. What comes nearest:")
     )
-    return f"{said}\n\n{_quotes(evidence)}{web_note(web)}"
+    return f"{said}\n\n{nearest}{web_note(web)}"
 
 
-def not_backed(best: Sequence[Evidence]) -> str:
-    """Return the best sentences in place of an answer that the evidence does not back."""
+def not_backed(best: str) -> str:
+    """Return what the sources say in place of an answer that the evidence does not back."""
     said = _("What the language model wrote is not backed by the sources.")
     return f"{said} {in_their_words(best)}"
 
 
-def in_their_words(best: Sequence[Evidence]) -> str:
-    """Return the best sentences as quotations."""
-    return _("In the words of the sources:") + f"\n\n{_whole_quotes(best)}"
+def in_their_words(best: str) -> str:
+    """Return what the sources say."""
+    return _("In the words of the sources:") + f"\n\n{best}"
 
 
-def more_to_the_point(best: Sequence[Evidence]) -> str:
-    """Return the best sentences as quotations, below an answer that says something else."""
-    return _("What the sources say that comes nearest to the question:") + f"\n\n{_whole_quotes(best)}"
+def more_to_the_point(best: str) -> str:
+    """Return what the sources say, below an answer that says something else."""
+    return _("What the sources say that comes nearest to the question:") + f"\n\n{best}"
 
 
-def _whole_quotes(pieces: Sequence[Evidence]) -> str:
-    return "\n\n".join(f"“{quotable(piece.text)}” [{piece.n}]" for piece in pieces)
-
-
-def quoted(evidence: Sequence[Evidence]) -> str:
+def quoted(evidence: str) -> str:
     """Return the evidence itself, when the language model failed."""
     said = _("The language model could not write an answer. It would have been made from this:")
-    return f"{said}\n\n{_quotes(evidence)}"
+    return f"{said}\n\n{evidence}"
 
 
-def no_time(evidence: Sequence[Evidence]) -> str:
+def no_time(evidence: str) -> str:
     """Return the evidence itself, when there is no time left to write from it."""
     said = _("There was no time left to write an answer. It would have been made from this:")
-    return f"{said}\n\n{_quotes(evidence)}"
+    return f"{said}\n\n{evidence}"
 
 
 def web_note(web: WebUse) -> str:
@@ -119,18 +111,3 @@ def web_note(web: WebUse) -> str:
     elif web.error:
         said = _("The web could not be asked, so this rests on your documents alone. %(error)s", error=web.error)
     return f"\n\n{said}" if said else ""
-
-
-def _quotes(evidence: Sequence[Evidence]) -> str:
-    best = sorted(evidence, key=lambda piece: -piece.relevance)[:NEAREST]
-    return "\n".join(
-        f"- “{shorten(quotable(piece.text))}” [{piece.n}]" for piece in sorted(best, key=lambda piece: piece.n)
-    )
-
-
-def _place(passage: GradedPassage) -> str:
-    if passage.document is None:
-        return passage.title or passage.url or _("web")
-    if passage.page is None:
-        return passage.document
-    return _("%(document)s, page %(page)s", document=passage.document, page=passage.page)

@@ -6,36 +6,31 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from localcrag.records.enums import Grade, Origin, Skill
+from localcrag.records.enums import Backing, Origin, Skill, Strictness
 from localcrag.records.errors import GenerationError, ModelError
 from localcrag.records.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
-from localcrag.records.passages import Evidence, GradedPassage
+from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
-from localcrag.records.run import Conflict, Support
-from localcrag.records.web import WebUse
-from localcrag.steps.answer import abstain, links, verify
+from localcrag.records.run import Support
+from localcrag.steps.answer import abstain, links, own_words, verify
 from localcrag.steps.answer import generate as prompts
-from localcrag.steps.answer.to_the_point import misses_the_point, says_all
+from localcrag.steps.answer.doubt import likeliest, only_strips
+from localcrag.steps.answer.task import Certainty, Task
+from localcrag.steps.answer.to_the_point import misses_the_point
 from localcrag.steps.asked import Asked
 from localcrag.steps.budget import NO_ANSWER
 from localcrag.steps.context import Context
-from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.steps.reconcile import reconcile, source_notes
 from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.steps.refine.structure import has_rows_or_items
 from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.text.words import shorten
 
+NEAR_SHARE = 0.5
+"""Of the lower threshold: from where on a passage is near enough to be shown at length although it is incorrect."""
 WRITING, AGAIN = later("writing the answer"), later("writing it again, from the best sentences alone")
-
-
-class Certainty(Enum):
-    """Whether the evidence answers the question, as far as the grades of its passages tell."""
-
-    SURE = "a passage is correct"
-    DOUBTFUL = "none is"
-    UNKNOWN = "nothing could grade them"
 
 
 class Outcome(Enum):
@@ -44,47 +39,12 @@ class Outcome(Enum):
     AS_WRITTEN = "shown as the model wrote it: nothing verifies it"
     BACKED = "what the evidence backs is shown"
     NOT_BACKED = "nothing is backed, and the evidence answers"
-    IN_THEIR_WORDS = "the model found nothing, and the evidence answers"
+    IN_THEIR_WORDS = "the evidence answers, and says more than the model does"
     SILENT = "the evidence does not say it"
     DOUBTFUL = "the evidence is too doubtful for this model"
     NO_TIME = "the time budget is used up"
     NOT_WRITTEN = "the model failed"
     NO_EVIDENCE = "there is nothing to answer from"
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is to be answered, and from what.
-
-    `used` are the passages that the evidence is of, `found` all that the documents gave. `believed`: a person says that
-    the evidence answers the question.
-    """
-
-    asked: Asked
-    refinement: Refinement
-    conflicts: tuple[Conflict, ...]
-    used: tuple[GradedPassage, ...]
-    found: tuple[GradedPassage, ...]
-    web: WebUse
-    believed: bool = False
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """All evidence, numbered as it is cited."""
-        return self.refinement.evidence
-
-    @property
-    def certainty(self) -> Certainty:
-        """Of questions that are AMBIGUOUS most have no answer in the documents (docs/evaluation.md)."""
-        if not is_scored(self.used):
-            return Certainty.UNKNOWN
-        correct = any(passage.grade is Grade.CORRECT for passage in self.used)
-        return Certainty.SURE if correct or self.believed else Certainty.DOUBTFUL
-
-    @property
-    def to_quote(self) -> tuple[Evidence, ...]:
-        """The best strips, each by itself, for where quotations take the place of an answer or stand beside it."""
-        return best_strips(self.refinement.strips, self.evidence, share=QUOTED_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +58,13 @@ class _Draft:
 def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
-    Where nothing of it is backed it is written once more, from the best strips alone; then those are quoted if the
-    evidence is sure to answer, else the documents do not say it. They are also quoted beside an answer that is only
-    partly backed or misses the point, but for those that are quoted anyway, with a contradiction.
+    Where nothing of it is backed it is written once more, from the best strips alone; then the sources' own words take
+    its place if the evidence is sure to answer, else the documents do not say it.
 
-    A small language model reads the best strips alone. Those that its answer leaves something of are quoted beside it,
-    and all of them in its place where it finds none in evidence that is sure to answer. Of other evidence it is not
-    asked at all.
+    A small language model reads the best strips alone. What the sources say is shown below its answer as far as that
+    leaves something out, and in its place where it finds none, is not backed in full, or is a sentence about a list.
+    Where a list was asked for it is not asked at all, and neither is it of evidence that is not sure to answer. Below
+    the answer of a larger model stand lists that it leaves lines out of, and what is more to the point.
     """
     draft = yield from _draft(task, context)
     text, abstained = _SAID[draft.outcome]
@@ -114,21 +74,27 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     yield Answered(said, abstained)
 
 
+def _laid_out(task: Task, context: Context) -> str:
+    told = reconcile.quoted(task.conflicts)
+    shown = own_words.to_lay_out(task, context, without=told) or own_words.to_lay_out(task, context)
+    return own_words.written(shown, task.refinement.sources)
+
+
 _SAID: dict[Outcome, tuple[Callable[[Task, _Draft, Context], str], bool]] = {
     Outcome.AS_WRITTEN: (lambda _task, draft, _context: draft.answer, False),
     Outcome.BACKED: (lambda task, draft, _context: draft.answer + abstain.web_note(task.web), False),
     Outcome.NOT_BACKED: (
-        lambda task, _draft, _context: abstain.not_backed(task.to_quote) + abstain.web_note(task.web),
+        lambda task, _draft, context: abstain.not_backed(_laid_out(task, context)) + abstain.web_note(task.web),
         False,
     ),
     Outcome.IN_THEIR_WORDS: (
-        lambda task, _draft, _context: abstain.in_their_words(task.to_quote) + abstain.web_note(task.web),
+        lambda task, _draft, context: abstain.in_their_words(_laid_out(task, context)) + abstain.web_note(task.web),
         False,
     ),
-    Outcome.SILENT: (lambda task, _draft, _context: abstain.evidence_silent(task.evidence, task.web), True),
-    Outcome.DOUBTFUL: (lambda task, _draft, _context: abstain.uncertain(task.evidence, task.web), True),
-    Outcome.NO_TIME: (lambda task, _draft, _context: abstain.no_time(task.to_quote), True),
-    Outcome.NOT_WRITTEN: (lambda task, _draft, _context: abstain.quoted(task.to_quote), True),
+    Outcome.SILENT: (lambda task, _draft, context: abstain.evidence_silent(_likeliest(task, context), task.web), True),
+    Outcome.DOUBTFUL: (lambda task, _draft, context: abstain.uncertain(_likeliest(task, context), task.web), True),
+    Outcome.NO_TIME: (lambda task, _draft, context: abstain.no_time(_laid_out(task, context)), True),
+    Outcome.NOT_WRITTEN: (lambda task, _draft, context: abstain.quoted(_laid_out(task, context)), True),
     Outcome.NO_EVIDENCE: (lambda task, _draft, context: _nothing_found(task, context), True),
 }
 """What is said for each outcome, and whether that abstains from an answer."""
@@ -137,19 +103,20 @@ _SAID: dict[Outcome, tuple[Callable[[Task, _Draft, Context], str], bool]] = {
 def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
     """Return the evidence that a language model answers from: of a small one the best strips.
 
-    They hold the answer nearly as often as all of it (docs/evaluation.md), and it finds it there more often.
+    They hold the answer nearly as often as all of it (docs/evaluation.md), and it finds it there more often. Of a list
+    or a table it reads the whole piece: a row by itself says nothing.
     """
     if Skill.ALONE in skills:
         return refinement.evidence
-    return best_strips(refinement.strips, refinement.evidence, share=QUOTED_SHARE) or refinement.evidence
+    whole = {piece.n: piece for piece in refinement.evidence if has_rows_or_items(piece.text)}
+    best = best_strips(refinement.strips, refinement.evidence, share=QUOTED_SHARE)
+    return tuple(dict.fromkeys(whole.get(piece.n, piece) for piece in best)) or refinement.evidence
 
 
 def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
     """Have the answer written, once or twice; return what came of it."""
-    if not task.evidence:
-        return _Draft(Outcome.NO_EVIDENCE)
-    if task.certainty is Certainty.DOUBTFUL and not context.answers_ambiguous:
-        return _Draft(Outcome.DOUBTFUL)
+    if known := _without_asking(task, context):
+        return _Draft(known)
     supports: tuple[Support, ...] = ()
     for doing, pieces in _attempts(task, context):
         if context.budget.spent(NO_ANSWER):
@@ -166,8 +133,20 @@ def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
             break
     yield from _say_what_was_taken_out(supports)
     if verify.is_answer(supports):
-        return _Draft(Outcome.BACKED, verify.compose(supports) + _quoted_beside(supports, task, context))
-    return _Draft(Outcome.NOT_BACKED if task.certainty is Certainty.SURE else Outcome.SILENT)
+        return _with_own_words(supports, task, context)
+    if task.certainty is not Certainty.SURE:
+        return _Draft(Outcome.SILENT)
+    partly = any(support.backing is not Backing.NOT for support in supports)
+    return _Draft(Outcome.IN_THEIR_WORDS if partly else Outcome.NOT_BACKED)
+
+
+def _without_asking(task: Task, context: Context) -> Outcome | None:
+    """Return what it comes to where the model is not asked."""
+    if not task.evidence:
+        return Outcome.NO_EVIDENCE
+    if task.certainty is Certainty.DOUBTFUL and not context.answers_ambiguous:
+        return Outcome.DOUBTFUL
+    return Outcome.IN_THEIR_WORDS if own_words.answer_alone(task, context) else None
 
 
 def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
@@ -175,7 +154,14 @@ def _attempts(task: Task, context: Context) -> list[tuple[str, tuple[Evidence, .
     best = best_strips(task.refinement.strips, task.evidence)
     # Without refinement there are no best strips: plain RAG reads all that was found.
     to_read = read_by(context.parts.skills, task.refinement) if context.steps.refine else task.evidence
-    return [(WRITING, to_read)] if best == to_read else [(WRITING, to_read), (AGAIN, best)]
+    # What a small model is not sure of, the sources say better than its second attempt.
+    once = best == to_read or _is_small(task, context)
+    return [(WRITING, to_read)] if once else [(WRITING, to_read), (AGAIN, best)]
+
+
+def _is_small(task: Task, context: Context) -> bool:
+    """Whether the sources' own words are better than whatever the model writes that is not backed in full."""
+    return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
 def _attempt(
@@ -205,6 +191,7 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
         asked.history,
         room=llm.context_tokens - settings.answer_tokens,
         count_tokens=llm.count_tokens,
+        whole=Skill.ALONE in context.parts.skills,
     )
     if left_out:
         yield Warned(
@@ -229,6 +216,8 @@ def _verify(
     """Yield Verified, and return how far each sentence is backed."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
+    if strictness is Strictness.BALANCED and _is_small(task, context):
+        strictness = Strictness.STRICT
     supports = verify.verify(written, pieces, task.asked.standalone, strictness, sources)
     yield Verified(supports, clock.cost())
     return supports
@@ -244,41 +233,59 @@ def _say_what_was_taken_out(supports: Sequence[Support]) -> Generator[Event, Non
 def _silent(written: str, task: Task, context: Context) -> Outcome:
     """Return what becomes of it that the model found no answer, or had no time for one.
 
-    A small model misses an answer more often than the relevance model sees one that is not there
-    (docs/evaluation.md): where that is sure, it is what counts.
+    A model misses an answer more often than the relevance model sees one that is not there (docs/evaluation.md): where
+    that is sure, it is what counts.
     """
     if context.budget.spent(1.0) and not written:
         return Outcome.NO_TIME
-    small = context.steps.verify and Skill.ALONE not in context.parts.skills
-    if task.to_quote and task.certainty is Certainty.SURE and small:
+    if task.certainty is Certainty.SURE and context.steps.verify:
         return Outcome.IN_THEIR_WORDS
     return Outcome.SILENT
 
 
-def _quoted_beside(supports: Sequence[Support], task: Task, context: Context) -> str:
-    """Return what stands below an answer that does not do alone: the best strips, quoted.
+def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
+    """Return an answer that is backed, with what the sources say below it where it does not do alone."""
+    answer, question = verify.compose(supports), task.asked.standalone
+    below = own_words.to_lay_out(task, context, without=reconcile.quoted(task.conflicts))
+    shown = [support for support in supports if support.shown]
+    said = " ".join(support.sentence for support in shown)
+    alone = Skill.ALONE in context.parts.skills
+    backed = all(support.supported for support in shown)
+    if not backed:
+        left_out = below
+    elif alone:
+        cited = {n for support in shown for n in support.citations}
+        left_out = own_words.unlisted([one for one in below if one.piece.n in cited], said, question)
+    else:
+        left_out = own_words.unsaid(below, said, question)
+    sources = task.refinement.sources
+    if _is_small(task, context) and left_out and (own_words.is_best(below, question) or _misses(said, task, context)):
+        return _Draft(Outcome.IN_THEIR_WORDS)
+    if alone and backed and below and _misses(said, task, context):
+        answer += f"\n\n{abstain.more_to_the_point(own_words.written(below, sources))}"
+    elif left_out:
+        answer += f"\n\n{abstain.in_their_words(own_words.written(left_out, sources))}"
+    return _Draft(Outcome.BACKED, answer)
 
-    That is one that is not backed in full, one of a small model that leaves something of them out, and one that misses
-    the point.
-    """
-    told = reconcile.quoted(task.conflicts)
-    best = [piece for piece in task.to_quote if piece.n not in told]
-    if not best:
-        return ""
-    question = task.asked.standalone
-    backed = any(support.shown and support.supported for support in supports)
-    shown = " ".join(support.sentence for support in supports if support.shown)
-    if not backed or Skill.ALONE not in context.parts.skills:
-        unsaid = [piece for piece in best if not (backed and says_all(shown, [piece.text], question))]
-        return f"\n\n{abstain.in_their_words(unsaid)}" if unsaid else ""
+
+def _misses(said: str, task: Task, context: Context) -> bool:
+    """Whether an answer misses the point, by the best strip."""
+    best = task.to_quote
     try:
-        missed = misses_the_point(shown, best[0].text, question, context.parts.scorer)
+        return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
-        return ""  # Without the relevance model there is no best sentence; that it is missing has been said.
-    return f"\n\n{abstain.more_to_the_point(best)}" if missed else ""
+        return False  # Without the relevance model there is no best sentence; that it is missing has been said.
+
+
+def _likeliest(task: Task, context: Context) -> str:
+    passages = prompt_injection.screened(task.used, context.parts.rules)
+    strips = task.refinement.strips
+    if task.conflicts:  # What lost against the other side is no longer among the strips.
+        passages = tuple(left for passage in passages if (left := only_strips(passage, strips)).text.strip())
+    return likeliest(passages, strips, task.evidence)
 
 
 def _nothing_found(task: Task, context: Context) -> str:
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = prompt_injection.screened(local, context.parts.rules)
-    return abstain.nothing_found(nearest, task.web, context.settings)
+    return abstain.nothing_found(nearest, task.web, context.settings, context.thresholds.lower * NEAR_SHARE)

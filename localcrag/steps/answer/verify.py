@@ -35,6 +35,8 @@ UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 
 _CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
+_OWN = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
+"""What begins a sentence and is the answer's own: a list item's mark, "yes". A "no" is compared as any denial is."""
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
 """What the answer's text says of a sentence, behind its citations."""
@@ -106,9 +108,11 @@ def compose(supports: Sequence[Support]) -> str:
 def _support(
     sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
 ) -> Support:
+    without_own = _OWN.sub("", sentence, count=1)
+    said = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
     judged = {
-        piece.n: _weighed(_judge(sentence, piece.text, question, titles[piece.n]), piece.relevance, most)
+        piece.n: _weighed(_judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
         for piece in evidence
     }
     relevance = {piece.n: piece.relevance for piece in evidence}

@@ -1,14 +1,14 @@
 """Refinement: passages become strips, strips become evidence (CRAG, section 4.4).
 
 A passage is cut by strips.py; what is kept is decided by relevance, then by what else is kept: the limits on number and
-tokens, and that nothing is said twice. Every strip says its fate.
+tokens, that nothing is said twice, and what completeness.py adds for the sense of it. Every strip says its fate.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,11 @@ from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
 from localcrag.steps.evaluate.evaluate import strip_logits
+from localcrag.steps.refine.completeness import CountTokens, complete
 from localcrag.steps.refine.duplicates import say_the_same
 from localcrag.steps.refine.strips import split_into_strips
+from localcrag.steps.refine.structure import joined, path_of, together
 
-CountTokens = Callable[[Sequence[str]], list[int]]
 KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 BEST, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
 """How many strips speak for all evidence, and the share of the best one's relevance that a second one must have: to be
@@ -61,8 +62,22 @@ def refine(
 ) -> Refinement:
     """Return strips and evidence of passages; decide.usable says which ones are worth it."""
     strips = decompose(question, passages, scorer=scorer, rules=rules)
-    chosen = limit(strips, by_relevance(strips, rules), rules, count_tokens)
-    return Refinement(chosen, *recompose(passages, chosen))
+    return chosen(question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens)
+
+
+def chosen(
+    question: str,
+    passages: Sequence[GradedPassage],
+    strips: Sequence[Strip],
+    fates: Sequence[StripReason],
+    *,
+    rules: Rules,
+    count_tokens: CountTokens,
+) -> Refinement:
+    """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence."""
+    limited = limit(strips, fates, rules, count_tokens)
+    whole = complete(question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens)
+    return Refinement(whole, *recompose(passages, whole))
 
 
 def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules) -> tuple[Strip, ...]:
@@ -198,14 +213,14 @@ def whole(passages: Sequence[GradedPassage], most: int) -> Refinement:
 def recompose(
     passages: Sequence[GradedPassage], strips: Sequence[Strip]
 ) -> tuple[tuple[Evidence, ...], tuple[Source, ...]]:
-    """Return the kept strips as numbered evidence, neighbours joined, and the sources they come from.
+    """Return the kept strips as numbered evidence, what belongs together joined, and the sources they come from.
 
     In reading order: documents by their best passage, and within a document from front to back.
     """
     evidence: list[Evidence] = []
     sources: dict[tuple[str | None, ...], Source] = {}
     for passage in reading_order(passages):
-        for run in _neighbours([strip for strip in strips if strip.passage == passage.id]):
+        for run in together(passage, [strip for strip in strips if strip.passage == passage.id]):
             key = (passage.document, str(passage.page), passage.url)
             source = sources.setdefault(
                 key,
@@ -222,10 +237,11 @@ def recompose(
             evidence.append(
                 Evidence(
                     n=len(evidence) + 1,
-                    text=passage.text[run[0].start : run[-1].end],
+                    text=joined(passage, run),
                     passage=passage.id,
                     source=source.id,
                     relevance=max(strip.relevance for strip in run),
+                    section=path_of(passage, run),
                 )
             )
     return tuple(evidence), tuple(sources.values())
@@ -264,14 +280,3 @@ def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
 
 def _where(passage: GradedPassage) -> str:
     return passage.document or passage.url or passage.id
-
-
-def _neighbours(strips: Sequence[Strip]) -> list[list[Strip]]:
-    """Return runs of kept strips with no dropped one between them."""
-    runs: list[list[Strip]] = [[]]
-    for strip in strips:
-        if strip.kept:
-            runs[-1].append(strip)
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]

@@ -22,7 +22,8 @@ from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message
 from localcrag.steps.clock import Clock
 from localcrag.steps.json_answer import JsonAnswer, line
-from localcrag.steps.refine.refine import CountTokens, Refinement, Rules, by_relevance, decompose, limit, recompose
+from localcrag.steps.refine.completeness import CountTokens
+from localcrag.steps.refine.refine import Refinement, Rules, by_relevance, chosen, decompose
 from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import HELD, content_words, names, numbers, one_line, shorten
@@ -104,8 +105,7 @@ def extract(
         strips += pointed
         fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
     yield from _say_what_went_wrong(failures, invented, len(passages))
-    chosen = limit(strips, fates, rules, count_tokens)
-    return Refinement(chosen, *recompose(passages, chosen))
+    return chosen(question, passages, strips, fates, rules=rules, count_tokens=count_tokens)
 
 
 def _key_points(

@@ -60,7 +60,7 @@ def select(
             before.standalone_question, prompt_injection.screened(new, rules), context, clock
         )
         strips += prompt_injection.with_left_out(looked_at.strips, new, rules)
-    refinement = manual_selection.apply(strips, before.passages, choice)
+    refinement = manual_selection.apply(strips, prompt_injection.screened(before.passages, rules), choice)
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     quoted = {piece.passage for piece in refinement.evidence}
     return refinement, tuple(passage for passage in before.passages if passage.id in quoted)

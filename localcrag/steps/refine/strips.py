@@ -1,6 +1,7 @@
 """Strips: a passage is cut into sentences, groups, paragraphs, windows, or by its length.
 
-Sentences are sentences.py's; every mode but the window is made of them. Knows nothing of questions or scores.
+Sentences are sentences.py's; every mode but the window is made of them. In the mode sentence the blocks of blocks.py
+come first: a step, a row or a line by itself says what half of it does not. Knows nothing of questions or scores.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from localcrag.records.enums import StripMode
+from localcrag.text.blocks import Block, BlockKind, blocks_of
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 
@@ -21,10 +23,13 @@ SHORT_WORDS = 15
 ADAPTIVE_STRIPS = ((150, 4), (400, 8))
 """A passage of up to so many words has about so many strips: a chunk of the default length (180 tokens) has four."""
 MOST_ADAPTIVE_STRIPS = 16
+ITEM_SENTENCES, ITEM_WORDS = 2, 60
+"""A list item, or a line that stands by itself, with no more of the one or of the other is one strip."""
 
 # Written without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
 _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_SPACELESS}][^\w\s]*|[^\s{_SPACELESS}]+")
+_SAYS = re.compile(r"\w")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\f")
 
 
@@ -35,7 +40,7 @@ def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[
     """
     match mode:
         case StripMode.SENTENCE:
-            return split_sentences(text)
+            return _whole_blocks(text)
         case StripMode.MULTI_SENTENCE:
             return _joined(text, split_sentences(text))
         case StripMode.PARAGRAPH:
@@ -51,6 +56,41 @@ def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[
 def count_words(text: str) -> int:
     """Return the number of words; in scripts written without spaces each letter counts as one."""
     return len(_WORD.findall(text))
+
+
+def _whole_blocks(text: str) -> list[Span]:
+    """Return rows, steps, lines, headings and code whole, paragraphs and long items in sentences."""
+    places: list[tuple[int, int]] = []
+    for block in blocks_of(text):
+        for start, end in _cut(text, block):
+            if places and not _SAYS.search(text, start, end):
+                places[-1] = (places[-1][0], end)  # A ruler belongs to what stands above it.
+            else:
+                places.append((start, end))
+    if not places:
+        return split_sentences(text)
+    # Marks that are of no block, as those of a quotation, go with what they stand before.
+    ends = [0, *(end for _, end in places[:-1])]
+    whole = [(_first_mark(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
+    whole[-1] = (whole[-1][0], len(text))
+    return [_span(text, start, end) for start, end in whole]
+
+
+def _cut(text: str, block: Block) -> list[tuple[int, int]]:
+    place = (block.start, block.end)
+    if block.kind not in (BlockKind.PARAGRAPH, BlockKind.ITEM, BlockKind.LINE):
+        return [place]
+    piece = text[block.start : block.end]
+    sentences = split_sentences(piece)
+    short = len(sentences) <= ITEM_SENTENCES or count_words(piece) <= ITEM_WORDS
+    if block.kind is not BlockKind.PARAGRAPH and short:
+        return [place]
+    return [(block.start + span.start, block.start + span.end) for span in sentences] or [place]
+
+
+def _first_mark(text: str, start: int, end: int) -> int:
+    """Return where the first character that is no white space stands, `end` where there is none before it."""
+    return next((place for place in range(start, end) if not text[place].isspace()), end)
 
 
 def _joined(text: str, sentences: Sequence[Span]) -> list[Span]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from localcrag.records.enums import Skill
 from localcrag.records.errors import GenerationError, StoreError
 from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
 from localcrag.records.passages import Passage
@@ -24,7 +25,9 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     found = yield from passages_for(asked.standalone, asked.standalone, context)
     yield Retrieved(found, clock.cost())
     try:
-        prompt = plain_prompt(asked.question, asked.standalone, found[: context.settings.k], asked.history)
+        sent = found[: context.settings.k]
+        whole = Skill.ALONE in context.parts.skills
+        prompt = plain_prompt(asked.question, asked.standalone, sent, asked.history, whole=whole)
         yield PlainPromptCounted(context.parts.llm.count_tokens(prompt))
     except GenerationError as error:
         yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))

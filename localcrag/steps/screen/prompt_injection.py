@@ -88,14 +88,30 @@ def without(text: str, rules: tuple[Rule, ...] = RULES) -> str:
 
 
 def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) -> tuple[AnyPassage, ...]:
-    """Return the passages without what is left out of them; offsets stay true."""
-    return tuple(dataclasses.replace(passage, text=without(passage.text, rules)) for passage in passages)
+    """Return the passages without what is left out of them; offsets stay true.
+
+    A path or a lead-in in which anything is found is left out whole.
+    """
+    return tuple(
+        dataclasses.replace(
+            passage,
+            text=without(passage.text, rules),
+            section=None if passage.section is None or found(passage.section, rules) else passage.section,
+            lead=None if passage.lead is None or found(passage.lead, rules) else passage.lead,
+        )
+        for passage in passages
+    )
 
 
 def as_they_came(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
-    """Return the graded passages with the texts that they had before they were screened."""
-    texts = {passage.id: passage.text for passage in passages}
-    return tuple(dataclasses.replace(passage, text=texts[passage.id]) for passage in graded)
+    """Return the graded passages with the texts, paths and lead-ins that they had before they were screened."""
+    before = {passage.id: passage for passage in passages}
+    return tuple(
+        dataclasses.replace(
+            passage, text=before[passage.id].text, section=before[passage.id].section, lead=before[passage.id].lead
+        )
+        for passage in graded
+    )
 
 
 def screened_turns(turns: Iterable[Turn], rules: tuple[Rule, ...] = RULES) -> tuple[Turn, ...]:

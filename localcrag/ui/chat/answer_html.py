@@ -21,7 +21,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Run
 from localcrag.runs.chat_export import place
+from localcrag.steps.answer.own_words import path_of
 from localcrag.steps.answer.verify import MARKS
+from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext
 from localcrag.ui.chat.formulas import mathml
 
@@ -86,7 +88,7 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     number = tokens[at].meta["n"]
     piece: Evidence = about["known"][number]
     source: Source = about["sources"][piece.source]
-    run_id, where = about["run"].run_id, place(source)
+    run_id, where = about["run"].run_id, _where(piece, source)
     return _CHIP.format(
         run=run_id,
         n=number,
@@ -95,6 +97,14 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
         source=json.dumps({"run_id": run_id, "n": number}),
         label=gettext("Source %(number)s: %(place)s", number=number, place=where),
     )
+
+
+def _where(piece: Evidence, source: Source) -> str:
+    """Return the path of headings that a piece of evidence stands under, with the page; of the web, its address."""
+    if source.url:
+        return place(source)
+    path = SEPARATOR.join(path_of(piece.section, source, titled=True))
+    return gettext("%(document)s, page %(page)s", document=path, page=source.page) if source.page else path
 
 
 def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:

@@ -1,0 +1,99 @@
+"""Doubt: the passages that are likeliest to answer, whole, with their likeliest lines marked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from localcrag.records.enums import StripMode
+from localcrag.records.passages import Evidence, GradedPassage, Strip
+from localcrag.steps.answer import fragments, layout
+from localcrag.steps.answer.own_words import path_of
+from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.steps.refine.manual_selection import NEVER
+from localcrag.steps.refine.strips import count_words, split_into_strips
+from localcrag.text.span import Span
+from localcrag.text.translation import gettext as _
+
+NEAREST = 3
+"""Passages that are shown."""
+WORDS, FAR_WORDS = 150, 50
+"""Of a passage, around its likeliest line; the fewer of one that is far from helping."""
+LIKELY_SHARE, LIKELIEST = 0.9, 3
+"""Share of the likeliest strip's relevance that others have which are marked as well, and how many at most."""
+
+
+def likeliest(
+    passages: Sequence[GradedPassage],
+    strips: Sequence[Strip] = (),
+    evidence: Sequence[Evidence] = (),
+    *,
+    near: float = 0.0,
+) -> str:
+    """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
+
+    Passages must be screened. A passage that is evidence is cited.
+    """
+    best = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
+    return "\n\n".join(_shown(passage, strips, evidence, near=near) for passage in best)
+
+
+def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
+    """Return a passage with white space for all that is of none of these strips."""
+    text = "".join(" " if letter.strip() else letter for letter in passage.text)
+    for strip in (strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER):
+        text = text[: strip.start] + passage.text[strip.start : strip.end] + text[strip.end :]
+    return dataclasses.replace(passage, text=text)
+
+
+def _shown(passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[Evidence], *, near: float) -> str:
+    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
+    ranked = sorted(own, key=lambda strip: -strip.relevance)
+    likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
+    if len(own) <= len(likely):
+        likely = []  # Where all of it is, none is likelier.
+    most = WORDS if passage.relevance >= near else FAR_WORDS
+    excerpt, moved = _around(passage, ranked[0].start if ranked else 0, likely, most)
+    cited = [piece for piece in evidence if piece.passage == passage.id]
+    best = max(cited, key=lambda piece: piece.relevance, default=None)
+    path = path_of(passage.section, passage, titled=True)
+    body = layout.markdown(fragments.of_passage(excerpt, moved), f"[{best.n}]" if best else "", path=path)
+    return f"{_head(passage, path)}\n\n{body}"
+
+
+def _head(passage: GradedPassage, path: Sequence[str]) -> str:
+    place = " › ".join(map(layout.plain, path)) or _("web")
+    if passage.page is not None:
+        place = _("%(document)s, page %(page)s", document=place, page=passage.page)
+    scored = f"{passage.relevance:.2f} · " if is_scored([passage]) else ""
+    return f"**{scored}{place}**"
+
+
+def _around(passage: GradedPassage, at: int, likely: Sequence[Strip], most: int) -> tuple[GradedPassage, list[Strip]]:
+    """Return what of a passage stands around a place, of about so many words, and the likely strips within it."""
+    cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=most)
+    if sum(count_words(span.text) for span in cut) <= most:
+        return passage, list(likely)
+    first, last = _range(cut, next((n for n, span in enumerate(cut) if span.end > at), 0), most)
+    start, end = cut[first].start, cut[last].end
+    moved = [
+        dataclasses.replace(strip, start=strip.start - start, end=strip.end - start)
+        for strip in likely
+        if start <= strip.start and strip.end <= end
+    ]
+    return dataclasses.replace(passage, text=passage.text[start:end]), moved
+
+
+def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
+    """Return the first and last of the spans around one, as many as there is room for."""
+    first = last = middle
+    words = count_words(cut[middle].text)
+    while True:
+        # What follows goes on with it; what is before leads to it.
+        for other in (last + 1, first - 1):
+            if 0 <= other < len(cut) and words + count_words(cut[other].text) <= most:
+                words += count_words(cut[other].text)
+                first, last = min(first, other), max(last, other)
+                break
+        else:
+            return first, last

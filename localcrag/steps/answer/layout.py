@@ -1,0 +1,248 @@
+"""Layout: the sources' own lines as Markdown, in the form that they have there.
+
+Steps in order under their own numbers, lists and tables whole, sentences in quotation marks. What a document says can
+be bold or a list here, and no heading, picture, link or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+
+from localcrag.steps.answer.fragments import Fragment
+from localcrag.text.blocks import BlockKind
+from localcrag.text.sanitize import quotable, without_unseen
+from localcrag.text.titles import heading_text
+
+SEVERAL = 2
+"""Items or rows that make a list or a table a better answer than a sentence about it."""
+SEVERAL_LINES = 3
+"""The same of lines by themselves."""
+
+_SAYS = re.compile(r"\w")
+_BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
+_NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
+_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*\d*[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*\d*[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
+_GOES_ON = re.compile(r"[a-zß-öø-ÿ]")
+_ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
+_COLUMNS = re.compile(r"[ ]{3,}|\t+")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_LINK_TARGET = re.compile(r"\](?=[(\[])")
+_BLOCK_MARK = re.compile(r"^(?=[#>+|~=`*_-]|\d{1,9}[.)])")
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_TABLE = (BlockKind.HEADER, BlockKind.ROW)
+
+
+def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collection[str] = ()) -> str:
+    """Return fragments as Markdown, with the citation behind the last one.
+
+    Headings of the `path`, which is shown above them, are not said again.
+    """
+    said = {name.casefold() for name in path}
+    told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
+    parts: list[str] = []
+    for kind, run in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
+        parts += _written(kind, list(run))
+    return "\n\n".join(_cited(_answered(parts), citation))
+
+
+def is_block(fragments: Sequence[Fragment]) -> bool:
+    """Whether these are a list, a table or several lines, which say more than a sentence about them."""
+    numbers = [sum(one.kind is kind for one in fragments) for kind in (BlockKind.ITEM, BlockKind.ROW, BlockKind.LINE)]
+    return numbers[0] >= SEVERAL or numbers[1] >= SEVERAL or numbers[2] >= SEVERAL_LINES
+
+
+def has_steps(fragments: Sequence[Fragment]) -> bool:
+    """Whether there is a list among these, of more than one item."""
+    return sum(one.kind is BlockKind.ITEM for one in fragments) >= SEVERAL
+
+
+def listed(fragments: Sequence[Fragment]) -> list[str]:
+    """Return the texts of list items and table rows."""
+    return [quotable(one.text) for one in fragments if one.kind in (BlockKind.ITEM, BlockKind.ROW)]
+
+
+def label(path: Sequence[str]) -> str:
+    """Return a line that says where what follows stands; nothing for an empty path."""
+    names = " › ".join(plain(name) for name in path if name)
+    return f"**{names}**" if names else ""
+
+
+def plain(text: str) -> str:
+    """Return a text in one line as Markdown that shows it without any markup."""
+    return shown(_EMPHASIS.sub("", text)).replace("*", r"\*").replace("_", r"\_").replace("`", r"\`")
+
+
+def shown(text: str) -> str:
+    """Return a text in one line as Markdown, with no other markup in it than emphasis and code."""
+    text = _TAG.sub("&lt;", quotable(text))
+    return _LINK_TARGET.sub("] ", text).replace("]:", r"]\:")
+
+
+def _form(one: Fragment) -> BlockKind:
+    return BlockKind.ROW if one.kind in _TABLE else one.kind
+
+
+def _written(kind: BlockKind, run: Sequence[Fragment]) -> list[str]:
+    match kind:
+        case BlockKind.HEADING:
+            return [name for one in run if (name := _bold(_name(one)))]
+        case BlockKind.ITEM:
+            return ["\n".join(_items(run))]
+        case BlockKind.ROW:
+            return _table(run)
+        case BlockKind.CODE:
+            return [_code(one.text) for one in run]
+        case BlockKind.LINE:
+            return _lines(run)
+        case _:
+            return [text for one in run for text in _lines([one])]
+
+
+def _name(heading: Fragment) -> str:
+    return heading_text(heading.text)
+
+
+def _bold(text: str) -> str:
+    inner = plain(text)
+    return f"**{inner}**" if inner else ""
+
+
+def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
+    """Return a fragment's text, its likeliest pieces bold, without what `start` matches."""
+    pieces = list(one.pieces)
+    if start is not None:
+        pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
+    # Emphasis that begins in one piece must not end in another.
+    marked = any(likely for _, likely in pieces)
+    written = [(_bold(text) if likely else plain(text) if marked else shown(text)) for text, likely in pieces]
+    return " ".join(text for text in written if text)
+
+
+def _line(text: str) -> str:
+    """Return a line that begins no block, whatever it begins with."""
+    if re.match(r"\d", text):
+        return re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", text)
+    # What is emphasised may begin a line.
+    return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
+
+
+def _lines(run: Sequence[Fragment]) -> list[str]:
+    """Return lines or a paragraph as a quotation; question and answer, where it is that, without the marks."""
+    parts: list[str] = []
+    quoted: list[str] = []
+    for one in run:
+        asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
+        replies = _REPLIES.match(one.text)
+        if (asks or replies) and quoted:
+            parts.append(_quotation(quoted))
+            quoted = []
+        if asks:
+            parts.append(_bold(_ASKS.sub("", one.text)))
+        elif replies:
+            parts.append(_line(_text(one, _REPLIES)))
+        elif quoted and _GOES_ON.match(one.text) and not _ENDS.search(quoted[-1]):
+            quoted[-1] += f" {_text(one)}"
+        else:
+            quoted.append(_text(one))
+    return [*parts, *([_quotation(quoted)] if quoted else [])]
+
+
+def _quotation(lines: Sequence[str]) -> str:
+    first, *others = lines
+    # Two spaces: a line ends here.
+    return "  \n".join([f"“{first}", *map(_line, others)]) + "”"
+
+
+def _items(run: Sequence[Fragment]) -> Iterator[str]:
+    """Yield list items; where a number does not follow the one before, another delimiter begins another list."""
+    over: list[tuple[int, int]] = []
+    latest: dict[int, tuple[int, str]] = {}
+    for one in run:
+        while over and over[-1][0] >= one.level:
+            over.pop()
+        indent = sum(width for _, width in over)
+        number = _NUMBER.match(one.text)
+        if number:
+            count = int(number[1])
+            before, delimiter = latest.get(indent, (count - 1, "."))
+            if count != before + 1:
+                delimiter = ")" if delimiter == "." else "."
+            latest[indent] = (count, delimiter)
+            marker = f"{count}{delimiter} "
+        else:
+            latest.pop(indent, None)
+            marker = "- "
+        yield " " * indent + marker + _line(_text(one, _NUMBER if number else _BULLET))
+        over.append((one.level, len(marker)))
+
+
+def _table(run: Sequence[Fragment]) -> list[str]:
+    """Return rows as a table where they have a header and as many cells, else as lines."""
+    rows = [_cells(one.text.split("\n", 1)[0]) for one in run]
+    ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
+    width = max(len(row) for row in rows)
+    if run[0].kind is not BlockKind.HEADER or len(rows) == 1 or (not ruled and any(len(row) != width for row in rows)):
+        return _lines(run)
+    written = []
+    for one, row in zip(run, rows, strict=True):
+        likely = any(marked for _, marked in one.pieces) and one.kind is BlockKind.ROW
+        cells = [_cell(cell, likely=likely) for cell in row]
+        written.append("| " + " | ".join([*cells, *[""] * (width - len(row))]) + " |")
+    return ["\n".join([written[0], "|" + " --- |" * width, *written[1:]])]
+
+
+def _cells(line: str) -> list[str]:
+    line = line.strip()
+    if "|" not in line:
+        return [cell.strip() for cell in _COLUMNS.split(line)]
+    if line.startswith("|"):
+        line = line[1:]
+    if line.endswith("|") and not line.endswith(r"\|"):
+        line = line[:-1]
+    return [cell.strip() for cell in _CELL_END.split(line)]
+
+
+def _cell(text: str, *, likely: bool) -> str:
+    text = text.replace(r"\|", "|")
+    # A bar is a cell's end even within code.
+    return (_bold(text) if likely and text else shown(text)).replace("|", r"\|")
+
+
+def _code(text: str) -> str:
+    """Return code in a fence that it cannot close."""
+    body = without_unseen(text).strip("\n")
+    lines = body.split("\n")
+    if re.match(r"\s*(?:```|~~~)", lines[0]):
+        closed = len(lines) > 1 and lines[-1].strip() == lines[0].strip()[:3]
+        lines = lines[1 : -1 if closed else None]
+    longest = max((len(ticks) for ticks in re.findall(r"`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([fence, *lines, fence])
+
+
+def _answered(parts: Sequence[str]) -> list[str]:
+    """Put a question and the text behind it in one paragraph, without quotation marks."""
+    done: list[str] = []
+    for part in parts:
+        asked = done and re.fullmatch(r"\*\*[^\n]+\?\*\*", done[-1])
+        if asked and not re.match(r"\s*(?:[-|`]|\d+[.)]|\*\*[^\n]+\?\*\*\Z)", part):
+            quoted = part.startswith("“") and part.endswith("”")
+            done[-1] += f" {part[1:-1] if quoted else part}"
+        else:
+            done.append(part)
+    return done
+
+
+def _cited(parts: Sequence[str], citation: str) -> list[str]:
+    if not citation or not parts:
+        return list(parts)
+    *others, last = parts
+    # Behind a table or code, not in it: what a citation says is cut off there.
+    if last.endswith("```") or (last.startswith("|") and last.endswith(" |")):
+        return [*others, last, citation]
+    return [*others, f"{last} {citation}"]

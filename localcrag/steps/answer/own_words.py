@@ -1,0 +1,147 @@
+"""The sources' own words: which evidence stands beside or in place of an answer, laid out.
+
+A small model writes a sentence of what takes a list to say; the list is in the sources, whole and in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from localcrag.records.enums import Grade, Skill
+from localcrag.records.passages import Evidence, GradedPassage, Source
+from localcrag.steps.answer import fragments, layout
+from localcrag.steps.answer.fragments import Fragment
+from localcrag.steps.answer.task import Certainty, Task
+from localcrag.steps.answer.to_the_point import says_all
+from localcrag.steps.context import Context
+from localcrag.steps.refine.strips import count_words
+from localcrag.steps.refine.structure import strips_by_piece
+from localcrag.steps.screen import prompt_injection
+from localcrag.text.blocks import BlockKind
+from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
+from localcrag.text.titles import SEPARATOR
+from localcrag.text.words import words_in
+
+MOST_WORDS = 220
+"""Of what is laid out; a piece is shown whole, and the most relevant one in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A piece of evidence with the fragments that it is shown as."""
+
+    piece: Evidence
+    fragments: tuple[Fragment, ...]
+
+    @property
+    def body(self) -> list[str]:
+        """What it says, without the headings over that."""
+        return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
+
+
+def to_lay_out(task: Task, context: Context, without: Collection[int] = ()) -> list[Laid]:
+    """Return the evidence of passages that are CORRECT, the most relevant first, as far as there is room for it.
+
+    Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
+    evidence that is said already.
+    """
+    relevance = {passage.id: passage.relevance for passage in task.used}
+    pieces: Sequence[Evidence] = task.evidence
+    if task.certainty is Certainty.DOUBTFUL:
+        pieces = task.to_quote
+    elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
+        pieces = [piece for piece in pieces if piece.passage in correct]
+    ranked = sorted(pieces, key=lambda piece: (-relevance.get(piece.passage, 0.0), -piece.relevance))
+    chosen: list[Evidence] = []
+    words = 0
+    for piece in (piece for piece in ranked if piece.n not in without):
+        more = count_words(piece.text)
+        if not chosen or words + more <= MOST_WORDS:
+            chosen.append(piece)
+            words += more
+    return laid(chosen, task, context)
+
+
+def laid(pieces: Sequence[Evidence], task: Task, context: Context) -> list[Laid]:
+    """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out."""
+    passages = {passage.id: passage for passage in prompt_injection.screened(task.used, context.parts.rules)}
+    made_of = strips_by_piece(task.evidence, task.refinement.strips)
+    found = []
+    for piece in pieces:
+        # A single strip stands under the number of the piece that it is of.
+        own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
+        found.append(Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own))))
+    return found
+
+
+def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:
+    """Return pieces as Markdown in reading order, each cited once, under the path where it stands.
+
+    Where they are of several documents, the path says which.
+    """
+    named = {source.id: source for source in sources}
+    several = len({_document(named[one.piece.source]) for one in shown}) > 1
+    parts: list[str] = []
+    before = ""
+    for one in sorted(shown, key=lambda one: (one.piece.n, -one.piece.relevance)):
+        path = path_of(one.piece.section, named[one.piece.source], titled=several)
+        label = layout.label(path)
+        if label and label != before:
+            parts.append(label)
+        before = label
+        parts.append(layout.markdown(one.fragments, f"[{one.piece.n}]", path=path))
+    return "\n\n".join(parts)
+
+
+def path_of(section: str | None, source: Source | GradedPassage, *, titled: bool) -> list[str]:
+    """Return the path of headings that something stands under, if `titled` with its document's title in front."""
+    path = section.split(SEPARATOR) if section else []
+    named = _document(source)
+    title = source.title or named
+    # A title that is made of the file's name says less than that.
+    if source.document and words_in(title) == words_in(PurePath(named).stem.replace("_", " ").replace("-", " ")):
+        title = named
+    return [title, *path] if titled and title not in path else path
+
+
+def _document(source: Source | GradedPassage) -> str:
+    return source.document or source.url or ""
+
+
+def is_best(shown: Sequence[Laid], question: str) -> bool:
+    """Whether the most relevant piece says more than any sentence of it, and nothing has to be concluded from it.
+
+    That is a list, and a table or lines where several things are asked for: of one row a sentence says all.
+    """
+    if not shown or leaves_to_be_judged(question):
+        return False
+    several = asks_how(question) or asks_for_list(question)
+    return layout.has_steps(shown[0].fragments) or (several and layout.is_block(shown[0].fragments))
+
+
+def answer_alone(task: Task, context: Context) -> bool:
+    """Whether the evidence is the answer as it stands: a list that was asked for, and a model too small to write it."""
+    question = task.asked.standalone
+    every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
+    if Skill.ALONE in context.parts.skills or not every_step or task.certainty is not Certainty.SURE:
+        return False
+    if leaves_to_be_judged(question) or task.conflicts:
+        return False
+    best = to_lay_out(task, context)[:1]
+    if asks_how(question):
+        return any(layout.has_steps(one.fragments) for one in best)
+    return asks_for_list(question) and any(layout.is_block(one.fragments) for one in best)
+
+
+def unsaid(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+    """Return the pieces of which an answer leaves out anything."""
+    return [one for one in shown if not says_all(answer, one.body, question)]
+
+
+def unlisted(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:
+    """Return the lists and tables of which an answer leaves out a line."""
+    return [
+        one for one in shown if any(not says_all(answer, [line], question) for line in layout.listed(one.fragments))
+    ]

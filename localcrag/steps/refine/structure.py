@@ -1,0 +1,240 @@
+"""Structure of a passage: of which block, list, table and headings each of its strips is.
+
+Knows nothing of questions or scores.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from localcrag.records.passages import Evidence, Passage, Strip
+from localcrag.text.blocks import Block, BlockKind, blocks_of
+from localcrag.text.titles import SEPARATOR, heading_text
+
+MOST_BETWEEN = 4
+"""Blocks (a note, a picture's caption, bullets) that may stand between two steps of one procedure."""
+
+_ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
+_LEADS_IN = re.compile(r":[*_\s]*\Z")
+_TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where a strip stands in its passage; blocks are named by their place in it.
+
+    `headings` are those over the block, outermost first, `group` is the first block of the list or table that the
+    strip is of or leads into, None for neither. `leads`: it is the header of that table, or leads into the list.
+    """
+
+    block: int
+    kind: BlockKind
+    headings: tuple[int, ...] = ()
+    group: int | None = None
+    steps: bool = False
+    leads: bool = False
+
+
+def parts_of(passage: Passage, strips: Sequence[Strip]) -> list[Part]:
+    """Return for each strip of a passage, in order, where it stands."""
+    text, blocks = passage.text, blocks_in(passage)
+    groups = _groups(text, blocks)
+    lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
+    of_group = {at: group[0] for group in groups for at in group}
+    headings = _headings(blocks)
+    found = [next((at for at, block in enumerate(blocks) if block.end > strip.start), -1) for strip in strips]
+    parts = []
+    for place, at in enumerate(found):
+        if at < 0:
+            parts.append(Part(-1, BlockKind.PARAGRAPH))
+            continue
+        last_of_block = place + 1 == len(found) or found[place + 1] != at
+        leads = at in lead_ins and last_of_block
+        group = lead_ins[at] if leads else of_group.get(at)
+        steps = group is not None and blocks[group].kind is BlockKind.ITEM and blocks[group].steps
+        kind = blocks[at].kind
+        parts.append(Part(at, kind, headings[at], group, steps, leads or kind is BlockKind.HEADER))
+    return parts
+
+
+def together(passage: Passage, strips: Sequence[Strip]) -> list[list[Strip]]:
+    """Return the kept strips of a passage in runs: neighbours, a list or table, and what is under a kept heading."""
+    runs: list[list[tuple[Strip, Part]]] = []
+    apart = True
+    for strip, part in zip(strips, parts_of(passage, strips), strict=True):
+        if not strip.kept:
+            apart = True
+            continue
+        if runs and _goes_on(runs[-1], part, apart=apart):
+            runs[-1].append((strip, part))
+        else:
+            runs.append([(strip, part)])
+        apart = False
+    return [[strip for strip, _ in run] for run in runs]
+
+
+def _goes_on(run: Sequence[tuple[Strip, Part]], part: Part, *, apart: bool) -> bool:
+    """Whether a strip belongs to the run before it; `apart`: something between them was dropped."""
+    blocks = {one.block for _, one in run}
+    if part.kind is BlockKind.HEADING and any(one.kind is not BlockKind.HEADING for _, one in run):
+        return any(heading in blocks for heading in part.headings)
+    if not apart:
+        return True
+    in_group = part.group is not None and part.group == run[-1][1].group
+    return in_group or any(heading in blocks for heading in part.headings)
+
+
+def joined(passage: Passage, run: Sequence[Strip]) -> str:
+    """Return a run's text: the passage's own white space between neighbours, a line's end where something is dropped.
+
+    A list or table that begins before the passage has what leads into it in front.
+    """
+    pieces = [passage.text[run[0].start : run[0].end]]
+    for before, strip in pairwise(run):
+        gap = passage.text[before.end : strip.start]
+        pieces += ["\n" if gap.strip() else gap, passage.text[strip.start : strip.end]]
+    text = "".join(pieces)
+    if passage.lead and passage.lead not in text and any(part.group == 0 for part in parts_of(passage, run)):
+        return f"{passage.lead}\n{text}"
+    return text
+
+
+def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
+    """Return the path of headings that a run of strips stands under."""
+    path = passage.section.split(SEPARATOR) if passage.section else []
+    blocks = blocks_in(passage)
+    parts = parts_of(passage, run)
+    first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
+    for at in first.headings:
+        name = heading_text(passage.text[blocks[at].start : blocks[at].end])
+        if name and name not in path:
+            path.append(name)
+    return SEPARATOR.join(path) or None
+
+
+def has_rows_or_items(text: str) -> bool:
+    """Whether a text is a list or a table, or has one in it."""
+    return any(block.kind in (BlockKind.ITEM, BlockKind.ROW) for block in _blocks(text))
+
+
+def strips_by_piece(evidence: Sequence[Evidence], strips: Sequence[Strip]) -> dict[int, list[Strip]]:
+    """Return for each piece of evidence, by its number, the kept strips that it is made of, in order."""
+    found: dict[int, list[Strip]] = {piece.n: [] for piece in evidence}
+    for passage in {piece.passage for piece in evidence}:
+        pieces = [piece for piece in evidence if piece.passage == passage]
+        at = place = 0
+        for strip in (strip for strip in strips if strip.kept and strip.passage == passage):
+            for number in range(at, len(pieces)):
+                here = pieces[number].text.find(strip.text, place if number == at else 0)
+                if here >= 0:
+                    at, place = number, here + len(strip.text)
+                    found[pieces[number].n].append(strip)
+                    break
+    return found
+
+
+def blocks_in(passage: Passage) -> Sequence[Block]:
+    """Return the blocks of a passage; where a table begins before it, its first row is no header."""
+    blocks = _blocks(passage.text)
+    first = blocks[0] if blocks else None
+    if passage.lead and first and first.kind is BlockKind.HEADER and "\n" not in passage.text[first.start : first.end]:
+        return [dataclasses.replace(first, kind=BlockKind.ROW), *blocks[1:]]
+    return blocks
+
+
+@lru_cache(maxsize=64)  # The same few passages are looked at when strips are completed, joined and named.
+def _blocks(text: str) -> tuple[Block, ...]:
+    return tuple(blocks_of(text))
+
+
+def _headings(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
+    """Return for each block the headings over it."""
+    over: list[tuple[int, ...]] = []
+    path: list[int] = []
+    for at, block in enumerate(blocks):
+        if block.kind is BlockKind.HEADING:
+            while path and blocks[path[-1]].level >= block.level:
+                path.pop()
+        over.append(tuple(path))
+        if block.kind is BlockKind.HEADING:
+            path.append(at)
+    return over
+
+
+def _groups(text: str, blocks: Sequence[Block]) -> list[list[int]]:
+    """Return the lists and tables, each as the places of its blocks."""
+    groups: list[list[int]] = []
+    for at, block in enumerate(blocks):
+        follows = bool(groups) and groups[-1][-1] == at - 1
+        if block.kind is BlockKind.ITEM:
+            if follows and _same_list(text, blocks, groups[-1], at):
+                groups[-1].append(at)
+            else:
+                groups.append([at])
+        elif block.kind is BlockKind.HEADER:
+            groups.append([at])
+        elif block.kind is BlockKind.ROW:
+            if follows and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW):
+                groups[-1].append(at)
+            else:
+                groups.append([at])
+    return _procedures(text, blocks, groups)
+
+
+def _same_list(text: str, blocks: Sequence[Block], group: Sequence[int], at: int) -> bool:
+    first, block = blocks[group[0]], blocks[at]
+    if first.kind is not BlockKind.ITEM:
+        return False
+    if block.level > first.level:
+        return True
+    number, before = ordinal(text, block), _last_number(text, blocks, group)
+    return block.steps == first.steps and (number is None or before is None or number > before)
+
+
+def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> list[list[int]]:
+    """Join lists that count on, with the notes that stand between them."""
+    joined_up: list[list[int]] = []
+    for group in groups:
+        number = ordinal(text, blocks[group[0]])
+        before = next(
+            (
+                place
+                for place in range(len(joined_up) - 1, -1, -1)
+                if number is not None
+                and _last_number(text, blocks, joined_up[place]) == number - 1
+                and _near(blocks, joined_up[place][-1], group[0])
+            ),
+            None,
+        )
+        if before is None:
+            joined_up.append(group)
+        else:
+            joined_up[before:] = [list(range(joined_up[before][0], group[-1] + 1))]
+    return joined_up
+
+
+def _near(blocks: Sequence[Block], last: int, first: int) -> bool:
+    between = blocks[last + 1 : first]
+    return len(between) <= MOST_BETWEEN and all(block.kind is not BlockKind.HEADING for block in between)
+
+
+def _last_number(text: str, blocks: Sequence[Block], group: Sequence[int]) -> int | None:
+    level = blocks[group[0]].level
+    numbers = [ordinal(text, blocks[at]) for at in group if blocks[at].level <= level]
+    return next((number for number in reversed(numbers) if number is not None), None)
+
+
+def ordinal(text: str, block: Block) -> int | None:
+    """Return the number of a step, None for what has none."""
+    found = _ORDINAL.match(text, block.start, block.end) if block.kind is BlockKind.ITEM and block.steps else None
+    return int(found[1]) if found else None
+
+
+def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
+    before = blocks[first - 1] if first else None
+    return before is not None and before.kind in _TEXT and bool(_LEADS_IN.search(text[before.start : before.end]))

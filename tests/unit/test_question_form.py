@@ -1,0 +1,66 @@
+"""What form a question has: how to do something, a list, something to be concluded."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
+
+
+@pytest.mark.parametrize(
+    ("question", "how"),
+    [
+        ("How do I book two weeks off in summer?", True),
+        ("how can the filter be cleaned", True),
+        ("How to reset the pump?", True),
+        ("What do I need to do before I leave the flat?", True),
+        ("What should I do if the alarm goes off?", True),
+        ("What are the steps for a return?", True),
+        ("the procedure for returning a book", True),
+        ("Walk me through the sign-up.", True),
+        ("How much is a single room?", False),
+        ("How many days do I get?", False),
+        ("How long does it take?", False),
+        ("How much does it cost to park?", False),
+        ("What is the limit in London?", False),
+        ("Who may do this?", False),
+    ],
+)
+def test_a_question_for_a_way_to_do_something_is_told_from_one_for_a_number(question: str, how: bool) -> None:
+    assert asks_how(question) is how
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("Which documents do I need?", True),
+        ("What are the opening hours?", True),
+        ("Which of the rooms have a view?", True),
+        ("List all fees.", True),
+        ("What do I have to bring?", True),
+        ("what should I pack for the trip", True),
+        ("Which hotel limit suits Paris?", False),
+        ("What is the hotel limit in London?", False),
+        ("What does this cost?", False),
+        ("What happens if I am late?", False),
+        ("Who orbits the moon?", False),
+    ],
+)
+def test_a_question_for_several_things_is_recognised(question: str, several: bool) -> None:
+    assert asks_for_list(question) is several
+
+
+@pytest.mark.parametrize(
+    ("question", "judged"),
+    [
+        ("Can I bring a dog?", True),
+        ("Is breakfast included?", True),
+        ("Which of the two tariffs is cheaper?", True),
+        ("Is A longer than B?", True),
+        ("What is the difference between A and B?", True),
+        ("How do I open it?", False),
+        ("Which documents do I need?", False),
+    ],
+)
+def test_what_has_to_be_concluded_is_left_to_the_language_model(question: str, judged: bool) -> None:
+    assert leaves_to_be_judged(question) is judged
