@@ -7,6 +7,7 @@ passage is embedded and scored with its document's title in front (docs/evaluati
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from localcrag.text.words import one_line, words_in
@@ -18,27 +19,85 @@ LONGEST = 120
 HEADING_WORDS = 15
 """A line of fewer words that ends no sentence introduces what follows."""
 
+MOST_WORDS = 25
+"""Of a title among a document's properties; with more it is a summary."""
+
 SEPARATOR = " › "
 """Between the headings of a path."""
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 """Markdown's, as static site generators read it."""
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*[\"']?([^\n\"']+?)[\"']?[ \t]*$", re.MULTILINE)
+_SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
 _MARKS = re.compile(r"^[#>*=_\s]+|[#*=_\s]+$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
+_UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+)[ \t]*\Z")
+
+# What stands at the top of a document, or among its properties, and does not say what it is. In the languages that
+# word processors come in first; compared without case and punctuation.
+_NO_TITLES = frozenset(
+    """
+    contents|table of contents|index|inhalt|inhaltsverzeichnis|inhaltsübersicht|sommaire|table des matières|índice|
+    indice|sommario|contenido|tabla de contenido|inhoud|inhoudsopgave|spis treści|содержание|оглавление|目录|目次|
+    confidential|strictly confidential|private and confidential|company confidential|proprietary and confidential|
+    internal|internal use only|for internal use only|for official use only|vertraulich|streng vertraulich|confidentiel|
+    confidencial|riservato|draft|entwurf|brouillon|for immediate release|immediate release|press release|news release|
+    pressemitteilung|communiqué de presse|copy|original|sample|
+    untitled|untitled document|untitled page|unbenannt|sans titre|sin título|senza titolo|no title|title|new page|
+    document|new document|microsoft word document|powerpoint presentation|presentation|präsentation|slide|home|
+    home page|homepage|welcome|cover|cover page|title page|logo|print|scan|scanned document|pdf|null|none|
+    notitle|default|template|normal|unknown|united states|securities and exchange commission|
+    united states securities and exchange commission
+    """.replace("\n", "")
+    .replace("    ", "")
+    .strip()
+    .split("|")
+)
+_NUMBERED_NAME = re.compile(
+    r"(?:document|dokument|book|slide|folie|diapositive|untitled|scan|img|image|page|seite)\W?\d+"
+)
+"""As programs call what nobody gave a name, and a page's number with its word."""
+PAGE_NUMBER = re.compile(r"(?:page|seite|página|pagina|p\.?)\s*\d+(?:\s*(?:of|von|sur|de|di|/)\s*\d+)?", re.IGNORECASE)
+_OF_A_PROGRAM = re.compile(r"\Amicrosoft (?:office )?(?:word|powerpoint|excel|publisher)\s*-", re.IGNORECASE)
+_EXHIBIT = re.compile(r"\bexhibit\s+\d", re.IGNORECASE)
+"""What filers call a file; its own heading says more."""
+_FILE_NAME = re.compile(
+    r"\A\S*\.(?:docx?|docm|dotx?|pdf|xlsx?|pptx?|odt|odp|rtf|txt|md|html?|xhtml|xml|tex|dvi|e?ps|ai|indd|qxd|fm|p65|pub|"
+    r"pages|wpd|cdr|jpe?g|png|tiff?|dita|ditamap|book)\Z",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\A(?:(?:https?://|www\.)\S*|\S+@\S+)\Z", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]|[\u2e80-\u9fff\uac00-\ud7a3]")
+_OF_A_DATE = frozenset(
+    """
+    january february march april may june july august september october november december jan feb mar apr jun jul aug
+    sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri
+    sat sun date dated the of on day st nd rd th as last updated revised revision effective version at am pm utc gmt cet
+    januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag den
+    vom stand datum uhr
+    janvier février mars avril juin juillet août septembre octobre novembre décembre lundi mardi mercredi jeudi vendredi
+    samedi dimanche le du
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre lunes martes miércoles
+    jueves viernes sábado domingo de del el fecha
+    gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+    """.split()
+)
 
 
 def title_of(beginning: str, name: str) -> str:
     """Return a document's title: of its front matter, else its first line if that is a heading, else its file's name.
 
-    `beginning` is the beginning of its text. The title is one line of at most LONGEST characters, without Markdown.
+    `beginning` is the beginning of its text. Lines in front that never are a title, as a date, are passed over. The
+    title is one line of at most LONGEST characters, without Markdown.
     """
     matter = FRONT_MATTER.match(beginning)
     if matter and (written := _FRONT_MATTER_TITLE.search(matter[1])):
         return _line(written[1])
     text = beginning[matter.end() :] if matter else beginning
-    first = next((line for line in text.splitlines() if words_in(line)), "")
+    # A table's row says what is in it.
+    lines = (line for line in text.splitlines() if words_in(line) and " | " not in line)
+    first = next((line for line in lines if may_be_title(_MARKS.sub("", line))), "")
     if is_heading(first):
         return _line(_MARKS.sub("", first))
     return named(name)
@@ -49,6 +108,36 @@ def named(name: str) -> str:
     return _line(_BETWEEN_WORDS.sub(" ", PurePath(name).stem))
 
 
+def stated_title(written: str | None) -> str | None:
+    """Return the title that a document's properties state, None where that is no title (`may_be_title`)."""
+    title = one_line(written or "")
+    return _line(title) if title and len(words_in(title)) <= MOST_WORDS and may_be_title(title) else None
+
+
+def may_be_title(line: str) -> bool:
+    """Whether a line can say what a document is: no date, number, file name, "Contents", "Confidential" or the like."""
+    line = one_line(line)
+    bare = line.strip(" .:*#-–—|[](){}<>\"'").casefold()
+    named = not (bare in _NO_TITLES or _NUMBERED_NAME.fullmatch(bare) or PAGE_NUMBER.fullmatch(bare) or is_date(bare))
+    marks = (_OF_A_PROGRAM, _EXHIBIT, _FILE_NAME, _ADDRESS)
+    return named and _LETTERS.search(line) is not None and not any(mark.search(line) for mark in marks)
+
+
+def is_date(line: str) -> bool:
+    """Whether a line has a number in it, and nothing beside but the words of dates."""
+    words = re.findall(r"[^\W\d_]+", line.casefold())
+    return any(letter.isdigit() for letter in line) and all(word in _OF_A_DATE for word in words)
+
+
+def without_site(title: str, headings: Sequence[str]) -> str:
+    """Return a page's title without the site's name behind it, where a heading of the page says where it begins."""
+    for heading in headings:
+        rest = title[len(heading) :]
+        if heading and title.casefold().startswith(heading.casefold()) and _SITE.match(rest):
+            return title[: len(heading)]
+    return title
+
+
 def is_heading(line: str) -> bool:
     """Whether a line is short and ends neither a sentence nor a clause, as "Dear Mr Roe," does."""
     return 0 < len(words_in(line)) < HEADING_WORDS and not _IN_SENTENCE.search(line.rstrip())
@@ -56,7 +145,7 @@ def is_heading(line: str) -> bool:
 
 def heading_text(line: str) -> str:
     """Return what a heading says, without Markdown's marks and without the colon behind it."""
-    return _line(_MARKS.sub("", line.split("\n", 1)[0]).rstrip(" :"))
+    return _line(_MARKS.sub("", _UNDERLINE.sub("", line)).rstrip(" :"))
 
 
 def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:

@@ -99,6 +99,41 @@ def make_lines_pdf(
     return path
 
 
+def make_typed_pdf(
+    path: Path,
+    pages: Sequence[Sequence[tuple[str, str, float] | str]],
+    *,
+    title: str | None = None,
+    outline: Sequence[tuple[int, str, int]] = (),
+    header: str = "",
+) -> Path:
+    """Write a PDF of pages of lines, each a text with its font and size, or a paragraph's in ordinary type.
+
+    `outline` has for each entry the index of its page, its title, and its depth from 0. An empty line is a gap.
+    """
+    canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)
+    if title:
+        canvas.setTitle(title)
+    for index, page in enumerate(pages):
+        for key, (_, entry, depth) in enumerate(one for one in outline if one[0] == index):
+            canvas.bookmarkPage(f"{index}-{key}")
+            canvas.addOutlineEntry(entry, f"{index}-{key}", depth)
+        if header:
+            canvas.setFont("Helvetica-Bold", 16)
+            canvas.drawString(72, 800, header)
+        y = 770.0
+        for line in page:
+            text, font, size = (line, "Helvetica", 10) if isinstance(line, str) else line
+            y -= 1.2 * size
+            canvas.setFont(font, size)
+            # Cells of a row are apart by a tabulator.
+            for column, cell in enumerate(text.split("\t")):
+                canvas.drawString(72 + 200 * column, y, cell)
+        canvas.showPage()
+    canvas.save()
+    return path
+
+
 def make_dated_pdf(path: Path, text: str, *, created: str, modified: str) -> Path:
     """Write a PDF whose two dates are given as YYYYMMDDHHmmSS, as PDF writes them."""
     make_pdf(path, [text])
@@ -177,11 +212,11 @@ def cut_off(path: Path, share: float) -> Path:
 
 
 def make_docx(path: Path, paragraphs: Sequence[str], table: Sequence[Sequence[str]] | None = None) -> Path:
-    """Write a Word document; paragraphs that start with # become headings, with * or 1. items of lists."""
+    """Write a Word document; paragraphs that start with # become headings, with = its title, with * or 1. items."""
     document = docx.Document()
     for paragraph in paragraphs:
         mark, _, rest = paragraph.partition(" ")
-        styles = {"#": "Heading 1", "##": "Heading 2", "*": "List Bullet", "1.": "List Number"}
+        styles = {"=": "Title", "#": "Heading 1", "##": "Heading 2", "*": "List Bullet", "1.": "List Number"}
         if mark in styles:
             document.add_paragraph(rest, style=styles[mark])
         else:

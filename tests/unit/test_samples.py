@@ -12,8 +12,8 @@ from make_samples import TEXTS, read_text
 
 from localcrag import samples
 from localcrag.app.recorded_search import recorded_search
-from localcrag.backends.readers.dated import dated
 from localcrag.backends.readers.open_document import SUPPORTED, open_document
+from localcrag.backends.readers.properties import properties_of
 from localcrag.backends.searxng.client import SearXNG
 from localcrag.runs.evaluation_set import HeldBy, Question, read
 
@@ -53,7 +53,7 @@ def test_the_documents_are_of_every_form_dated_and_small() -> None:
     assert Counter(path.suffix for path in SET.files) == {".md": 3, ".html": 2, ".docx": 2, ".pdf": 2, ".txt": 1}
     assert sum(path.stat().st_size for path in samples.FOLDER.rglob("*") if path.is_file()) < MOST_BYTES
     assert all(300 <= len(whole_text(path).split()) <= 700 for path in SET.files)
-    assert all(dated(path, SUPPORTED[path.suffix]) for path in SET.files if path.suffix != ".txt")
+    assert all(properties_of(path, SUPPORTED[path.suffix]).dated for path in SET.files if path.suffix != ".txt")
 
 
 @named(HeldBy.DOCUMENTS)
@@ -100,7 +100,7 @@ def test_what_was_made_from_a_text_says_what_the_text_says(source: Path) -> None
     document, form = read_text(source)
     path = samples.FOLDER / "documents" / f"{document.name}.{form}"
     text = whole_text(path)
-    assert dated(path, SUPPORTED[path.suffix]) == str(document.dated)
+    assert properties_of(path, SUPPORTED[path.suffix]).dated == str(document.dated)
     for paragraph in document.paragraphs:
         pieces = [cell for row in table_rows(paragraph) for cell in row] or [paragraph.removeprefix("## ")]
         for piece in pieces:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from localcrag.records.documents import Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import Vectors
 from localcrag.steps.evaluate.evaluate import evaluate, strip_logits
+from localcrag.steps.ingest.title import document_title
+from localcrag.text.blocks import Heading
 from localcrag.text.span import Span
-from localcrag.text.titles import LONGEST, in_context, is_heading, title_of
+from localcrag.text.titles import LONGEST, heading_text, in_context, is_heading, may_be_title, title_of
 from tests.support.fakes import CALIBRATION, FakeScorer
 
 
@@ -29,6 +32,9 @@ from tests.support.fakes import CALIBRATION, FakeScorer
         pytest.param("word " * 40, "long.txt", "long", id="a line without end"),
         pytest.param("* * *\n\nThe end", "x.txt", "The end", id="a line without words"),
         pytest.param("", ".txt", "txt", id="nothing"),
+        pytest.param("12 March 2024\n\nLease for the flat\n", "x.txt", "Lease for the flat", id="a date"),
+        pytest.param("CONFIDENTIAL\n17\nContents\nLease", "x.txt", "Lease", id="what says nothing"),
+        pytest.param("City | Night\nHull | 140\n\nHotels", "x.txt", "Hotels", id="a table"),
     ],
 )  # fmt: skip
 def test_a_document_is_called_what_it_calls_itself_else_as_its_file(beginning: str, name: str, title: str) -> None:
@@ -40,6 +46,52 @@ def test_a_title_is_one_short_line() -> None:
     assert title_of("a\tb\x0bc", "a.txt") == "a b"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "2024-05-02",
+            "2. Mai 2024",
+            "le 2 mai 2024",
+            "Date: 2 May 2024",
+            "Thursday, 2nd of May 2024",
+            "17",
+            "3/4",
+            "",
+        ),
+        *("Page 3 of 12", "Table of Contents", "Inhaltsverzeichnis", "- CONFIDENTIAL -", "untitled", "Untitled-1"),
+        *("Microsoft Word - Lease", "lease_final.docx", "www.example.org", "desk@example.org", "Q1 8-K - Exhibit 99.1"),
+    ],
+)
+def test_what_is_never_a_title(line: str) -> None:
+    assert not may_be_title(line)
+
+
+@pytest.mark.parametrize("line", ["May minutes", "Budget 2024", "Form W-9", "租约", "Contents of the hold", "Le bail"])
+def test_what_may_be_a_title(line: str) -> None:
+    assert may_be_title(line)
+
+
+def page(number: int, text: str, *headings: tuple[str, int]) -> Page:
+    places = [(text.index(said), level) for said, level in headings]
+    found = tuple(Heading(at, at + len(said), level) for (at, level), (said, _) in zip(places, headings, strict=True))
+    return Page(number, text, headings=found)
+
+
+def test_a_document_is_called_what_it_states_else_as_its_largest_heading() -> None:
+    pages = [page(1, "Acme\n\n2 May 2024\n\nThe lease\n\nIt ends.", ("Acme", 3), ("2 May 2024", 1), ("The lease", 2))]
+    assert document_title("Lease of the flat", pages, "a.pdf") == "Lease of the flat"
+    assert document_title("The lease | Acme", pages, "a.pdf") == "The lease"
+    assert document_title("lease-7", pages, "lease-7.pdf") == "The lease", "a file's name is no title"
+    assert document_title(None, pages, "a.pdf") == "The lease"
+    assert document_title(None, [page(1, "It was cold.")], "walk.pdf") == "walk"
+
+
+def test_a_running_header_is_no_title() -> None:
+    pages = [Page(number, f"Acme, page {number}\n\nThe lease\n\nIt ends.") for number in (1, 2, 3)]
+    assert document_title(None, pages, "a.pdf") == "The lease"
+
+
 def test_what_says_its_title_itself_is_left_as_it_is() -> None:
     assert in_context("The KX-40", "The tank holds 3.5 litres.") == "The KX-40\n\nThe tank holds 3.5 litres."
     assert in_context("The KX-40", "The KX-40\n\nThank you.") == "The KX-40\n\nThank you."
@@ -49,6 +101,13 @@ def test_what_says_its_title_itself_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(("line", "heading"), [("Pay", True), ("Pay:", True), ("Pay is due.", False), ("", False)])
 def test_headings(line: str, heading: bool) -> None:
     assert is_heading(line) is heading
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [("## Fees ##", "Fees"), ("Fees\n====", "Fees"), ("Fees\nand notice:", "Fees and notice")]
+)
+def test_what_a_heading_says(line: str, says: str) -> None:
+    assert heading_text(line) == says
 
 
 class Listener(FakeScorer):

@@ -46,9 +46,12 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             send(out, {"width": drawn.width, "height": drawn.height, "boxes": boxes}, drawn.png)
             return
         document = open_document(Path(asked["path"]), name)
-        send(out, {"media_type": document.media_type, "pages": document.page_count, "dated": document.dated})
+        known = {"pages": document.page_count, "dated": document.dated, "title": document.title}
+        send(out, {"media_type": document.media_type, **known})
         for page in document.pages:
-            send(out, {"number": page.number, "unread": page.unread}, page.text.encode("utf-8", "surrogatepass"))
+            headings = [dataclasses.astuple(heading) for heading in page.headings]
+            about = {"number": page.number, "unread": page.unread, "headings": headings}
+            send(out, about, page.text.encode("utf-8", "surrogatepass"))
         send(out, {"end": True})
     except DocumentError as error:
         send(out, {"error": type(error).__name__, "said": str(error)})

@@ -7,11 +7,13 @@ style sheets are not read, only `style` attributes that hide something.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import lxml.etree
 import lxml.html
 
+from localcrag.backends.readers._markup_headings import Marked, level_of, reads_as_heading, without_bold_runs
 from localcrag.records.errors import UnreadableDocument
 
 Element = Any  # lxml has no type hints
@@ -43,7 +45,15 @@ INDENT = "  "
 DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
 
 
-def show(markup: str, name: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The lines of a page, and which of them are headings."""
+
+    lines: list[str]
+    headings: list[Marked]
+
+
+def show(markup: str, name: str) -> Shown:
     """Return the text of a page. Raises UnreadableDocument where nothing can be made of the markup."""
     # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
@@ -52,7 +62,7 @@ def show(markup: str, name: str) -> str:
     try:
         root = html.document_fromstring(markup, parser=parser)
     except etree.ParserError:
-        return ""  # nothing in it but comments
+        return Shown([], [])  # nothing in it but comments
     except (etree.LxmlError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
@@ -74,7 +84,7 @@ def _seen(element: Element) -> bool:
     return not (element.tag in UNSEEN or closed or hidden)
 
 
-def _show(root: Element) -> str:
+def _show(root: Element) -> Shown:
     text = _Text()
     text.start(root)
     path = [(root, iter(root))]
@@ -140,7 +150,7 @@ def _span(cell: Element, attribute: str) -> int:
 
 
 def _flat(element: Element) -> str:
-    return " ".join(_show(element).split())
+    return " ".join("\n".join(_show(element).lines).split())
 
 
 class _Text:
@@ -148,6 +158,8 @@ class _Text:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._headings: list[Marked] = []
+        self._heading_from = 0
         self._pieces: list[str] = []
         self._gap = False  # an empty line is due before the next one
         self._verbatim = 0
@@ -165,12 +177,16 @@ class _Text:
             self._numbers.append(int(_number(element.get("start")) or 1) if tag == "ol" else None)
         elif tag == "li":
             self._marker = self._next_marker(element.get("value"))
+        if level_of(element):
+            self._heading_from = len(self._lines)
         self.write(element.text)
 
     def end(self, element: Element) -> None:
         tag = element.tag
         if tag in BLOCKS and tag != "br":
             self._break(spaced=tag in SPACED and not (tag in LISTS and len(self._numbers) > 1))
+        if level := level_of(element):
+            self._note_heading(level)
         if tag in VERBATIM:
             self._verbatim -= 1
         elif tag in LISTS:
@@ -189,9 +205,17 @@ class _Text:
             self._break(spaced=False)
         self._gap = True
 
-    def finish(self) -> str:
+    def finish(self) -> Shown:
         self._break(spaced=False)
-        return "\n".join(self._lines)
+        return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)))
+
+    def _note_heading(self, level: int) -> None:
+        """Keep which lines a heading has that ends here."""
+        first, behind = self._heading_from, len(self._lines)
+        first += first < behind and not self._lines[first]  # the empty line in front of it
+        if reads_as_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
+            self._headings.append((first, behind, level))
+        self._heading_from = behind
 
     def _break(self, *, spaced: bool) -> None:
         text = "".join(self._pieces)

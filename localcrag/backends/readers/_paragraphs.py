@@ -57,20 +57,37 @@ PLAIN_HYPHEN = re.compile(r"\w[-\u2010]$")
 SPACELESS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A line of a page's text, and the rows that it was put together from; an empty line has none."""
+
+    text: str
+    rows: tuple[Line, ...]
+
+
 def compose(lines: Sequence[Line]) -> str:
     """Return the lines' text: paragraphs on one line each, apart by an empty line, items and rows by a newline."""
+    return "\n".join(printed.text for printed in composed(lines))
+
+
+def composed(lines: Sequence[Line]) -> list[Printed]:
+    """Return the lines of that text in order, each with the rows that are in it."""
     rows = _rows(lines)
     spelled = set(re.findall(r"\w+-\w+", " ".join(row.text for row in rows)))
-    parts: list[str] = []
+    found: list[tuple[list[str], list[Line]]] = [([], [])]
     previous: Line | None = None
     for block in _blocks(rows):
-        if previous is not None:
-            parts.append(_between_blocks(previous, block[0], spelled))
-        parts += _within_block(block, spelled)
+        between = _between_blocks(previous, block[0], spelled) if previous is not None else ""
+        for separator, row in zip([between, *_separators(block, spelled)], block, strict=True):
+            before, *others = separator.split("\n")
+            found[-1][0].append(before)
+            found += [([other], []) for other in others]
+            found[-1][0].append(row.text)
+            found[-1][1].append(row)
         previous = block[-1]
     if previous is not None and previous.hyphen:
-        parts.append("-")
-    return "".join(parts)
+        found[-1][0].append("-")
+    return [Printed("".join(parts), tuple(of)) for parts, of in found]
 
 
 def _rows(lines: Sequence[Line]) -> list[Line]:
@@ -139,17 +156,18 @@ def _usual_leading(rows: Sequence[Line]) -> float:
     return DEFAULT_LEADING
 
 
-def _within_block(block: Sequence[Line], spelled: set[str]) -> list[str]:
+def _separators(block: Sequence[Line], spelled: set[str]) -> list[str]:
+    """Return what goes between the rows of a block."""
     edge = max(row.right for row in block)
-    parts = [block[0].text]
+    separators = []
     in_item = _opens_item(block[0])
     for a, b in pairwise(block):
         separator = _break(a, b, edge, in_item=in_item)
         if separator:
             in_item = _opens_item(b)
             separator = "-" * a.hyphen + separator
-        parts += [separator or _bond(a, b, spelled), b.text]
-    return parts
+        separators.append(separator or _bond(a, b, spelled))
+    return separators
 
 
 def _break(a: Line, b: Line, edge: float, *, in_item: bool) -> str:

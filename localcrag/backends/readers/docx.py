@@ -14,6 +14,7 @@ from typing import Any
 import mammoth as untyped_mammoth
 
 from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._markup_headings import TITLE_CLASS
 from localcrag.backends.readers.html import render
 from localcrag.records.documents import Page
 from localcrag.records.errors import EncryptedDocument, UnreadableDocument
@@ -27,6 +28,8 @@ MAX_RATIO = 200
 BIG_PART_BYTES = 10_000_000
 # mammoth takes about a second and 30 MB of memory for each MB of this, and no book has as much.
 MAX_XML_BYTES = 100_000_000
+# Beside mammoth's own, which knows "Heading 1" to "Heading 6".
+STYLES = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh"
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -69,10 +72,10 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         with path.open("rb") as file:
-            markup = mammoth.convert_to_html(file, convert_image=_no_image).value
+            markup = mammoth.convert_to_html(file, convert_image=_no_image, style_map=STYLES).value
     except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
         raise _damaged(name, error) from error
-    yield Page(None, render(_without_back_links(markup), name))
+    yield render(_without_back_links(markup), name)
 
 
 def _no_image(_image: object) -> list[object]:

@@ -6,6 +6,7 @@ import codecs
 import re
 import string
 from collections.abc import Generator
+from itertools import accumulate
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds
@@ -13,6 +14,7 @@ from localcrag.backends.readers._layout import show
 from localcrag.backends.readers.text import decode, normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import Heading
 
 # The standard looks at the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
@@ -51,7 +53,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
     markup = normalise(decode(data, name, declared=declared_encoding(data)))
     # Some servers and mail programs name plain text .html; its lines are worth keeping.
-    yield Page(None, render(markup, name) if TAG.search(markup) else markup)
+    yield render(markup, name) if TAG.search(markup) else Page(None, markup)
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -69,9 +71,17 @@ def declared_encoding(data: bytes) -> str | None:
     return SUPERSETS.get(name, name) if plausible else None
 
 
-def render(markup: str, name: str) -> str:
-    """Return the text that a browser would show, blocks and table rows on lines of their own.
+def render(markup: str, name: str) -> Page:
+    """Return the page that a browser would show, blocks and table rows on lines of their own, and its headings.
 
     Scripts, styles and hidden parts are left out. Raises UnreadableDocument when the markup cannot be read at all.
     """
-    return normalise(show(markup, name)).replace("\N{SOFT HYPHEN}", "")
+    shown = show(markup, name)
+    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    headings = []
+    for first, behind, level in shown.headings:
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    return Page(None, "\n".join(lines), headings=tuple(found for found in headings if found.start < found.end))

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from localcrag.backends.readers import _kinds, docx, html, pdf, text
-from localcrag.backends.readers.dated import dated
+from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
@@ -38,14 +38,16 @@ TABLES = frozenset((".xls", ".xlsx", ".ods", ".csv", ".tsv"))
 class OpenDocument:
     """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
 
-    `dated` is the ISO date that the document itself bears, where it bears one. Exhausting or closing `pages` closes the
-    file. Reading them raises the errors of `open_document`.
+    `dated` is the ISO date that the document itself bears, `title` what its properties call it; None where there is
+    none that can be true. Exhausting or closing `pages` closes the file.
+    Reading them raises the errors of `open_document`.
     """
 
     media_type: str
     page_count: int | None
     pages: Generator[Page, None, None]
     dated: str | None = None
+    title: str | None = None
 
 
 def open_document(path: Path, name: str) -> OpenDocument:
@@ -62,7 +64,8 @@ def open_document(path: Path, name: str) -> OpenDocument:
         page_count, pages = _open_pages(media_type, path, name, head)
     except OSError as error:
         raise _unopened(name, error) from error
-    return OpenDocument(media_type, page_count, _checked(pages, name), dated(path, media_type))
+    known = properties_of(path, media_type)
+    return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title)
 
 
 def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:

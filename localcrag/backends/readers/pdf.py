@@ -10,19 +10,25 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
 
 from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._heading_lines import Place
+from localcrag.backends.readers._headings import Headings, typography_of
 from localcrag.backends.readers._page_lines import page_lines
-from localcrag.backends.readers._paragraphs import Line, compose
+from localcrag.backends.readers._paragraphs import Printed, composed
+from localcrag.backends.readers._pdf_outline import outline_of
 from localcrag.backends.readers.text import normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+from localcrag.text.blocks import Heading
 
 pdfium: Any = pypdfium2  # has no type hints
 # Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.
@@ -34,7 +40,17 @@ FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREE
 FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
 # Curves on a page. A frame has a dozen, lines to write on have none; lettering drawn as outlines has ten a letter.
 OUTLINES = 200
+LOOKED_AT = 20  # pages, before the first is read
+MOST_LOOKED_AT = 300_000  # characters of them: some pages are a book
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A page's lines; `shows` says that there is something on it that may be text to the eye alone."""
+
+    printed: list[Printed]
+    shows: bool
 
 
 def open_pages(path: Path, name: str, head: bytes) -> tuple[int, Generator[Page, None, None]]:
@@ -56,18 +72,46 @@ def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
     with LOCK:
         document = load(path, name)
     try:
-        for index in range(count):
+        looked_at: dict[int, _Read] = {}
+        for index in _spread(count):
+            if sum(len(line.text) for read in looked_at.values() for line in read.printed) > MOST_LOOKED_AT:
+                break
             with LOCK:
-                lines, shows = _read(document, index, name)
-            text = normalise(compose(lines).translate(TIDY))
-            unread += shows
-            characters += len(text)
-            yield Page(index + 1, text, unread=shows)
+                looked_at[index] = _read(document, index, name)
+        with LOCK:
+            outline = outline_of(document)
+        found = Headings(typography_of([(read.printed, outline.get(at, ())) for at, read in looked_at.items()]))
+        for index in range(count):
+            read = looked_at.pop(index, None)
+            if read is None:
+                with LOCK:
+                    read = _read(document, index, name)
+            page = _page(index, read, found.of_page(read.printed, outline.get(index, ())))
+            unread += page.unread
+            characters += len(page.text)
+            yield page
     finally:
         with LOCK:
             document.close()
     if not characters:
         raise _empty(name, count, unread)
+
+
+def _spread(count: int) -> list[int]:
+    """Return which pages are looked at for what is usual in the document: the first ones, and others up to the last."""
+    step = max(1.0, count / LOOKED_AT)
+    return sorted({*range(min(3, count)), *(int(number * step) for number in range(min(count, LOOKED_AT)))})
+
+
+def _page(index: int, read: _Read, headings: Sequence[tuple[Place, int]]) -> Page:
+    # Line by line, so that it is known where each begins; a newline is nothing that composes with its neighbours.
+    lines = [normalise(printed.text.translate(TIDY)) for printed in read.printed]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    placed = []
+    for (first, behind), level in headings:
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        placed.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    return Page(index + 1, "\n".join(lines), read.shows, tuple(placed))
 
 
 def load(source: Path | bytes, name: str) -> Any:
@@ -117,12 +161,12 @@ def _check_whole(path: Path, name: str) -> None:
         raise _damaged(name, "it has no end mark")
 
 
-def _read(document: Any, index: int, name: str) -> tuple[list[Line], bool]:
-    """Return a page's lines, and whether it shows something that may be text to the eye alone. The caller locks."""
+def _read(document: Any, index: int, name: str) -> _Read:
+    """Return what a page holds. The caller locks."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             lines = page_lines(textpage)
-            return lines, not lines and _may_show_text(page)
+            return _Read(composed(lines), not lines and _may_show_text(page))
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 

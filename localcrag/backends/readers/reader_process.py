@@ -29,6 +29,7 @@ from localcrag.records.errors import (
     UnreadableDocument,
     UnsupportedDocument,
 )
+from localcrag.text.blocks import Heading
 
 PATIENCE = 300.0
 """Seconds for a page, or for the whole of a file that has none."""
@@ -48,6 +49,7 @@ class OpenDocument:
     page_count: int | None
     pages: Generator[Page, None, None]
     dated: str | None = None
+    title: str | None = None
 
 
 class ReaderProcesses:
@@ -63,7 +65,8 @@ class ReaderProcesses:
         """Open a file; `name` is the document's. Raises DocumentError, also while `pages` are read."""
         process = self._one()
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name})
-        return OpenDocument(first["media_type"], first["pages"], self._pages(process, name), first["dated"])
+        pages = self._pages(process, name)
+        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"])
 
     def picture(self, source: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110) -> PagePicture:
         """Return a page of a PDF as a picture, and where texts stand on it. Raises DocumentError."""
@@ -118,7 +121,8 @@ class ReaderProcesses:
             content, attached = self._next(process, name)
             while "end" not in content:
                 text = attached.decode("utf-8", "surrogatepass")
-                yield Page(content["number"], text, content["unread"])
+                headings = tuple(Heading(*heading) for heading in content["headings"])
+                yield Page(content["number"], text, content["unread"], headings)
                 content, attached = self._next(process, name)
         except GeneratorExit:
             process.end()  # What it has read ahead is nobody's any more.

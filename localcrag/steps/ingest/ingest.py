@@ -24,8 +24,9 @@ from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from localcrag.steps.ingest.pace import Pace, Progress
+from localcrag.steps.ingest.title import document_title
 from localcrag.text.dates import date_of
-from localcrag.text.titles import BEGINNING, in_context, title_of
+from localcrag.text.titles import in_context
 
 AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
@@ -51,6 +52,9 @@ class OpenDocument(Protocol):
 
     @property
     def dated(self) -> str | None: ...
+
+    @property
+    def title(self) -> str | None: ...
 
 
 class DocumentShelf(Protocol):
@@ -144,7 +148,7 @@ def _ingest_one(
     document = open_file(upload.path, upload.name)
     pages = yield from _read(document, progress)
     text = join_pages(pages)
-    title = title_of(text[:BEGINNING], upload.name)
+    title = document_title(document.title, pages, upload.name)
     chunks = chunks_of(pages, title, embedder, chunk_tokens)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")

@@ -16,7 +16,7 @@ from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest.chunk import PAGE_BREAK
 from localcrag.steps.ingest.ingest import SavableIndex, chunks_of, embedded
-from localcrag.text.titles import BEGINNING, title_of
+from localcrag.steps.ingest.title import document_title
 
 
 class OlderShelf(Protocol):
@@ -52,7 +52,7 @@ def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_
     pages = [Page(page if document.pages else None, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
     if not document.pages:
         pages = [Page(None, text)]
-    title = title_of(text[:BEGINNING], document.name)
+    title = document_title(None, pages, document.name)
     chunks = chunks_of(pages, title, embedder, chunk_tokens)
     vectors = yield from embedded(
         chunks,

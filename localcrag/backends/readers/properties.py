@@ -1,6 +1,7 @@
-"""The date that a document bears: of its last change, else of its making.
+"""What a document says of itself beside its text: its date and its title.
 
-A date is a help and never a reason to refuse a document: whatever cannot be read has none.
+Both are a help and never a reason to refuse a document: whatever cannot be read has none. A front matter's title is
+part of the text, and read there (`text/titles.py`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,13 @@ import pypdfium2
 from localcrag.backends.readers import _kinds, html, pdf, text
 from localcrag.records.errors import DocumentError
 from localcrag.text.dates import iso_date
-from localcrag.text.titles import FRONT_MATTER
+from localcrag.text.titles import FRONT_MATTER, stated_title
 
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
 CORE_PROPERTIES = "docProps/core.xml"
 MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
+DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 DCTERMS = "{http://purl.org/dc/terms/}"
 PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
 """What every document says that python-docx made and nobody gave a date: it is the template's."""
@@ -36,8 +39,16 @@ META_NAMES = (
 FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
-def dated(path: Path, media_type: str) -> str | None:
-    """Return the ISO date of the document at `path`, None when it bears none that can be true."""
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """`dated` is an ISO date, of the last change, else of its making; `title` what it says that it is called."""
+
+    dated: str | None = None
+    title: str | None = None
+
+
+def properties_of(path: Path, media_type: str) -> Properties:
+    """Return what the document at `path` says of itself, as far as that can be true."""
     readers = {
         "application/pdf": _of_pdf,
         "text/html": _of_html,
@@ -47,38 +58,41 @@ def dated(path: Path, media_type: str) -> str | None:
     }
     read = readers.get(media_type)
     try:
-        return read(path) if read else None
+        return read(path) if read else Properties()
     except (DocumentError, OSError, pypdfium2.PdfiumError, etree.LxmlError, KeyError, *_kinds.ZIP_ERRORS):
-        return None
+        return Properties()
 
 
-def _of_pdf(path: Path) -> str | None:
+def _of_pdf(path: Path) -> Properties:
     with pdf.LOCK, closing(pdf.pdfium.PdfDocument(path.absolute())) as document:
-        return _first(document.get_metadata_value(key) for key in ("ModDate", "CreationDate"))
+        days = [document.get_metadata_value(key) for key in ("ModDate", "CreationDate")]
+        return Properties(_first(days), _title(document.get_metadata_value("Title")))
 
 
-def _of_docx(path: Path) -> str | None:
+def _of_docx(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         if archive.getinfo(CORE_PROPERTIES).file_size > MAX_PROPERTIES_BYTES:
-            return None
+            return Properties()
         properties = etree.fromstring(archive.read(CORE_PROPERTIES), etree.XMLParser(resolve_entities=False))
     found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
-    return _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+    day = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+    return Properties(day, _title(properties.findtext(DC_TITLE)))
 
 
-def _of_html(path: Path) -> str | None:
+def _of_html(path: Path) -> Properties:
     data = path.read_bytes()
     markup = text.decode(data, path.name, declared=html.declared_encoding(data))
     # lxml refuses a string that names an encoding in an XML declaration; ours is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
     if not markup.strip():
-        return None
+        return Properties()
     root = lxml_html.document_fromstring(markup)
     said: dict[str, str | None] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         said.setdefault(name.strip().lower(), meta.get("content"))
-    return _first(said.get(name) for name in META_NAMES) or _only_time(root)
+    day = _first(said.get(name) for name in META_NAMES) or _only_time(root)
+    return Properties(day, _title(root.findtext("head/title")))
 
 
 def _only_time(root: Any) -> str | None:
@@ -87,10 +101,14 @@ def _only_time(root: Any) -> str | None:
     return days.pop() if len(days) == 1 else None
 
 
-def _of_markdown(path: Path) -> str | None:
+def _of_markdown(path: Path) -> Properties:
     matter = FRONT_MATTER.match(text.normalise(text.decode(path.read_bytes(), path.name)))
     written = FRONT_MATTER_DATE.search(matter[1]) if matter else None
-    return iso_date(written[1]) if written else None
+    return Properties(iso_date(written[1]) if written else None)
+
+
+def _title(written: str | None) -> str | None:
+    return stated_title(text.normalise(written)) if written else None
 
 
 def _first(found: Any) -> str | None:

@@ -1,0 +1,263 @@
+"""What looks like a heading on a printed page, by its type, number and neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from localcrag.backends.readers._paragraphs import BULLET, PARALLEL, PROSE, Line, Printed
+from localcrag.text.titles import PAGE_NUMBER, is_date
+
+LARGER = 1.1
+"""Times the body's size; the lines of one paragraph may differ a little less."""
+LEAST_BOLD = 0.95
+"""Times the body's size: what is smaller is a label in a table or a figure."""
+MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
+LEAST_LETTERS = 3  # of "OR" there are not enough; Chinese has headings of two
+WIDE = 5  # times the size
+LONGEST_LEAD = 8
+"""Words of a heading that ends with a colon; with more it is a sentence that leads into what follows."""
+WORDS_OF_HEADER = 3
+LEAST_CAPITALS = 8  # a heading of one abbreviation is as high as its neighbours
+SAME_HEIGHT = 0.3  # times the size
+MOST_BOLD_IN_A_ROW = 3
+"""Bold lines below each other; more are an address or a form."""
+
+BOLD = re.compile(r"bold|black|heavy|demi|semib|cmbx|cmssbx|sfbx|medi\b|[-,]bd|bd\b", re.IGNORECASE)
+LIGHTER = re.compile(r"demilight|semilight", re.IGNORECASE)
+ITALIC = re.compile(r"ital|obli|cmti|kursiv|slant", re.IGNORECASE)
+NUMBER = re.compile(r"(?:§\s*)?(\d{1,2}(?:\.\d{1,2}){0,4})[.)]?\s+(?=[^\W\d_])")
+NAMED = re.compile(
+    r"(?:(?P<highest>(?i:part|chapter|teil|kapitel))|(?P<high>(?i:item|article|annex|appendix|exhibit|schedule|anhang))|"
+    r"(?i:note|section|step|abschnitt)|§)\s*(?:\d[\w.]{0,5}|[IVXLC]{1,5}|[A-Z])\b[.:)]?\s*"
+)
+_GAP = re.compile(r"\S {2,}\S")
+_LEADERS = re.compile(r"(?:\.\s?){4,}|…\s*…|_{4,}|-{4,}")
+_SENTENCE_END = re.compile(r"[.…,;。，；؛][\"'”’»)\]]*$")
+_UNFINISHED = re.compile(r"\b(?:a|an|the|of|and|or|to|in|on|at|by|for|from|with|as|under|der|die|das|und|von|et|de)$")
+_WORD = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff\uac00-\ud7a3]")
+_PERIOD = re.compile(r"\b(?:months|years?|quarters?|weeks|period)\s+end(?:ed|ing)\b", re.IGNORECASE)
+"""Over the columns of figures."""
+
+Key = tuple[float, bool, int, int, bool, bool, bool]
+"""Of a style, the highest first: size (negative), not bold, rank of a word as "Item", dots in its number, not capitals,
+not centred, italic."""
+Place = tuple[int, int]
+"""The first line of a heading in a page's lines, and the one behind its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typography:
+    """What is usual in a document.
+
+    `body` is the size of its text, `least` the smaller one where it has two. `running` are lines that stand at one
+    place on many pages; `styles` are those of headings, the highest first, and `levels` the level of each.
+    """
+
+    body: float
+    least: float
+    bold_says: bool
+    running: Set[tuple[str, int]] = frozenset()
+    styles: Sequence[Key] = ()
+    levels: Sequence[int] = ()
+
+
+def guessed(
+    page: Sequence[Printed], typography: Typography, running: Set[tuple[str, int]]
+) -> Iterator[tuple[Place, Key]]:
+    """Yield what looks like a heading, with its style."""
+    at, angle = 0, _usual_angle(page)
+    while at < len(page):
+        behind = at + 1
+        # A watermark runs in another direction than the page's text.
+        if _angle(page[at]) not in (angle - 1, angle, angle + 1) or not _may_be_heading(page, at, typography, running):
+            at += 1
+            continue
+        key = key_of(page, at, typography)
+        # A heading of two lines; where the first was full, they are one line of the text already.
+        while behind < len(page) and behind - at < MOST_ROWS and _goes_on(page[behind - 1], page[behind]):
+            behind += 1
+        text = " ".join(printed.text for printed in page[at:behind])
+        if _reads_as_heading(text) and _has_text_behind(page, behind, key, typography):
+            yield (at, behind), key
+        at = behind
+
+
+def _may_be_heading(page: Sequence[Printed], at: int, typography: Typography, running: Set[tuple[str, int]]) -> bool:
+    """Whether a line is larger than the body, or bold, or numbered, and stands like a heading."""
+    printed = page[at]
+    if not printed.rows or len(printed.rows) > MOST_ROWS or all(place_of(row) in running for row in printed.rows):
+        return False
+    if BULLET.match(printed.text) or _has_columns(printed) or _PERIOD.search(printed.text):
+        return False
+    size = min(row.size for row in printed.rows)
+    if size < LEAST_BOLD * typography.least:
+        return False
+    if size < LARGER * typography.body:
+        if typography.bold_says and all(map(is_bold, printed.rows)):
+            stands = not _in_table(page, at) and not _in_bold_lines(page, at)
+        else:
+            stands = _is_numbered(page, at)
+        if not stands:
+            return False
+    return not _in_columns(page, at)
+
+
+def _angle(printed: Printed) -> int:
+    return round(printed.rows[0].angle / PARALLEL) if printed.rows else 0
+
+
+def _usual_angle(page: Sequence[Printed]) -> int:
+    angles = Counter(_angle(printed) for printed in page if printed.rows)
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+def _has_columns(printed: Printed) -> bool:
+    """Whether there are gaps as between columns, other than behind a heading's number."""
+    text = printed.text
+    if mark := NUMBER.match(text) or NAMED.match(text):
+        text = text[mark.end() :]
+    return _GAP.search(text) is not None
+
+
+def _in_table(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line is a row's label or stands over columns."""
+    above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
+    under_rows = above is not None and _is_row(above)
+    over_rows = below is not None and _is_row(below)
+    if under_rows and over_rows:
+        return True
+    if not over_rows or below is None:
+        return False
+    # Over columns, and not over the table.
+    return page[at].rows[0].left > below.rows[0].left + PROSE / 2 * below.rows[0].size
+
+
+def _in_columns(page: Sequence[Printed], at: int) -> bool:
+    """Whether something short stands at the same height: a line that heads a column, or a label with its value."""
+    own = page[at].rows
+    return any(
+        abs(row.baseline - line.baseline) < SAME_HEIGHT * line.size
+        and row.right - row.left < PROSE * row.size
+        and (row.left > line.right or row.right < line.left)
+        for printed in page
+        if printed.rows is not own
+        for row in printed.rows
+        for line in own
+    )
+
+
+def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line is one of many bold ones below each other."""
+    run = 1
+    for step in (-1, 1):
+        beside = at + step
+        while 0 <= beside < len(page) and all(map(is_bold, page[beside].rows)):
+            run += bool(page[beside].rows)
+            beside += step
+    return run > MOST_BOLD_IN_A_ROW
+
+
+def _is_numbered(page: Sequence[Printed], at: int) -> bool:
+    """Whether a line of ordinary type has a heading's number and more space around it."""
+    mark = NUMBER.match(page[at].text)
+    if not mark or len(page[at].rows) > 1 or (at and page[at - 1].rows):
+        return False
+    above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
+    if below is None or _is_row(below) or (above is not None and _is_row(above)):
+        return False
+    listed = any(beside is not None and NUMBER.match(beside.text) for beside in (above, below))
+    title = page[at].text[mark.end() :]
+    return not listed and title[:1].isupper() and not title.rstrip().endswith((":", "?", "!"))
+
+
+def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
+    """Return the next line with text in it."""
+    beside = at + step
+    while 0 <= beside < len(page):
+        if page[beside].rows:
+            return page[beside]
+        beside += step
+    return None
+
+
+def _is_row(printed: Printed) -> bool:
+    return any(row.tabular for row in printed.rows) and _has_columns(printed)
+
+
+def _goes_on(above: Printed, line: Printed) -> bool:
+    """Whether a line is the second of a heading: the same type, right below it."""
+    if not line.rows or _has_columns(line) or NUMBER.match(line.text) or NAMED.match(line.text):
+        return False
+    a, b = above.rows[-1], line.rows[0]
+    return abs(a.size - b.size) < 0.5 and is_bold(a) == is_bold(b) and a.baseline - b.baseline < 1.6 * a.size
+
+
+def _reads_as_heading(text: str) -> bool:
+    text = text.strip()
+    if len(text) > MOST_CHARACTERS or len(text.split()) > MOST_WORDS or not _WORD.search(text):
+        return False
+    numbered = NUMBER.match(text) or NAMED.match(text)
+    if (_SENTENCE_END.search(text) and not (numbered and text.endswith("."))) or _UNFINISHED.search(text):
+        return False
+    if text.endswith((":", "：")) and len(text.split()) > LONGEST_LEAD:
+        return False
+    letters = sum(letter.isalpha() for letter in text)
+    if letters < LEAST_LETTERS and text.isascii():
+        return False
+    starts_well = text[0].isalnum() or text[0] in "§“\"'‘«¿¡„"
+    return (
+        starts_well
+        and not text[0].islower()
+        and letters >= len(text) / 2
+        and not _LEADERS.search(text)
+        and not is_date(text)
+        and not PAGE_NUMBER.fullmatch(text)
+    )
+
+
+def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography: Typography) -> bool:
+    """Whether there is something on the page below a heading. A large one may have a page of its own."""
+    return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
+
+
+def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
+    """Return the style of a heading that begins with a line of a page."""
+    printed = page[at]
+    row = max(printed.rows, key=lambda row: len(row.text))
+    size = rounded(row.size)
+    number, named = NUMBER.match(printed.text), NAMED.match(printed.text)
+    rank = 3 if not named else 0 if named["highest"] else 1 if named["high"] else 2
+    depth = number[1].count(".") if number else 0
+    letters = [letter for letter in printed.text if letter.isalpha()]
+    capitals = len(letters) >= LEAST_CAPITALS and all(letter.isupper() for letter in letters)
+    italic = bool(ITALIC.search(row.font))
+    # What is hardly larger or smaller than the body is of its size.
+    size = typography.body if LEAST_BOLD * typography.body <= size < LARGER * typography.body else size
+    return -size, not is_bold(row), rank, depth, not capitals, not _is_centred(page, row), italic
+
+
+def _is_centred(page: Sequence[Printed], line: Line) -> bool:
+    """Whether a line has as much room on its left as on its right, and both are wide."""
+    rows = [row for printed in page for row in printed.rows]
+    before = line.left - min(row.left for row in rows)
+    behind = max(row.right for row in rows) - line.right
+    return min(before, behind) > WIDE * line.size and abs(before - behind) < 2 * line.size
+
+
+def rounded(size: float) -> float:
+    return round(size * 2) / 2
+
+
+def is_bold(row: Line) -> bool:
+    return bool(BOLD.search(row.font)) and not LIGHTER.search(row.font)
+
+
+def place_of(row: Line) -> tuple[str, int]:
+    """Return what a line says, and its height on the page; a header's numbers are its page's, and left out."""
+    words = re.findall(r"[^\W\d_]+", row.text)
+    # "Chapter 3" is another chapter than "Chapter 4".
+    said = re.sub(r"\d+", "", row.text) if len(words) >= WORDS_OF_HEADER else row.text
+    return said, round(row.baseline)

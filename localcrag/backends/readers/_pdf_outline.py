@@ -1,0 +1,31 @@
+"""The outline of a PDF (its bookmarks): which headings begin on which page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import pypdfium2
+
+from localcrag.backends.readers._headings import Entry
+
+MOST_ENTRIES = 10_000
+LONGEST = 300  # characters of an entry; what is longer is no line of a page
+
+
+def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
+    """Return the outline's entries by the index of the page that they lead to; none of an outline that is damaged.
+
+    `document` is a pypdfium2.PdfDocument; the caller holds pdfium's lock.
+    """
+    found: dict[int, list[Entry]] = {}
+    try:
+        for bookmark in islice(document.get_toc(), MOST_ENTRIES):
+            place, title = bookmark.get_dest(), bookmark.get_title()
+            index = place.get_index() if place else None
+            if index is not None and title.strip() and len(title) <= LONGEST:
+                found.setdefault(index, []).append(Entry(title, bookmark.level + 1))
+    except (pypdfium2.PdfiumError, UnicodeError, ValueError):
+        return {}
+    return found

@@ -1,0 +1,57 @@
+"""The title of a document: what its file states, else its largest heading, else its first line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from localcrag.records.documents import Page
+from localcrag.text.titles import BEGINNING, heading_text, is_heading, may_be_title, title_of, without_site
+
+FIRST_PAGES = 3
+"""Of a document, those that its title is looked for on."""
+RUNNING = 3
+"""Pages that begin or end with one line; it is a header or footer."""
+
+
+def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
+    """Return what a document is called. `stated` is what its properties say, `name` its file's name."""
+    headings = _headings(pages[:FIRST_PAGES])
+    if stated and not _is_name(stated, name):
+        return without_site(stated, [text for _, text in headings])
+    fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
+    if fit:
+        return min(fit, key=lambda heading: heading[0])[1]
+    running = _running(pages)
+    beginning = "\n".join(page.text for page in pages[:FIRST_PAGES])[:BEGINNING]
+    lines = (line for line in beginning.split("\n") if _without_numbers(line) not in running)
+    return title_of("\n".join(lines), name)
+
+
+def _headings(pages: Sequence[Page]) -> list[tuple[int, str]]:
+    """Return the headings that the file tells of, in order, each with its level."""
+    return [
+        (heading.level, heading_text(page.text[heading.start : heading.end]))
+        for page in pages
+        for heading in page.headings
+    ]
+
+
+def _is_name(stated: str, name: str) -> bool:
+    """Whether a title is one word and the file's name, which programs put there for want of a title."""
+    return len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
+
+
+def _running(pages: Sequence[Page]) -> set[str]:
+    """Return the lines that pages begin or end with, without their numbers."""
+    seen: Counter[str] = Counter()
+    for page in pages:
+        lines = [line for line in page.text.split("\n") if line.strip()]
+        seen.update({_without_numbers(line) for line in (*lines[:1], *lines[-1:])})
+    return {line for line, times in seen.items() if times >= max(RUNNING, len(pages) / RUNNING)}
+
+
+def _without_numbers(line: str) -> str:
+    return re.sub(r"\d+", "", line).strip()
