@@ -16,7 +16,8 @@ from localcrag.records.web import WebUse
 from localcrag.runs.new_run import new_run, run_of_selection
 from localcrag.runs.recording import Recording
 from localcrag.settings import Settings
-from localcrag.steps.answer.stage import Task, generate_and_verify
+from localcrag.steps.answer.stage import generate_and_verify
+from localcrag.steps.answer.task import Task
 from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget
 from localcrag.steps.condense.stage import condense

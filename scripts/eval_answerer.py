@@ -32,7 +32,8 @@ from localcrag.runs.evaluation_set import Question
 from localcrag.settings import load
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import citations, without_citations
-from localcrag.steps.answer.stage import Task, generate_and_verify, read_by
+from localcrag.steps.answer.stage import generate_and_verify, read_by
+from localcrag.steps.answer.task import Task
 from localcrag.steps.answer.verify import claims, verify
 from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget

@@ -78,7 +78,7 @@ class PlaceHead(torch.nn.Linear):
 
         `inside`, shape (passages, tokens), is true for the tokens of the passage; the others have no share.
         """
-        scores = self(states.float())[:, :, 0]
+        scores: torch.Tensor = self(states.float())[:, :, 0]
         if self.of_lines:
             return scores
         return torch.softmax(scores.masked_fill(~inside, -torch.inf), dim=1).nan_to_num(0.0)

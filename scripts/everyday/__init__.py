@@ -1,0 +1,1 @@
+"""Everyday documents and questions: read, asked through the real pipeline, and measured."""

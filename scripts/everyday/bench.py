@@ -1,0 +1,114 @@
+"""The app in a temporary data folder: documents added as files, and questions asked of them as the app asks them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+from localcrag import pipeline
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.records.enums import WebMode
+from localcrag.records.errors import DocumentError, GenerationError
+from localcrag.records.events import Event, Refined, Retrieved
+from localcrag.records.ingest import IngestResult
+from localcrag.records.passages import Passage
+from localcrag.records.protocols import Decoding
+from localcrag.records.run import Message, Run
+from localcrag.settings import changed, load
+from localcrag.steps.context import EVERY_STEP, Steps
+
+PLAIN = Steps(evaluate=False, refine=False, verify=False)
+"""Plain RAG."""
+
+
+class _Nowhere:
+    """Takes runs that are kept elsewhere."""
+
+    def save(self, run: Run) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeverAsked:
+    """Stands where a language model would, in a flow that ends before it is asked."""
+
+    name: str
+    context_tokens: int = 4096
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Return the number of words, for want of a tokeniser."""
+        return sum(len(message.content.split()) for message in messages)
+
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> NoReturn:
+        raise GenerationError("No language model was to be asked.")
+
+
+class Bench:
+    """One app. With `silent` no language model is asked: a question ends with its evidence, and has no answer."""
+
+    def __init__(self, assembly: Assembly, *, silent: bool) -> None:
+        self._assembly, self.silent = assembly, silent
+
+    @property
+    def llm(self) -> str | None:
+        """The name of the language model that is asked."""
+        return None if self.silent else self._assembly.settings.llm
+
+    def add(self, paths: Iterable[Path], collection: str) -> None:
+        """Add files to a collection. Raises DocumentError when one cannot be read."""
+        events = self._assembly.ingest(uploads_from(list(paths)), collection)
+        if failed := [event.error for event in events if isinstance(event, IngestResult) and event.error]:
+            raise DocumentError("\n".join(failed))
+
+    def warm_up(self) -> None:
+        """Load all models, so that the first question takes no longer than the others."""
+        self._assembly.warm_up()
+
+    def ask(self, question: str, collection: str, steps: Steps = EVERY_STEP) -> tuple[Run, float]:
+        """Return the run of a question, and the seconds that it took."""
+        began = time.perf_counter()
+        run, _ = self._until(Refined if self.silent else None, question, collection, steps)
+        return run, time.perf_counter() - began
+
+    def retrieved(self, question: str, collection: str) -> tuple[Passage, ...]:
+        """Return the passages that retrieval finds by itself; nothing judges them."""
+        _, event = self._until(Retrieved, question, collection, EVERY_STEP)
+        return event.passages if isinstance(event, Retrieved) else ()
+
+    def tokens(self, texts: Iterable[str]) -> int:
+        """Return the length of texts in the embedder's tokens."""
+        return sum(self._assembly.models.embedder.count_tokens([*texts]))
+
+    def _until(
+        self, last: type[Event] | None, question: str, collection: str, steps: Steps
+    ) -> tuple[Run, Event | None]:
+        """Ask a question up to an event, or to its end; return its run, and the event where it came."""
+        assembly = self._assembly
+        settings = assembly.collection_settings.applied_to(changed(assembly.settings, collection=collection))
+        # With a log of its own no score is remembered, so that seconds can be compared.
+        parts = assembly.parts(settings, runs=_Nowhere())
+        if self.silent:
+            parts = replace(parts, llm=NeverAsked(settings.llm))
+        with closing(pipeline.answer(question, parts=parts, settings=settings, steps=steps)) as recording:
+            for event in recording:
+                if last is not None and isinstance(event, last):
+                    return recording.run, event
+        return recording.run, None
+
+
+@contextmanager
+def opened(settings: Mapping[str, str], *, silent: bool) -> Iterator[Bench]:
+    """Give an app with an empty data folder of its own, that never asks the web, under these settings by name.
+
+    Raises SettingsError and ModelError.
+    """
+    with TemporaryDirectory(prefix="eval-everyday-") as folder:
+        chosen = load(**{"web": WebMode.NEVER, **settings, "data_dir": Path(folder)})
+        with closing(Assembly(chosen)) as assembly:
+            yield Bench(assembly, silent=silent)
