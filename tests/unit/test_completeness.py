@@ -59,6 +59,10 @@ HEADER = "| Room | Fee | |---|---|"
             TABLE, ["Single", "Attic"], FACT, [HEADER, "| Double | 110 |", "| Suite | 190 |"],
             id="half of its rows keep a table",
         ),
+        pytest.param(
+            TABLE, ["| Room"], FACT, ["| Single | 80 |", "| Double | 110 |", "| Suite | 190 |", "| Attic | 60 |"],
+            id="a header keeps its rows",
+        ),
         pytest.param(STEPS, ["Rinse"], FACT, ["To clean the filter:"], id="a step keeps what leads into the list"),
         pytest.param(
             STEPS, ["Rinse", "Open"], FACT,

@@ -125,6 +125,31 @@ def test_where_all_is_bold_bold_says_nothing(tmp_path: Path) -> None:
     assert typed(tmp_path, [*prose, ("Fees", BOLD, 10), ("", BOLD, 10), *prose, *prose]) == []
 
 
+def test_labels_with_their_values_are_no_headings(tmp_path: Path) -> None:
+    page: Lines = [("Held by\tWren", BOLD, 12), "", ("Since", BOLD, 12), "", *PROSE, *PROSE]
+    assert typed(tmp_path, page) == [(1, "Since")]
+
+
+def test_a_bold_sentence_that_leads_into_a_list_is_no_heading(tmp_path: Path) -> None:
+    lead = ("Whoever travels by ferry is paid for all of these:", BOLD, 10)
+    assert typed(tmp_path, [*PROSE, lead, "• a berth", "• a meal", "", *PROSE, *PROSE]) == []
+
+
+def test_a_word_as_item_ranks_above_other_headings_of_its_type(tmp_path: Path) -> None:
+    page: Lines = [("Item 7. Hotels", BOLD, 10), *PROSE, ("Fees", BOLD, 10), *PROSE, ("Item 8. Inns", BOLD, 10), *PROSE]
+    assert typed(tmp_path, page) == [(1, "Item 7. Hotels"), (2, "Fees"), (1, "Item 8. Inns")]
+
+
+def test_a_centred_heading_is_above_one_at_the_margin(tmp_path: Path) -> None:
+    # 100 characters of it are 455 points wide, and the heading's column begins at 200.
+    prose = [
+        "The travel desk pays for the hotel of everybody who asks for it in due time, and checks all the claims",
+        "",
+    ]
+    page: Lines = [("\tFull year", BOLD, 10), *prose, *prose, ("Sales", BOLD, 10), *prose]
+    assert typed(tmp_path, page) == [(1, "Full year"), (2, "Sales")]
+
+
 def test_a_running_header_is_no_heading(tmp_path: Path) -> None:
     pages: list[Lines] = [[(f"Chapter {word}", BOLD, 14), *PROSE, *PROSE] for word in ("one", "two", "three", "four")]
     found = typed(tmp_path, *pages, header="Handbook")

@@ -16,11 +16,13 @@ LEAST_BOLD = 0.95
 """Times the body's size: what is smaller is a label in a table or a figure."""
 MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
 LEAST_LETTERS = 3  # of "OR" there are not enough; Chinese has headings of two
+MOST_LINES = 1000  # of a page, each of which is compared with the others; a printed page has some 60
 WIDE = 5  # times the size
 LONGEST_LEAD = 8
 """Words of a heading that ends with a colon; with more it is a sentence that leads into what follows."""
 WORDS_OF_HEADER = 3
 LEAST_CAPITALS = 8  # a heading of one abbreviation is as high as its neighbours
+WIDEST_CELL = 12  # times the size
 SAME_HEIGHT = 0.3  # times the size
 MOST_BOLD_IN_A_ROW = 3
 """Bold lines below each other; more are an address or a form."""
@@ -68,6 +70,8 @@ def guessed(
     page: Sequence[Printed], typography: Typography, running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, Key]]:
     """Yield what looks like a heading, with its style."""
+    if len(page) > MOST_LINES:
+        return
     at, angle = 0, _usual_angle(page)
     while at < len(page):
         behind = at + 1
@@ -95,13 +99,11 @@ def _may_be_heading(page: Sequence[Printed], at: int, typography: Typography, ru
     size = min(row.size for row in printed.rows)
     if size < LEAST_BOLD * typography.least:
         return False
-    if size < LARGER * typography.body:
-        if typography.bold_says and all(map(is_bold, printed.rows)):
-            stands = not _in_table(page, at) and not _in_bold_lines(page, at)
-        else:
-            stands = _is_numbered(page, at)
-        if not stands:
-            return False
+    larger = size >= LARGER * typography.body
+    if not larger and not (typography.bold_says and all(map(is_bold, printed.rows))):
+        return _is_numbered(page, at)
+    if _in_table(page, at) or (not larger and _in_bold_lines(page, at)):
+        return False
     return not _in_columns(page, at)
 
 
@@ -125,26 +127,24 @@ def _has_columns(printed: Printed) -> bool:
 def _in_table(page: Sequence[Printed], at: int) -> bool:
     """Whether a line is a row's label or stands over columns."""
     above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
-    under_rows = above is not None and _is_row(above)
-    over_rows = below is not None and _is_row(below)
-    if under_rows and over_rows:
-        return True
-    if not over_rows or below is None:
+    line = page[at].rows[0]
+    # What is larger than the rows is no label.
+    if below is None or not _is_row(below) or line.size >= LARGER * below.rows[0].size:
         return False
-    # Over columns, and not over the table.
-    return page[at].rows[0].left > below.rows[0].left + PROSE / 2 * below.rows[0].size
+    over_columns = line.left > below.rows[0].left + PROSE / 2 * line.size
+    return over_columns or (above is not None and _is_row(above))
 
 
 def _in_columns(page: Sequence[Printed], at: int) -> bool:
     """Whether something short stands at the same height: a line that heads a column, or a label with its value."""
     own = page[at].rows
+    # Lines of another column's paragraph are no cells.
+    others = [row for printed in page if printed.rows is not own and len(printed.rows) <= 2 for row in printed.rows]
     return any(
         abs(row.baseline - line.baseline) < SAME_HEIGHT * line.size
-        and row.right - row.left < PROSE * row.size
+        and row.right - row.left < WIDEST_CELL * row.size
         and (row.left > line.right or row.right < line.left)
-        for printed in page
-        if printed.rows is not own
-        for row in printed.rows
+        for row in others
         for line in own
     )
 
@@ -226,17 +226,17 @@ def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography:
 def key_of(page: Sequence[Printed], at: int, typography: Typography) -> Key:
     """Return the style of a heading that begins with a line of a page."""
     printed = page[at]
-    row = max(printed.rows, key=lambda row: len(row.text))
+    row = printed.rows[0]
     size = rounded(row.size)
     number, named = NUMBER.match(printed.text), NAMED.match(printed.text)
     rank = 3 if not named else 0 if named["highest"] else 1 if named["high"] else 2
     depth = number[1].count(".") if number else 0
     letters = [letter for letter in printed.text if letter.isalpha()]
     capitals = len(letters) >= LEAST_CAPITALS and all(letter.isupper() for letter in letters)
-    italic = bool(ITALIC.search(row.font))
+    italic, centred = bool(ITALIC.search(row.font)), any(_is_centred(page, row) for row in printed.rows)
     # What is hardly larger or smaller than the body is of its size.
     size = typography.body if LEAST_BOLD * typography.body <= size < LARGER * typography.body else size
-    return -size, not is_bold(row), rank, depth, not capitals, not _is_centred(page, row), italic
+    return -size, not is_bold(row), rank, depth, not capitals, not centred, italic
 
 
 def _is_centred(page: Sequence[Printed], line: Line) -> bool:

@@ -10,7 +10,7 @@ import pypdfium2
 
 from localcrag.backends.readers._headings import Entry
 
-MOST_ENTRIES = 10_000
+MOST_ENTRIES, MOST_OF_PAGE = 10_000, 100
 LONGEST = 300  # characters of an entry; what is longer is no line of a page
 
 
@@ -24,8 +24,9 @@ def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
         for bookmark in islice(document.get_toc(), MOST_ENTRIES):
             place, title = bookmark.get_dest(), bookmark.get_title()
             index = place.get_index() if place else None
-            if index is not None and title.strip() and len(title) <= LONGEST:
-                found.setdefault(index, []).append(Entry(title, bookmark.level + 1))
+            of_page = found.setdefault(index, []) if index is not None else []
+            if title.strip() and len(title) <= LONGEST and len(of_page) < MOST_OF_PAGE:
+                of_page.append(Entry(title, bookmark.level + 1))
     except (pypdfium2.PdfiumError, UnicodeError, ValueError):
         return {}
     return found

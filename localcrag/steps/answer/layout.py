@@ -14,6 +14,7 @@ from localcrag.steps.answer.fragments import Fragment
 from localcrag.text.blocks import BlockKind
 from localcrag.text.sanitize import quotable, without_unseen
 from localcrag.text.titles import heading_text
+from localcrag.text.words import one_line
 
 SEVERAL = 2
 """Items or rows that make a list or a table a better answer than a sentence about it."""
@@ -74,7 +75,7 @@ def label(path: Sequence[str]) -> str:
 
 def plain(text: str) -> str:
     """Return a text in one line as Markdown that shows it without any markup."""
-    return shown(_EMPHASIS.sub("", text)).replace("*", r"\*").replace("_", r"\_").replace("`", r"\`")
+    return shown(_EMPHASIS.sub("", text).replace("`", "")).replace("*", r"\*").replace("_", r"\_")
 
 
 def shown(text: str) -> str:
@@ -117,10 +118,15 @@ def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
     pieces = list(one.pieces)
     if start is not None:
         pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
+    if not any(likely for _, likely in pieces):
+        return shown("".join(text for text, _ in pieces))
     # Emphasis that begins in one piece must not end in another.
-    marked = any(likely for _, likely in pieces)
-    written = [(_bold(text) if likely else plain(text) if marked else shown(text)) for text, likely in pieces]
-    return " ".join(text for text in written if text)
+    return one_line("".join(_spaced(text, _bold(text) if likely else plain(text)) for text, likely in pieces))
+
+
+def _spaced(text: str, written: str) -> str:
+    """Return what is written for a text, with white space around it where the text has some."""
+    return (" " if text[:1].isspace() else "") + written + (" " if text[-1:].isspace() else "")
 
 
 def _line(text: str) -> str:

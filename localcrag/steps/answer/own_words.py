@@ -16,6 +16,7 @@ from localcrag.steps.answer.fragments import Fragment
 from localcrag.steps.answer.task import Certainty, Task
 from localcrag.steps.answer.to_the_point import says_all
 from localcrag.steps.context import Context
+from localcrag.steps.refine.refine import QUOTED_SHARE
 from localcrag.steps.refine.strips import count_words
 from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.steps.screen import prompt_injection
@@ -44,6 +45,7 @@ class Laid:
 def to_lay_out(task: Task, context: Context, without: Collection[int] = ()) -> list[Laid]:
     """Return the evidence of passages that are CORRECT, the most relevant first, as far as there is room for it.
 
+    What has the form that the question asks for goes before the rest: a list, where it asks how or for several things.
     Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
     evidence that is said already.
     """
@@ -53,15 +55,33 @@ def to_lay_out(task: Task, context: Context, without: Collection[int] = ()) -> l
         pieces = task.to_quote
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
         pieces = [piece for piece in pieces if piece.passage in correct]
-    ranked = sorted(pieces, key=lambda piece: (-relevance.get(piece.passage, 0.0), -piece.relevance))
-    chosen: list[Evidence] = []
+    best = max((piece.relevance for piece in pieces), default=0.0)
+    shown = laid([piece for piece in pieces if piece.n not in without], task, context)
+    ranked = sorted(
+        shown,
+        key=lambda one: (
+            not (one.piece.relevance >= QUOTED_SHARE * best and as_asked(one, task.asked.standalone)),
+            -relevance.get(one.piece.passage, 0.0),
+            one.piece.n,
+        ),
+    )
+    chosen: list[Laid] = []
     words = 0
-    for piece in (piece for piece in ranked if piece.n not in without):
-        more = count_words(piece.text)
+    for one in ranked:
+        more = count_words(one.piece.text)
         if not chosen or words + more <= MOST_WORDS:
-            chosen.append(piece)
+            chosen.append(one)
             words += more
-    return laid(chosen, task, context)
+    return chosen
+
+
+def as_asked(one: Laid, question: str) -> bool:
+    """Whether a piece has the form that a question asks for: a list or procedure, or several lines."""
+    if leaves_to_be_judged(question):
+        return False
+    if asks_how(question):
+        return layout.has_steps(one.fragments)
+    return asks_for_list(question) and layout.is_block(one.fragments)
 
 
 def laid(pieces: Sequence[Evidence], task: Task, context: Context) -> list[Laid]:
@@ -77,7 +97,7 @@ def laid(pieces: Sequence[Evidence], task: Task, context: Context) -> list[Laid]
 
 
 def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:
-    """Return pieces as Markdown in reading order, each cited once, under the path where it stands.
+    """Return pieces as Markdown in the order given, each cited once, under the path where it stands.
 
     Where they are of several documents, the path says which.
     """
@@ -85,7 +105,7 @@ def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:
     several = len({_document(named[one.piece.source]) for one in shown}) > 1
     parts: list[str] = []
     before = ""
-    for one in sorted(shown, key=lambda one: (one.piece.n, -one.piece.relevance)):
+    for one in shown:
         path = path_of(one.piece.section, named[one.piece.source], titled=several)
         label = layout.label(path)
         if label and label != before:
@@ -127,12 +147,9 @@ def answer_alone(task: Task, context: Context) -> bool:
     every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
     if Skill.ALONE in context.parts.skills or not every_step or task.certainty is not Certainty.SURE:
         return False
-    if leaves_to_be_judged(question) or task.conflicts:
+    if task.conflicts:
         return False
-    best = to_lay_out(task, context)[:1]
-    if asks_how(question):
-        return any(layout.has_steps(one.fragments) for one in best)
-    return asks_for_list(question) and any(layout.is_block(one.fragments) for one in best)
+    return any(as_asked(one, question) for one in to_lay_out(task, context)[:1])
 
 
 def unsaid(shown: Sequence[Laid], answer: str, question: str) -> list[Laid]:

@@ -1,4 +1,4 @@
-"""The title of a document: what its file states, else its largest heading, else its first line."""
+"""The title of a document: what its file states, else its first page's largest heading, else a line."""
 
 from __future__ import annotations
 
@@ -18,25 +18,22 @@ RUNNING = 3
 
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     """Return what a document is called. `stated` is what its properties say, `name` its file's name."""
-    headings = _headings(pages[:FIRST_PAGES])
+    found = [_headings(page) for page in pages[:FIRST_PAGES]]
     if stated and not _is_name(stated, name):
-        return without_site(stated, [text for _, text in headings])
-    fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
-    if fit:
-        return min(fit, key=lambda heading: heading[0])[1]
+        return without_site(stated, [text for headings in found for _, text in headings])
+    for headings in found:
+        fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
+        if fit:
+            return min(fit, key=lambda heading: heading[0])[1]
     running = _running(pages)
     beginning = "\n".join(page.text for page in pages[:FIRST_PAGES])[:BEGINNING]
     lines = (line for line in beginning.split("\n") if _without_numbers(line) not in running)
     return title_of("\n".join(lines), name)
 
 
-def _headings(pages: Sequence[Page]) -> list[tuple[int, str]]:
+def _headings(page: Page) -> list[tuple[int, str]]:
     """Return the headings that the file tells of, in order, each with its level."""
-    return [
-        (heading.level, heading_text(page.text[heading.start : heading.end]))
-        for page in pages
-        for heading in page.headings
-    ]
+    return [(heading.level, heading_text(page.text[heading.start : heading.end])) for heading in page.headings]
 
 
 def _is_name(stated: str, name: str) -> bool:

@@ -165,7 +165,8 @@ class _Closure:
         kept = {own.parts[number].block for number in relevant if not own.parts[number].leads}
         table = own.parts[members[-1]].kind is BlockKind.ROW
         if table:
-            return len(kept) >= ITEMS_SHARE * len(blocks)
+            # A header that is relevant without any row of it speaks for all of them.
+            return not kept or len(kept) >= ITEMS_SHARE * len(blocks)
         led = any(own.parts[number].leads for number in relevant)
         if led or self._how or (self._several and bool(kept)):
             return True
