@@ -10,6 +10,8 @@ as well. Retrieval is the app's own, over all contexts of DATA: whether one of t
 With --squad (squad2.jsonl.gz: `title`, `passage`, `questions`), follow-ups are also made of two questions on a
 paragraph, by a pronoun in place of what both name (evaluation_sets/followups.py). Condensed is right when it has the
 content words of the question that it was made of, no more and no less.
+
+A doubtful question counts as a follow-up here; scripts/measure_readings.py reads it both ways, as the app does.
 """
 
 from __future__ import annotations

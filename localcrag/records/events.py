@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from localcrag.records.enums import Action, Policy
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip
-from localcrag.records.run import Conflict, Run, StepCost, Support
+from localcrag.records.run import Conflict, Reading, Run, StepCost, Support
 from localcrag.records.web import WebUse
 
 
@@ -30,10 +30,11 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """The follow-up as a question that stands alone."""
+    """The follow-up as a question that stands alone; where that was doubtful, both readings, one of them kept."""
 
     standalone_question: str
     cost: StepCost
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

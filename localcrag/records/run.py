@@ -48,6 +48,21 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a question of which the words do not tell whether it is a follow-up.
+
+    `question` is what is looked for, `follows` the earlier question that it hangs on: empty for a question of its own.
+    `relevance` is what its best passage has to the question as it was asked; the reading with the higher one is `kept`,
+    the question's own where neither passage helps.
+    """
+
+    question: str
+    follows: str
+    relevance: float
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """One side of a conflict: a statement of the evidence numbered `n`, and the part of it that `differs`.
 
@@ -105,7 +120,7 @@ class Run:
     `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
     `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
     `plain_prompt_tokens` the length of the prompt that plain RAG would
-    have sent: every retrieved passage, whole.
+    have sent: every retrieved passage, whole. `readings` are the two that a doubtful question has; none for others.
     """
 
     run_id: str
@@ -141,3 +156,4 @@ class Run:
     replays: str | None = None
     forced_from: str | None = None
     plain_prompt_tokens: int | None = None
+    readings: tuple[Reading, ...] = ()

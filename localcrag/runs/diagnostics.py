@@ -8,6 +8,7 @@ from localcrag.records.enums import Grade, ScorerKind
 from localcrag.records.run import Run
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
+from localcrag.text.words import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,25 @@ class Totals:
     answer_prompt_tokens: int
     plain_prompt_tokens: int | None
     prompt_share: float | None
+
+
+def reading_in_words(run: Run) -> str:
+    """Return which reading of a doubtful question was kept, and by what; empty for other questions."""
+    if not run.readings:
+        return ""
+    own, joined = sorted(run.readings, key=lambda reading: bool(reading.follows))
+    values = {"own": own.relevance, "joined": joined.relevance, "before": shorten(joined.follows)}
+    if own.kept:
+        return _(
+            "read as a question of its own: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
+            "%(joined).2f",
+            **values,
+        )
+    return _(
+        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a question of its own "
+        "%(own).2f",
+        **values,
+    )
 
 
 def graded_by(run: Run) -> str:

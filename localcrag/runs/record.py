@@ -53,8 +53,14 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
         case Retrieved(cost=cost) | Retried(cost=cost) | Generated(cost=cost):
             changed = run
-        case Condensed(standalone_question, cost):
-            changed = dataclasses.replace(run, standalone_question=standalone_question)
+        case Condensed(standalone_question, cost, readings):
+            by_itself = any(reading.kept and not reading.follows for reading in readings)
+            changed = dataclasses.replace(
+                run,
+                standalone_question=standalone_question,
+                readings=readings,
+                history=() if by_itself else run.history,
+            )
         case Evaluated(passages, cost):
             changed = _with_passages(run, passages)
         case Decided(query, action, policy, rule, cost):

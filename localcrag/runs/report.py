@@ -8,7 +8,7 @@ from itertools import pairwise
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Source, Strip
 from localcrag.records.run import Run, StepCost
-from localcrag.runs.diagnostics import graded_by, totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.markdown import literal
 from localcrag.text.words import one_line
@@ -46,6 +46,8 @@ def _head(run: Run) -> str:
     ]
     if run.standalone_question != run.question:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
+    if reading := reading_in_words(run):
+        lines.append(_text(reading))
     for first, second in pairwise(run.attempts):
         lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
     if run.replays:

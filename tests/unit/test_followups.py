@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from localcrag.records.run import Turn
 from localcrag.steps.condense import condense
+from localcrag.steps.condense.leaning import Leaning, leaning
 from localcrag.text.words import content_words
 from tests.support.dialogues import DIALOGUES, Asked
 
@@ -59,6 +63,52 @@ def test_a_turn_is_left_alone_or_gets_the_words_it_leans_on(turn: Asked) -> None
 )  # fmt: skip
 def test_words_point_back_only_where_they_stand_for_something_else(question: str, alone: bool) -> None:
     assert condense.stands_alone(question) is alone
+
+
+ALONE, DOUBTFUL, FOLLOW_UP = Leaning
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        pytest.param("When my tenant leaves, must he paint the walls?", ALONE, id="he, named before"),
+        pytest.param("can a member bring their dog", ALONE, id="their, of somebody before"),
+        pytest.param("if the guest pays late does she owe interest", ALONE, id="she, without a comma"),
+        pytest.param("customer with a hearing aid says it squeals, what do I tell them", ALONE, id="it, somebody says"),
+        pytest.param("how long does the glue keep after it's been opened", ALONE, id="it, behind after"),
+        pytest.param("it's raining, does the market take place", ALONE, id="it rains"),
+        pytest.param("It's 16.30 and the journey is tomorrow. Can the ward still book it?", ALONE, id="it, the clock"),
+        pytest.param("its my week, how does the friday cleaning go", ALONE, id="its for it's"),
+        pytest.param("is it allowed to grill on the balcony", ALONE, id="it is allowed"),
+        pytest.param("how long does it take to get a permit", ALONE, id="it takes"),
+        pytest.param("what does it cost to extend the family grave", ALONE, id="it costs"),
+        pytest.param("does it matter whether i link the library statically", ALONE, id="it matters"),
+        pytest.param("Which strains are in this year's flu vaccine?", ALONE, id="this year"),
+        pytest.param("why can't I use those bags in the brown bin any more", DOUBTFUL, id="any more, those bags"),
+        pytest.param("there's a leak in the cellar, who pays for the repair", ALONE, id="there's"),
+        pytest.param("When do they do the windows in staircase 26?", DOUBTFUL, id="they, with a number"),
+        pytest.param("What income did they base the 2023 tax on?", DOUBTFUL, id="they, with much else"),
+        pytest.param("can they fine me?", DOUBTFUL, id="they, who have to do with me"),
+        pytest.param("What is Cardovet for?", DOUBTFUL, id="one word, a name"),
+        pytest.param("Same illness put me back in hospital 40 days later, is the first day paid?", DOUBTFUL, id="same"),
+        pytest.param("What do they charge?", FOLLOW_UP, id="they, with nothing else"),
+        pytest.param("how do I undo that?", FOLLOW_UP, id="that, with nothing else"),
+        pytest.param("what if it was 50 euros?", DOUBTFUL, id="it is so much"),
+        pytest.param("do they sell any more?", FOLLOW_UP, id="more of them"),
+        pytest.param("In Bergen?", FOLLOW_UP, id="a name, no question"),
+        pytest.param("How can I create one?", FOLLOW_UP, id="one of them"),
+    ],
+)
+def test_a_question_with_much_of_its_own_is_doubtful_and_one_that_explains_its_words_is_not(
+    question: str, expected: Leaning
+) -> None:
+    assert leaning(question) is expected
+
+
+def test_most_follow_ups_on_everyday_documents_are_seen_by_their_words() -> None:
+    lines = (Path(__file__).parents[1] / "data" / "followups.jsonl").read_text("utf-8").splitlines()
+    asked = [json.loads(line)["question"] for line in lines]
+    assert sum(leaning(question) is not ALONE for question in asked) >= 50
 
 
 @pytest.mark.parametrize(

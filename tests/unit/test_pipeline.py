@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,16 @@ import pytest
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Action, Origin
-from localcrag.records.errors import JsonDisabled, QuestionError
+from localcrag.records.errors import JsonDisabled, ModelError, QuestionError
 from localcrag.records.events import AnswerPiece, Condensed, RunStarted, Searched
+from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run, Turn
 from localcrag.records.web import WebAnswer, WebResult
 from localcrag.runs import record
+from localcrag.runs.diagnostics import reading_in_words
 from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
+from localcrag.ui.run_panel import panel
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer, FakeWeb
 
@@ -188,6 +192,18 @@ def test_what_other_words_find_is_scored_and_decides_anew(tmp_path: Path) -> Non
     asked, scored = zip(*desk.scorer.calls[:2], strict=True)
     assert set(asked) == {run.question}
     assert [len(texts) for texts in scored] == [6, 1]
+
+
+def test_more_passages_are_judged_than_kept(tmp_path: Path) -> None:
+    answering = "Whoever lodges in the capital suits 195 with which amount."
+    desk = Desk(tmp_path, *FAR, answering, k=2, reranked=7, retry=False)
+    _, run = desk.ask("Which amount suits the capital?")
+    assert len(desk.scorer.calls[0][1]) == 7
+    assert len(run.passages) == 2
+    assert answering in {passage.text for passage in run.passages}
+    few = Desk(tmp_path / "few", *FAR, answering, k=2, reranked=1, retry=False)
+    few.ask("Which amount suits the capital?")
+    assert len(few.scorer.calls[0][1]) == 2, "never fewer than are kept"
 
 
 def test_looking_twice_and_finding_nothing_new_leaves_the_decision(tmp_path: Path) -> None:
@@ -433,3 +449,60 @@ def test_nothing_is_compared_when_only_one_side_has_evidence(tmp_path: Path) -> 
     _, run = desk.ask(ANSWERABLE)
     assert "reconcile" not in [step.name for step in run.steps]
     assert run.conflicts == ()
+
+
+def test_a_doubtful_question_that_the_documents_answer_by_itself_is_read_as_its_own(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    events, run = desk.ask("Do they lend out bicycles at reception?", Turn("What is the moon made of?", "Rock."))
+    own, joined = run.readings
+    assert (own.question, own.follows, own.kept) == (run.question, "", True)
+    assert (joined.follows, joined.kept) == ("What is the moon made of?", False)
+    assert own.relevance >= joined.relevance
+    assert (run.standalone_question, run.history) == (run.question, ())
+    assert "moon" not in " ".join(message.content for message in desk.llm.prompts[-1])
+    assert reading_in_words(run).startswith("read as a question of its own: its best passage has relevance 0.")
+    assert "read as a question of its own" in panel(run)
+    assert [event.readings for event in events if isinstance(event, Condensed)] == [run.readings]
+    assert record.to_json(run)["readings"][0]["kept"] is True
+    assert record.read(record.dump(run)) == run
+
+
+def test_a_doubtful_question_that_needs_its_conversation_is_read_with_it(tmp_path: Path) -> None:
+    right = "In London the hotel, whoever travels, has 195 euros as a limit per night."
+    desk = Desk(tmp_path, "Limit per limit.", right, k=1, retry=False)
+    desk.llm = FakeLanguageModel("What is the hotel limit in London per night?", "195 euros [1].")
+    before = Turn("What is the hotel limit in London?", "195 euros.")
+    _, run = desk.ask("What is the limit there per night?", before)
+    assert [reading.kept for reading in run.readings] == [False, True]
+    assert run.standalone_question == "What is the hotel limit in London per night?"
+    assert run.history == (before,)
+    assert reading_in_words(run).startswith("read as a follow-up to “What is the hotel limit in London?”: its best")
+
+
+def test_a_doubtful_question_that_only_the_answer_before_would_help_is_read_as_its_own(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    _, run = desk.ask("Do they orbit the moon on Sundays?", Turn("What is the hotel limit in London?", "195 euros."))
+    assert [reading.kept for reading in run.readings] == [True, False]
+    assert (run.standalone_question, run.action) == (run.question, Action.INCORRECT)
+
+
+def test_only_a_doubtful_question_is_looked_for_twice(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    _, run = desk.ask("How long?", Turn("What is the hotel limit in London?", "195 euros."))
+    assert run.readings == ()
+    assert run.history
+    assert len({asked for asked, _ in desk.scorer.calls}) == 1
+
+
+class BrokenScorer(FakeScorer):
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        raise ModelError("The relevance model cannot be read.")
+
+
+def test_where_two_readings_cannot_be_compared_the_question_is_a_follow_up(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    desk.scorer = BrokenScorer()
+    _, run = desk.ask("Do they lend out bicycles at reception?", Turn("What is the moon made of?", "Rock."))
+    assert run.readings == ()
+    assert run.standalone_question.startswith("What is the moon made of?")
+    assert any("could not be scored" in warning for warning in run.warnings)

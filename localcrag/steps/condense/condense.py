@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
+from localcrag.steps.condense.leaning import Leaning, leaning
 from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
 
@@ -21,8 +22,6 @@ SYSTEM = (
     "Replace words such as it, they, he, she, this or there by what they stand for. "
     "Change nothing else and do not answer. Write only the rewritten question."
 )
-FEWEST_WORDS = 2
-"""Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
 DECODING = Decoding(max_tokens=60)
 MAX_WORDS = 40
 KEPT_SHARE = 0.6
@@ -31,50 +30,7 @@ ANSWER_CHARACTERS = 300
 """Of each earlier answer in the prompt: enough to name what "it" is."""
 MOST_NAMES = 3
 """Of the last answer, put before a question that could not be rewritten."""
-NAMED_BEFORE = 2
-"""Content words that a question must have said before a pronoun, for that to mean something in the question itself."""
 
-_POLITE = re.compile(
-    r"^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
-    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?",
-    re.IGNORECASE,
-)
-_DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
-"""One content word is enough for these; "What is the price?" asks about the price of something."""
-_OPENS = re.compile(r"^(?:and|but|so|or|then|also|(?:the )?same|more|what about|how about)\b", re.IGNORECASE)
-
-_BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
-_JUDGED = (
-    "possible|impossible|safe|true|worth|better|best|wrong|right|legal|illegal|necessary|appropriate|inappropriate|"
-    "important|common|normal|okay|ok|easy|hard|difficult|advisable|wise|required|allowed|like|wrong|the|time"
-)
-_SAYS_NOTHING = re.compile(
-    # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
-    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still )?(?:{_JUDGED})\b(?=.* \w)"
-    r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
-    # "is there a …", "the approaches there are", "there should be"
-    rf"|\b{_BE} there\b(?! ?[?.!]?$)|\bthere {_BE}\b"
-    # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
-    r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b",
-    re.IGNORECASE,
-)
-_PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
-_POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
-_WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
-_POINTS_BACK = re.compile(
-    rf"\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
-    rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
-    r"|^that\b|\bthat ?\W*$"
-    r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
-    r"|(?<!number )(?<!season )(?<!episode )(?<!part )(?<!step )\bone ?\W*$"
-    r"|^which (?:is|are|was|were) (?:the )?(?:more |most |less |least )?\w+\W*$"
-    r"|\b(?:any|what|which|some) other\b|\banother ?\W*$"
-    r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
-    r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$"
-    r"|\belse\b",
-    re.IGNORECASE,
-)
-_CLAUSE = re.compile(r"[,;:?.]|\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do)\b", re.I)
 _NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
 _PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
 _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
@@ -90,26 +46,7 @@ def stands_alone(question: str) -> bool:
 
     Such a question is left alone: a small model's rewriting can only harm it. So is a mere thank-you.
     """
-    text = one_line(question).replace("’", "'")
-    asked = _POLITE.sub("", text)
-    if not asked:
-        return True
-    if _OPENS.match(asked) or _points_back(asked):
-        return False
-    return len(content_words(asked)) >= FEWEST_WORDS or _DEFINITION.match(asked) is not None
-
-
-def _points_back(question: str) -> bool:
-    """Whether a word of the question stands for something that the question itself does not say before it."""
-    plain = _SAYS_NOTHING.sub(lambda found: "_" * len(found[0]), question)
-    for found in _POINTS_BACK.finditer(plain):
-        said = plain[: found.start()]
-        apart = _WITHIN_A_CLAUSE.fullmatch(found[0]) or _CLAUSE.search(said.strip().partition(" ")[2])
-        if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
-            continue
-        if not apart or len(content_words(said)) < NAMED_BEFORE:
-            return True
-    return False
+    return leaning(question) is Leaning.ALONE
 
 
 def leans_on(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
@@ -177,7 +114,7 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
         and len(candidate.split()) <= MAX_WORDS
         and len(asked & wanted) >= KEPT_SHARE * len(asked)
         and wanted <= known
-        and (bool((wanted - asked) & content_words(_topic(history))) or _names_a_person(question, wanted - asked))
+        and (bool((wanted - asked) & content_words(topic(history))) or _names_a_person(question, wanted - asked))
     )
     return candidate if sensible else in_context(question, history)
 
@@ -191,7 +128,7 @@ def in_context(question: str, history: Sequence[Turn]) -> str:
 
     For "he" and "she" the names of the last answer come in between.
     """
-    before = " ".join(dict.fromkeys([_topic(history), one_line(history[-1].question)]))
+    before = " ".join(dict.fromkeys([topic(history), one_line(history[-1].question)]))
     if _PERSON.search(question) is None:
         return f"{before} {one_line(question)}"
     said = content_words(f"{before} {question}")
@@ -203,6 +140,6 @@ def in_context(question: str, history: Sequence[Turn]) -> str:
     return " ".join(part for part in (before, names, one_line(question)) if part)
 
 
-def _topic(history: Sequence[Turn]) -> str:
+def topic(history: Sequence[Turn]) -> str:
     """Return the last question that stood alone; when none did, the last one."""
     return one_line(next((t.question for t in reversed(history) if stands_alone(t.question)), history[-1].question))
