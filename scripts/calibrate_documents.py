@@ -7,10 +7,9 @@ FILE are documents with questions, as train_relevance.py trains on; fitted is to
 --apart names, which it keeps apart. DATA_FOLDER are the sets of calibrate_relevance.py. Documents weigh half, the
 general sets the other half: what people ask of their own documents, and what they ask of an encyclopaedia.
 
-A question counts three times over: with its document there, where that answers it; with a document there that does not
-answer it (near misses); with its document taken out. `upper` is the lowest threshold at which at most NEAR_MISSES of the
-near misses are CORRECT; `lower` the highest that leaves aside at most MISSED of the questions that are answered; `strip`
-the highest at which LINES of the needed lines in passages that are used are kept.
+Questions count with their document there, which answers them or does not (near misses), and with it taken out. `upper`
+is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
+aside at most MISSED of the questions that are answered; `strip` the highest at which LINES of the needed lines are kept.
 """
 
 from __future__ import annotations

@@ -429,11 +429,12 @@ both logits into probabilities.
 front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
 answer, the passage with the answer's sentence cut out, the passage under a question that it does not answer, the
 answer's sentence, and other sentences of the passage. Questions come as sentences, in lower case without a mark, and as
-keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than theirs,
-passages with the headings that they stand under: relevant are those that hold the needed lines; the others, the same
-passages with the needed lines cut out, and all that is found for questions that a document does not answer are not.
-*near_misses* are passages with questions that they answer and plausible ones that they do not. No question or passage of the data that it is measured on was trained on: the script leaves such rows out, and
-refuses when one is left.
+keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than
+theirs, passages with the headings that they stand under: relevant are those that hold the needed lines; the others,
+the same passages with the needed lines cut out, and all that is found for questions that a document does not answer
+are not. *near_misses* are passages with questions that they answer and plausible ones that they do not. No question
+or passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
+left.
 
 | source | licence | questions | pairs |
 | --- | --- | --- | --- |

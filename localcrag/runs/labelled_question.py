@@ -14,8 +14,9 @@ from localcrag.records.passages import Evidence
 from localcrag.records.run import Run, Support
 from localcrag.runs import replay
 from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.steps.answer import layout
 from localcrag.steps.answer.cite import without_citations
-from localcrag.text.sanitize import quotable
+from localcrag.steps.refine.refine import BEST
 from localcrag.text.words import one_line
 
 
@@ -32,9 +33,10 @@ class Pin:
 def proposed(run: Run) -> Question:
     """Return the run's question with what was accepted as its answer; its id is the run's.
 
-    Accepted are the strips that the answer quotes, which it does where it says too little itself; else its sentences
-    that the evidence backs in full and, of each, the kept strip behind it; shortest first. A run that abstained is a
-    question that nobody holds the answer to, unless its documents were called enough: then a model or time was lacking.
+    Accepted are the best strips that the answer quotes, which it does where it says too little itself; else its
+    sentences that the evidence backs in full and, of each, the kept strip behind it; shortest first. A run that
+    abstained is a question that nobody holds the answer to, unless its documents were called enough: then a model or
+    time was lacking.
     """
     question, history = replay.question_of(run)
     nobody = run.abstained and run.action is not Action.CORRECT
@@ -75,7 +77,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # Of a contradiction both sides are quoted: neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    if quoted := [] if run.abstained else [strip for strip in strips if f"“{quotable(strip)}”" in run.answer]:
+    if quoted := [] if run.abstained else [strip for strip in strips if layout.item(strip) in run.answer][:BEST]:
         found, pieces = quoted, [piece for piece in shown if any(strip in piece.text for strip in quoted)]
     elif backed:
         found = [without_citations(support.sentence) for support in backed]

@@ -42,6 +42,15 @@ def assembly(folder: Path) -> Iterator[Assembly]:
     assembly.close()
 
 
+def beside_new_fields(found: Any, expected: Any) -> Any:
+    """Return what was found without the fields that are new since then."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return {name: beside_new_fields(found.get(name), value) for name, value in expected.items()}
+    if isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected):
+        return [beside_new_fields(one, other) for one, other in zip(found, expected, strict=True)]
+    return found
+
+
 def best(run: Run) -> str:
     return max(run.passages, key=lambda passage: passage.relevance).id
 
@@ -49,7 +58,7 @@ def best(run: Run) -> str:
 @pytest.mark.parametrize("command", EXPECTED)
 def test_a_command_prints_what_it_printed(folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--json", "--data-dir", str(folder)]) == 0
-    assert json.loads(capsys.readouterr().out) == EXPECTED[command]
+    assert beside_new_fields(json.loads(capsys.readouterr().out), EXPECTED[command]) == EXPECTED[command]
 
 
 def test_its_settings_hold(folder: Path) -> None:

@@ -56,7 +56,7 @@ def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(as
     assert not sums.web_used
     assert sums.llm_calls == 1
     assert sums.plain_prompt_tokens == sum(
-        len(message.content.split()) for message in plain_prompt(HALF, HALF, asked.passages)
+        len(message.content.split()) for message in plain_prompt(HALF, HALF, asked.passages, whole=True)
     )
     assert sums.plain_prompt_tokens > sums.answer_prompt_tokens > 0
     assert "3 passages retrieved: 2 relevant, 1 not" in totals_in_words(sums)

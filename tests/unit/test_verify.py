@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -319,3 +320,12 @@ def test_a_yes_and_the_number_of_an_item_are_the_answers_own_and_a_no_is_not(ans
         answer, evidence("The hotel limit in London is 195 euros."), "Which limit is there?", Strictness.STRICT
     )
     assert support.backing is backing
+
+
+def test_of_two_strips_of_a_piece_the_one_that_says_it_counts() -> None:
+    first, second = evidence("The hotel limit in London is 195 euros.", "No other limit holds in London.")
+    pieces = [first, dataclasses.replace(second, n=first.n)]
+    (support,) = verify(
+        "The hotel limit in London is 195 euros [1].", pieces, "Which limit is there?", Strictness.STRICT
+    )
+    assert support.backing is SUPPORTED

@@ -160,3 +160,17 @@ def test_of_a_passage_that_is_far_from_helping_less_is_shown(tmp_path: Path, low
     shown = run.answer.split("“")[1].split("”")[0]
     assert words - 15 < len(shown.split()) <= words
     assert "…" not in run.answer
+
+
+def test_a_row_that_a_small_model_copies_is_no_answer(tmp_path: Path) -> None:
+    text = f"## Fees\n\n{TABLE}\n\nBreakfast is extra and is paid at the desk each morning, in cash or by card."
+    run, _ = asked(tmp_path, "What is the fee of a single room?", text, "Room | Fee | Single | 80 euros [1].")
+    assert run.answer.startswith(IN_WORDS)
+
+
+def test_a_sentence_that_stands_above_is_not_said_again_below(tmp_path: Path) -> None:
+    text = "The hotel limit in London is 195 euros. It holds for London hotels with a breakfast, and no limit else."
+    first = "The hotel limit in London is 195 euros"
+    run, _ = asked(tmp_path, "What is the hotel limit in London?", text, f"{first} [1].")
+    assert run.answer.startswith(f"{first} [1].\n\n{IN_WORDS}“It holds for London hotels")
+    assert run.answer.count(first) == 1

@@ -45,6 +45,8 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
     """
     said = {name.casefold() for name in path}
     told = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in said]
+    while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
+        told.pop()  # Nothing stands under it.
     parts: list[str] = []
     for kind, run in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
         parts += _written(kind, list(run))
@@ -65,6 +67,11 @@ def has_steps(fragments: Sequence[Fragment]) -> bool:
 def listed(fragments: Sequence[Fragment]) -> list[str]:
     """Return the texts of list items and table rows."""
     return [quotable(one.text) for one in fragments if one.kind in (BlockKind.ITEM, BlockKind.ROW)]
+
+
+def item(text: str) -> str:
+    """Return a strip as it stands in what is laid out, without the mark of a list."""
+    return shown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
 
 
 def label(path: Sequence[str]) -> str:

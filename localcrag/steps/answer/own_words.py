@@ -23,10 +23,12 @@ from localcrag.steps.screen import prompt_injection
 from localcrag.text.blocks import BlockKind
 from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
 from localcrag.text.titles import SEPARATOR
-from localcrag.text.words import words_in
+from localcrag.text.words import one_line, words_in
 
 MOST_WORDS = 220
 """Of what is laid out; a piece is shown whole, and the most relevant one in any case."""
+SHOWN_SHARE = 0.2
+"""Of the best piece's relevance, below which a piece is beside the point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,12 @@ class Laid:
         return [one.text for one in self.fragments if one.kind is not BlockKind.HEADING]
 
 
-def to_lay_out(task: Task, context: Context, without: Collection[int] = ()) -> list[Laid]:
+def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said: str = "") -> list[Laid]:
     """Return the evidence of passages that are CORRECT, the most relevant first, as far as there is room for it.
 
     What has the form that the question asks for goes before the rest: a list, where it asks how or for several things.
     Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
-    evidence that is said already.
+    evidence that is said already, `said` is what stands above: sentences that it has word for word are left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
     pieces: Sequence[Evidence] = task.evidence
@@ -55,8 +57,11 @@ def to_lay_out(task: Task, context: Context, without: Collection[int] = ()) -> l
         pieces = task.to_quote
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
         pieces = [piece for piece in pieces if piece.passage in correct]
+    pieces = [piece for piece in pieces if piece.n not in without]
     best = max((piece.relevance for piece in pieces), default=0.0)
-    shown = laid([piece for piece in pieces if piece.n not in without], task, context)
+    # For a comparison both sides are needed, however little one of them is like the question.
+    least = 0.0 if leaves_to_be_judged(task.asked.standalone) else SHOWN_SHARE * best
+    shown = laid([piece for piece in pieces if piece.relevance >= least], task, context, said)
     ranked = sorted(
         shown,
         key=lambda one: (
@@ -84,7 +89,7 @@ def as_asked(one: Laid, question: str) -> bool:
     return asks_for_list(question) and layout.is_block(one.fragments)
 
 
-def laid(pieces: Sequence[Evidence], task: Task, context: Context) -> list[Laid]:
+def laid(pieces: Sequence[Evidence], task: Task, context: Context, said: str = "") -> list[Laid]:
     """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out."""
     passages = {passage.id: passage for passage in prompt_injection.screened(task.used, context.parts.rules)}
     made_of = strips_by_piece(task.evidence, task.refinement.strips)
@@ -92,8 +97,17 @@ def laid(pieces: Sequence[Evidence], task: Task, context: Context) -> list[Laid]
     for piece in pieces:
         # A single strip stands under the number of the piece that it is of.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
-        found.append(Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own))))
+        new = [strip for strip in own if not _repeats(strip.text, said)]
+        one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), new)))
+        if (new or not own) and one.body:
+            found.append(one)
     return found
+
+
+def _repeats(text: str, said: str) -> bool:
+    """Whether a sentence stands in what is said, word for word; a heading or a row is part of something else."""
+    words = one_line(text)
+    return bool(said) and words.endswith((".", "!", "?")) and words.rstrip(".!?") in said
 
 
 def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:

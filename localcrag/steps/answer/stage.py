@@ -246,9 +246,11 @@ def _silent(written: str, task: Task, context: Context) -> Outcome:
 def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
     """Return an answer that is backed, with what the sources say below it where it does not do alone."""
     answer, question = verify.compose(supports), task.asked.standalone
-    below = own_words.to_lay_out(task, context, without=reconcile.quoted(task.conflicts))
     shown = [support for support in supports if support.shown]
     said = " ".join(support.sentence for support in shown)
+    below = own_words.to_lay_out(
+        task, context, reconcile.quoted(task.conflicts), said if _is_small(task, context) else ""
+    )
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
     if not backed:
@@ -259,7 +261,9 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
     else:
         left_out = own_words.unsaid(below, said, question)
     sources = task.refinement.sources
-    if _is_small(task, context) and left_out and (own_words.is_best(below, question) or _misses(said, task, context)):
+    if _is_small(task, context) and (
+        "|" in said or (left_out and (own_words.is_best(below, question) or _misses(said, task, context)))
+    ):  # A row of a table, copied, is no sentence.
         return _Draft(Outcome.IN_THEIR_WORDS)
     if alone and backed and below and _misses(said, task, context):
         answer += f"\n\n{abstain.more_to_the_point(own_words.written(below, sources))}"

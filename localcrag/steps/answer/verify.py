@@ -111,10 +111,13 @@ def _support(
     without_own = _OWN.sub("", sentence, count=1)
     said = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
-    judged = {
-        piece.n: _weighed(_judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
-        for piece in evidence
-    }
+    judged: dict[int, _Judgement] = {}
+    for piece in evidence:
+        judgement = _weighed(_judge(said, piece.text, question, titles[piece.n]), piece.relevance, most)
+        # Two strips of a piece, each by itself, have its number: the one that backs it better counts.
+        other = judged.get(piece.n)
+        if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
+            judged[piece.n] = judgement
     relevance = {piece.n: piece.relevance for piece in evidence}
     ranked = sorted(judged, key=lambda n: (_RANKS.index(judged[n].backing), n not in cited, -judged[n].share))
     if not ranked or judged[ranked[0]].backing is Backing.NOT:
