@@ -9,7 +9,7 @@ general sets the other half: what people ask of their own documents, and what th
 
 Questions count with their document there, which answers them or does not (near misses), and with it taken out. `upper`
 is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
-aside at most MISSED of the questions that are answered; `strip` the highest at which LINES of the needed lines are kept.
+aside at most MISSED of the questions that are answered; `strip` the highest that keeps LINES of the needed lines.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ from localcrag.evaluation.calibration.platt import Rows, fit
 from localcrag.evaluation.probability_metrics import Floats
 from localcrag.records.passages import Thresholds
 from localcrag.settings import Settings
-from localcrag.steps.evaluate.calibration import Decision, FittedCalibration, Logistic
-from localcrag.steps.evaluate.decision import FEATURES, features_of
+from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 
 NEAR_MISSES, MISSED, LINES = 0.2, 0.06, 0.93
 RETRIEVED: int = Settings.model_fields["reranked"].default
 KEPT: int = Settings.model_fields["k"].default
 DOCUMENT_SETS = 4
 """The documents are counted as so many sets as there are general ones: each set weighs the same."""
-FOLDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +88,11 @@ def judge(
     )
 
 
-def judged(files: Sequence[Path], names: frozenset[str], model: Model, work: Path) -> list[Judged]:
-    """Return the questions on the documents of these names, as the app would judge them. Raises ModelError."""
+def judged(files: Sequence[Path], names: frozenset[str], model: Model, work: Path, most: int) -> list[Judged]:
+    """Return up to `most` questions on the documents of these names, as the app would judge them. Raises ModelError."""
     collection = everyday.opened(files, work)
     asked = [question for question in collection.questions if question.document in names]
+    asked = random.Random(1).sample(asked, min(most, len(asked)))
     everything: list[Judged] = []
     for question in asked:
         found = everyday.find(collection, question, question.text, k=RETRIEVED)
@@ -108,9 +107,8 @@ def judged(files: Sequence[Path], names: frozenset[str], model: Model, work: Pat
             )
             for passage, values, own in zip(found.passages, of_strips, spans, strict=True)
         ]
-        for removed in (False, True):
-            if one := judge(found, logits, strips, removed=removed):
-                everything.append(one)
+        both_ways = (judge(found, logits, strips, removed=removed) for removed in (False, True))
+        everything += [one for one in both_ways if one]
     collection.assembly.close()
     return everything
 
@@ -145,41 +143,17 @@ def both(one: Rows, other: Rows) -> Rows:
     return Rows(*(np.concatenate([a[..., :], b[..., :]]) for a, b in parts))
 
 
-def decision(questions: Sequence[Judged], passage: Logistic) -> tuple[Decision, Floats]:
-    """Return the fit of whether the passages together answer, and what it says of questions it was not fitted to."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-    from sklearn.model_selection import GroupKFold, cross_val_predict  # noqa: PLC0415
-
-    inputs = np.array([features_of(relevances(one, passage), one.overlaps) for one in questions])
-    answered = np.array([one.answered for one in questions])
-    # Near misses and questions whose document is gone weigh half each of what the answered ones do.
-    removed = np.array([one.removed for one in questions])
-    weights = np.where(answered, 1 / answered.sum(), np.where(removed, 0.3 / removed.sum(), 0.0))
-    near = ~answered & ~removed
-    weights[near] = 0.7 / near.sum()
-    weights *= len(weights) / weights.sum()
-    model = LogisticRegression(C=10.0, max_iter=1000)
-    documents = np.unique([one.question.document for one in questions], return_inverse=True)[1]
-    guessed = cross_val_predict(
-        model, inputs, answered, groups=documents, cv=GroupKFold(FOLDS), method="predict_proba",
-        params={"sample_weight": weights},
-    )[:, 1]  # fmt: skip
-    model.fit(inputs, answered, sample_weight=weights)
-    slopes = {name: round(float(value), 4) for name, value in zip(FEATURES, model.coef_[0], strict=True)}
-    return Decision(bias=round(float(model.intercept_[0]), 4), **slopes), guessed
-
-
 def relevances(one: Judged, passage: Logistic) -> Floats:
     """Return the relevances of a question's passages."""
     return np.asarray(passage.probabilities(one.logits.astype(np.float32), one.cosines, one.overlaps), dtype=np.float64)
 
 
-def thresholds(questions: Sequence[Judged], sure: Floats, passage: Logistic, strip: Logistic) -> Thresholds:
-    """Return the thresholds by the rules of the module's docstring; `sure` is the decision's probability of each."""
+def thresholds(questions: Sequence[Judged], best: Floats, passage: Logistic, strip: Logistic) -> Thresholds:
+    """Return the thresholds by the rules of the module's docstring; `best` is each question's best relevance."""
     answered = np.array([one.answered for one in questions])
     near = np.array([not one.answered and not one.removed for one in questions])
-    upper = float(np.quantile(sure[near], 1 - NEAR_MISSES))
-    lower = float(np.quantile(sure[answered], MISSED))
+    upper = float(np.quantile(best[near], 1 - NEAR_MISSES))
+    lower = float(np.quantile(best[answered], MISSED))
     kept = []
     for one in questions:
         if one.answered:
@@ -191,8 +165,8 @@ def thresholds(questions: Sequence[Judged], sure: Floats, passage: Logistic, str
     )
 
 
-def report(questions: Sequence[Judged], sure: Floats, best: Floats, chosen: Thresholds) -> str:
-    """Return the figures of held-out questions as a table."""
+def report(questions: Sequence[Judged], best: Floats, chosen: Thresholds) -> str:
+    """Return what the thresholds make of the questions, as a table."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415
 
     answered = np.array([one.answered for one in questions])
@@ -203,16 +177,16 @@ def report(questions: Sequence[Judged], sure: Floats, best: Floats, chosen: Thre
         [
             name,
             str(int(of.sum())),
-            f"{(sure[of] >= chosen.upper).mean():.2f}",
-            f"{(sure[of] < chosen.lower).mean():.2f}",
+            f"{(best[of] >= chosen.upper).mean():.2f}",
+            f"{(best[of] < chosen.lower).mean():.2f}",
         ]
         for name, of in kinds.items()
     ]
     some = answered | near
-    auc = [f"{roc_auc_score(answered[some], values[some]):.3f}" for values in (best, sure)]
+    auc = roc_auc_score(answered[some], best[some])
     return (
         table(["question", "number", "CORRECT", "INCORRECT"], lines)
-        + f"\n\nAUC of answered against near misses: best passage {auc[0]}, all passages {auc[1]}."
+        + f"\n\nAUC of answered against near misses, by the best passage: {auc:.3f}."
     )
 
 
@@ -224,13 +198,14 @@ def main() -> None:
     parser.add_argument("--general", type=Path, required=True, help="folder of the general sets")
     parser.add_argument("--embedder", type=Path, default=EMBEDDER)
     parser.add_argument("--questions", type=int, default=100, help="of each general set")
+    parser.add_argument("--most", type=int, default=1000, help="questions on documents at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work", type=Path, default=WORK)
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     arguments = parser.parse_args()
     model = Model.named(arguments.model, arguments.work)
     names = frozenset(json.loads(arguments.apart.read_text("utf-8")))
-    questions = judged(arguments.documents, names, model, arguments.work)
+    questions = judged(arguments.documents, names, model, arguments.work, arguments.most)
     random.Random(arguments.seed).shuffle(questions)
     samples = take(
         arguments.general, load_embedder(arguments.embedder), arguments.work,
@@ -244,13 +219,12 @@ def main() -> None:
     of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
     passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
-    fitted, sure = decision(questions, passage)
-    chosen = thresholds(questions, sure, passage, strip)
     best = np.array([relevances(one, passage).max() for one in questions])
+    chosen = thresholds(questions, best, passage, strip)
     for name, results in (("passages", of_passages), ("strips", of_strips)):
         print(name, {one.name: round(one.log_loss, 4) for one in results}, file=sys.stderr)
-    print(report(questions, sure, best, chosen))
-    calibration = FittedCalibration(passage, strip, chosen, decision=fitted)
+    print(report(questions, best, chosen))
+    calibration = FittedCalibration(passage, strip, chosen)
     written = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
     print(written, end="")
     if not arguments.dry_run:

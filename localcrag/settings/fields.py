@@ -167,7 +167,7 @@ class RefinementSettings(Group):
     strip_mode: StripMode = Field(StripMode.SENTENCE, description="How a passage is cut into strips.")
     window_words: Words = Field(40, ge=5, le=500, description="Length of a strip in the strip mode window.")
     most_strips: Annotated[int, Unit("strips")] = Field(
-        6, ge=1, le=200, description="Strips kept at most, beside the best one of each passage."
+        10, ge=1, le=200, description="Strips kept at most, beside the best one of each passage."
     )
     evidence_tokens: Tokens = Field(
         800, ge=50, le=100_000, description="Kept strips together at most, beside the best one of each passage."

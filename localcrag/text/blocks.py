@@ -19,6 +19,8 @@ DEEPEST_MARKED = 6
 LONGEST_HEADING = 90
 """Characters; what is longer is a sentence without a full stop."""
 MOST_HEADING_WORDS = 12
+LONGEST_CELL, MANY_CELLS = 40, 3
+"""Characters, and cells, of a table's row without lines between them."""
 MOST_PLAIN_WORDS = 7
 """Of a heading without any mark; the text below it has more."""
 
@@ -34,7 +36,8 @@ _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \
 _ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 _BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
 _RULE_ROW = re.compile(r"\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?\s*\Z")
-_COLUMNS = re.compile(r"\S {3,}\S|\S\t+\S")
+_GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
+_DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
 _LOWER = re.compile(r"[a-zß-öø-ÿ]")
 _UPPER = re.compile(r"[A-ZÀ-ÖØ-Þ]")
@@ -143,7 +146,7 @@ class _Parser:
         here, below = self._text(0), self._text(1)
         if here.startswith("|"):
             return True
-        return _cells(here) > 1 and _cells(below) > 1
+        return _cells(below) > 1 and _cells(here, header=True) > 1
 
     def _table(self) -> Iterator[Block]:
         first = True
@@ -263,8 +266,15 @@ def _is_capitals(line: str) -> bool:
     return len(_UPPER.findall(line)) >= 3 and not _LOWER.search(line)
 
 
-def _cells(line: str) -> int:
-    """Return the number of a row's cells; 1 where a line is none."""
+def _cells(line: str, *, header: bool = False) -> int:
+    """Return the number of a row's cells; 1 where a line is none.
+
+    Columns are apart by tabs or two spaces, as typed sentences may be: cells are short, and a row holds a number or
+    many cells, but for a table's header.
+    """
     if " | " in line:
         return line.strip("|").count(" | ") + 1
-    return len(_COLUMNS.findall(line)) + 1
+    cells = _GAP.split(line)
+    short = all(len(cell) <= LONGEST_CELL for cell in cells)
+    is_row = header or "\t" in line or len(cells) >= MANY_CELLS or _DIGIT.search(line)
+    return len(cells) if short and is_row else 1

@@ -84,6 +84,12 @@ def one_line(text: str, block: object) -> str:
             id="columns",
         ),
         pytest.param(
+            "City  Hotel  Meals\nLondon  195 euros  62 euros\n\nIt has three  trains, that is:\nthe going  train.",
+            [("header", "City Hotel Meals"), ("row", "London 195 euros 62 euros"),
+             ("line", "It has three trains, that is:"), ("line", "the going train.")],
+            id="columns two spaces apart, and sentences typed so",
+        ),
+        pytest.param(
             f"{CHAT_LINE}\n[11/05 19:04] Matej: in",
             [("line", CHAT_LINE), ("line", "[11/05 19:04] Matej: in")],
             id="chat log",

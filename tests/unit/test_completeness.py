@@ -63,6 +63,10 @@ HEADER = "| Room | Fee | |---|---|"
             TABLE, ["| Room"], FACT, ["| Single | 80 |", "| Double | 110 |", "| Suite | 190 |", "| Attic | 60 |"],
             id="a header keeps its rows",
         ),
+        pytest.param(
+            TABLE, ["Suite"], "What is the fee for the attic?", [HEADER, "| Attic | 60 |"],
+            id="a row that the question names is kept",
+        ),
         pytest.param(STEPS, ["Rinse"], FACT, ["To clean the filter:"], id="a step keeps what leads into the list"),
         pytest.param(
             STEPS, ["Rinse", "Open"], FACT,

@@ -29,7 +29,7 @@ _REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*\d*[ \t]*[:.)][*_]*[ \t]*", re.I
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _GOES_ON = re.compile(r"[a-zß-öø-ÿ]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
-_COLUMNS = re.compile(r"[ ]{3,}|\t+")
+_COLUMNS = re.compile(r"[ ]{2,}|\t+")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")

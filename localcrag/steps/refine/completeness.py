@@ -17,6 +17,7 @@ from localcrag.steps.refine.strips import count_words
 from localcrag.steps.refine.structure import Part, parts_of
 from localcrag.text.blocks import BlockKind
 from localcrag.text.question_form import asks_for_list, asks_how
+from localcrag.text.words import content_words
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
@@ -31,6 +32,8 @@ MOST_BEFORE = 2
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
+_HEADS = (BlockKind.HEADER,)
+_FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _POINTS_BACK = re.compile(
     r"^[\"'“‘(*_]*(?:it|they|this|these|that|those|he|she|its|their|his|her|such|the same|both|either|neither|otherwise"
@@ -60,7 +63,7 @@ def complete(
     closure = _Closure(question, strips, tokens, count_tokens)
     looked_at = [_look(passage, strips) for passage in passages]
     found = [own for own in looked_at if any(strip.kept for strip in own.strips)]
-    for find in (closure.companions, closure.lists, closure.rest):
+    for find in (closure.companions, closure.named_rows, closure.lists, closure.rest):
         wanted = [unit for own in found for unit in find(own)]
         for _, unit in sorted(wanted, key=lambda one: -one[0]):
             closure.add(unit)
@@ -95,6 +98,7 @@ class _Closure:
 
     def __init__(self, question: str, strips: Sequence[Strip], tokens: int, count_tokens: CountTokens) -> None:
         self._strips = strips
+        self._asked = content_words(question)
         self._how, self._several = asks_how(question), asks_for_list(question)
         self._first = frozenset(place for place, strip in enumerate(strips) if strip.kept)
         # What only a limit left out is relevant all the same.
@@ -149,6 +153,19 @@ class _Closure:
         under = [other for other in own.numbers if block in own.parts[other].headings]
         said = [other for other in under if own.parts[other].kind is not BlockKind.HEADING]
         return said[:1] if not any(own.places[other] in self._first for other in said) else []
+
+    def named_rows(self, own: _Own) -> Iterator[Unit]:
+        """Yield the rows that the question names by what stands in their first cell."""
+        for number in own.numbers:
+            part = own.parts[number]
+            if part.kind is not BlockKind.ROW:
+                continue
+            name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
+            if name and name <= self._asked:
+                # A row needs its header; the most relevant sentence says how much its passage matters.
+                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADS]
+                relevance = max(strip.relevance for strip in own.strips)
+                yield relevance, [own.places[n] for n in (*header, number)]
 
     def lists(self, own: _Own) -> Iterator[Unit]:
         """Yield lists and tables of which enough is kept, or that are what the question asks for."""

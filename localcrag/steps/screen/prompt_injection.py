@@ -26,6 +26,7 @@ from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize, without_unseen
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
 from localcrag.text.words import one_line, shorten
 
 AnyPassage = TypeVar("AnyPassage", bound=Passage)
@@ -34,7 +35,7 @@ AnyPassage = TypeVar("AnyPassage", bound=Passage)
 HIDDEN = "is hidden from readers"
 """The name of what markup hides. Mostly that is honest, so that the strips show it, and no warning is raised."""
 
-FRAMED = "is numbered like evidence"
+FRAMED = later("is numbered like evidence")
 """The name of what stands behind a number like those that the app gives to evidence, before an instruction."""
 
 _EVIDENCE_NUMBER = re.compile(r"\[\d{1,2}\]")
