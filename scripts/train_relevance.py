@@ -249,7 +249,7 @@ def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group],
 
 def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
     """Return AUC, and mean reciprocal rank of the relevant text, over groups that are not trained on."""
-    figures = {}
+    figures: dict[str, float] = {}
     for name in ("passages", "strips"):
         lists = [one for group in groups if (one := getattr(group, name))]
         flat = [pair for one in lists for pair in one]
