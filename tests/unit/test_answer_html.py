@@ -103,7 +103,7 @@ def test_a_citation_says_where_it_stands() -> None:
         str(answer_html("It holds 42 litres [1].", dataclasses.replace(RUN, evidence=pieces, sources=sources)))
     )
     labels = [attributes["aria-label"] for tag, attributes in elements.found if tag == "a"]
-    assert labels == ["Source 1: The KX-40 › Care › Tank <b>, page 7"]
+    assert labels == ["Source 1: a.md, page 7 · Care › Tank <b>"]
 
 
 def test_a_mark_says_why() -> None:

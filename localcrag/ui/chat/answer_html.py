@@ -21,9 +21,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Run
 from localcrag.runs.chat_export import place
-from localcrag.steps.answer.own_words import path_of
 from localcrag.steps.answer.verify import MARKS
-from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext
 from localcrag.ui.chat.formulas import mathml
 
@@ -100,11 +98,8 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
 
 
 def _where(piece: Evidence, source: Source) -> str:
-    """Return the path of headings that a piece of evidence stands under, with the page; of the web, its address."""
-    if source.url:
-        return place(source)
-    path = SEPARATOR.join(path_of(piece.section, source, titled=True))
-    return gettext("%(document)s, page %(page)s", document=path, page=source.page) if source.page else path
+    """Return a source's place, and the path of headings that a piece of evidence stands under there."""
+    return f"{place(source)} · {piece.section}" if piece.section else place(source)
 
 
 def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:
