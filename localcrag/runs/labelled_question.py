@@ -33,8 +33,9 @@ class Pin:
 def proposed(run: Run) -> Question:
     """Return the run's question with what was accepted as its answer; its id is the run's.
 
-    Accepted are the best strips that the answer quotes, which it does where it says too little itself; else its
-    sentences that the evidence backs in full and, of each, the kept strip behind it; shortest first. A run that
+    Accepted are the best strips that the answer quotes, which it does where it says too little itself; else, or where
+    the best of all is not among them, its sentences that the evidence backs in full and, of each, the kept strip behind
+    it; shortest first. A run that
     abstained is a question that nobody holds the answer to, unless its documents were called enough: then a model or
     time was lacking.
     """
@@ -77,7 +78,9 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # Of a contradiction both sides are quoted: neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    if quoted := [] if run.abstained else [strip for strip in strips if layout.item(strip) in run.answer][:BEST]:
+    quoted = [] if run.abstained else [strip for strip in strips if layout.item(strip) in run.answer][:BEST]
+    # What is quoted below a sentence that says the best strip is only what that leaves out.
+    if quoted and (not backed or strips[0] in quoted):
         found, pieces = quoted, [piece for piece in shown if any(strip in piece.text for strip in quoted)]
     elif backed:
         found = [without_citations(support.sentence) for support in backed]
