@@ -162,7 +162,7 @@ def test_more_than_twice_as_many_tabs_as_a_browser_has_connections_are_all_serve
 
 def test_more_tabs_than_a_browser_has_connections_see_files_go_in(chromium: Browser, data: Path) -> None:
     large = data.parent / "harbour.pdf"
-    make_pdf(large, [f"Buoy {number} is at pier {number % 40 + 1}." for number in range(PAGES)])
+    make_pdf(large, [f"Buoy {number} is at pier {number % 40 + 1}." for number in range(3 * PAGES)])
     with running_app(data.parent / "empty") as url, chromium.new_context() as context:
         tabs = [context.new_page() for _ in range(8)]
         go(tabs[0], url)
