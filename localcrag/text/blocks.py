@@ -8,6 +8,7 @@ bullets, columns, capital letters, blank lines. Knows no documents, tokens or sc
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -24,9 +25,11 @@ LONGEST_CELL, MANY_CELLS = 40, 3
 MOST_PLAIN_WORDS = 7
 """Of a heading without any mark; the text below it has more."""
 
+FENCES = ("```", "~~~")
+
 _HASHES = re.compile(r"(#{1,6})[ \t]+\S")
 _UNDERLINE = re.compile(r"(=+|-{3,})\s*\Z")
-_FENCE = re.compile(r"(```|~~~)")
+_FENCE = re.compile("|".join(FENCES))
 _NUMBER = re.compile(
     r"(?:§+[ \t]*\d+[a-z]?|(?:section|article|chapter|part|clause|annex|appendix)[ \t]+[\dA-Z]+\b|"
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
@@ -91,6 +94,9 @@ class _Parser:
         self._lines = lines_of(text)
         self._width = wrapped_at(self._lines)
         self._known = {heading.start: heading for heading in headings}
+        self._closing = {
+            fence: [number for number, line in enumerate(self._lines) if line.text == fence] for fence in FENCES
+        }
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -130,8 +136,9 @@ class _Parser:
     def _code(self) -> Block:
         """Read up to the closing fence; where there is none, up to the next blank line."""
         fence = self._text(0)[:3]
-        ends = [n for n in range(self._at + 1, len(self._lines)) if self._lines[n].text == fence]
-        last = ends[0] if ends else self._at + self._run_length() - 1
+        ends = self._closing[fence]
+        following = bisect_right(ends, self._at)
+        last = ends[following] if following < len(ends) else self._at + self._run_length() - 1
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
 
@@ -150,7 +157,7 @@ class _Parser:
 
     def _table(self) -> Iterator[Block]:
         first = True
-        while (line := self._peek(0)) and line.text and (line.text.startswith("|") or _cells(line.text) > 1):
+        while (line := self._peek(0)) and (line.text.startswith("|") or _cells(line.text, header=first) > 1):
             below = self._peek(1)
             ruled = below is not None and bool(_RULE_ROW.match(below.text)) and "-" in below.text
             end = below.end if ruled and below else line.end
@@ -201,14 +208,12 @@ class _Parser:
         if not rest or not rest[0].isupper() or following is None or line.rstrip().endswith(":"):
             return False
         ordered = bool(_ORDERED.match(line))
-        return not (ordered and _ORDERED.match(following.text) and not self._blank_below())
-
-    def _blank_below(self) -> bool:
-        return not self._text(1)
+        return not (ordered and self._text(1) and _ORDERED.match(following.text))
 
     def _following(self) -> TextLine | None:
         """Return the next line that is not blank."""
-        return next((line for line in self._lines[self._at + 1 :] if line.text), None)
+        below = range(self._at + 1, len(self._lines))
+        return next((self._lines[number] for number in below if self._lines[number].text), None)
 
     def _heading(self, level: int) -> Block:
         line = self._lines[self._at]

@@ -90,6 +90,11 @@ def one_line(text: str, block: object) -> str:
             id="columns two spaces apart, and sentences typed so",
         ),
         pytest.param(
+            "City  Hotel\nLondon  195 euros",
+            [("header", "City Hotel"), ("row", "London 195 euros")],
+            id="a header of two words",
+        ),
+        pytest.param(
             f"{CHAT_LINE}\n[11/05 19:04] Matej: in",
             [("line", CHAT_LINE), ("line", "[11/05 19:04] Matej: in")],
             id="chat log",

@@ -110,8 +110,8 @@ def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit
     for group in _groups(units, limit):
         size, more = _tokens(chunk), _tokens(group)
         # Closing before the group that lies mostly beyond the goal keeps the chunks' mean at the goal.
-        beyond = size + more / 2 > goal or size + more > limit
-        if (chunk and beyond and not all(unit.heading for unit in chunk)) or (size + more > limit and chunk):
+        beyond = size + more / 2 > goal and not all(unit.heading for unit in chunk)
+        if chunk and (beyond or size + more > limit):
             yield chunk
             chunk = []
         chunk += group

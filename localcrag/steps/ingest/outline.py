@@ -136,23 +136,27 @@ def _measured(text: str, units: Sequence[Unit], count_tokens: CountTokens, *, ta
 
     A piece may have no token: characters of private use, say, are nothing to an embedder.
     """
-    lengths = count_tokens([text[unit.start : unit.end] for unit in units])
-    drafts = [
-        piece
-        for unit, length in zip(units, lengths, strict=True)
-        for piece in (_sentences(text, unit) if length > min(target, limit) else (unit,))
-    ]
-    while True:
-        lengths = count_tokens([text[unit.start : unit.end] for unit in drafts])
-        fit = [length <= limit or unit.end - unit.start == 1 for unit, length in zip(drafts, lengths, strict=True)]
-        if all(fit):
-            return [replace(unit, tokens=length) for unit, length in zip(drafts, lengths, strict=True)]
-        # The halves are measured, and if need be halved, in the next round.
-        drafts = [
-            piece
-            for unit, fits in zip(drafts, fit, strict=True)
-            for piece in ((unit,) if fits else _halves(text, unit))
-        ]
+    tokens = count_tokens([text[unit.start : unit.end] for unit in units])
+    drafts = [replace(unit, tokens=count) for unit, count in zip(units, tokens, strict=True)]
+    drafts = _cut_again(text, drafts, count_tokens, _sentences, min(target, limit))
+    while any(_is_too_long(unit, limit) for unit in drafts):
+        drafts = _cut_again(text, drafts, count_tokens, _halves, limit)
+    return drafts
+
+
+def _cut_again(
+    text: str, units: Sequence[Unit], count_tokens: CountTokens, cut: Callable[[str, Unit], Sequence[Unit]], limit: int
+) -> list[Unit]:
+    """Return the units with pieces of those that have more than `limit` tokens in their places, measured."""
+    drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
+    known = set(units)
+    new = [unit for unit in drafts if unit not in known]
+    tokens = iter(count_tokens([text[unit.start : unit.end] for unit in new]))
+    return [unit if unit in known else replace(unit, tokens=next(tokens)) for unit in drafts]
+
+
+def _is_too_long(unit: Unit, limit: int) -> bool:
+    return unit.tokens > limit and unit.end - unit.start > 1
 
 
 def _sentences(text: str, unit: Unit) -> list[Unit]:
