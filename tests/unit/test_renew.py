@@ -77,3 +77,25 @@ def test_a_document_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> N
     list(events)
     assert store.documents() == []
     assert store.chunk_ids() == []
+
+
+def test_a_document_that_is_deleted_before_its_turn_does_not_end_the_renewal(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md", "c.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    store.delete("b.md")
+    assert [event.document for event in events if isinstance(event, IngestResult)] == ["a.md", "c.md"]
+    assert store.outdated() == []
+
+
+def test_a_document_that_is_put_anew_meanwhile_keeps_its_new_chunks(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    text = "The lodge is closed."
+    store.put(
+        "a.md", sha256="new", media_type="text/markdown", pages=None, text=text,
+        chunks=[Chunk(None, 0, len(text), text)], vectors=FakeEmbedder().embed([text]),
+    )  # fmt: skip
+    list(events)
+    assert [chunk.text for _, chunk in store.chunks(store.chunk_ids()).values()] == [text]

@@ -109,12 +109,13 @@ class DocumentStore:
     def recut(self, name: str, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Put these chunks in the place of a document's, in one transaction; `vectors` has a row per chunk.
 
-        A document that is gone meanwhile stays gone. Raises StoreError and EmbedderMismatch.
+        A document that is gone meanwhile stays gone, and one that was put anew stays as it is. Raises StoreError and
+        EmbedderMismatch.
         """
         with self._database.transaction() as connection:
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             row = connection.execute(
-                "SELECT id FROM documents WHERE collection_id = ? AND name = ?", (self.id, name)
+                "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND layout < ?", (self.id, name, LAYOUT)
             ).fetchone()
             if row is None:
                 return

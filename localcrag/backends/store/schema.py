@@ -181,7 +181,7 @@ CREATE TABLE egress (
 CREATE INDEX egress_by_time ON egress (at);
 """
 SCHEMA_10 = """
--- `title`: NULL where it is made of the file's name. `layout`: by which rules it was cut into chunks (chunk.py).
+-- `title`: NULL where it is made of the file's name. `layout`: by which rules it was cut into chunks (LAYOUT).
 ALTER TABLE documents ADD COLUMN title TEXT;
 ALTER TABLE documents ADD COLUMN layout INTEGER NOT NULL DEFAULT 1;
 -- The path of headings that a chunk stands under, what leads into it, and what is searched in front of its text.

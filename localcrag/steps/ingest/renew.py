@@ -12,6 +12,7 @@ from typing import Protocol
 
 from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import UnknownDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest.chunk import PAGE_BREAK
@@ -48,9 +49,13 @@ def renew(
 
 
 def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_tokens: int) -> Iterator[IngestEvent]:
-    text = shelf.text(document.name)
-    pages = [Page(page if document.pages else None, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
-    if not document.pages:
+    try:
+        text = shelf.text(document.name)
+    except UnknownDocument:
+        return  # Deleted before its turn: there is nothing to renew.
+    if document.pages:
+        pages = [Page(number, part) for number, part in enumerate(text.split(PAGE_BREAK), start=1)]
+    else:
         pages = [Page(None, text)]
     title = document_title(None, pages, document.name)
     chunks = chunks_of(pages, title, embedder, chunk_tokens)
