@@ -11,7 +11,10 @@ With --labels FILE, pairs that people labelled in use (`localcrag labels export 
 they are, beside the others; none of them is among the groups kept apart for the curve.
 
 With --documents FILE …, questions on whole documents as well, with what the app finds for them
-(scripts/relevance/everyday.py); with --near-misses FILE …, passages with questions that they do not answer.
+(scripts/relevance/everyday.py), and with --plain FILE … further ones on those documents, such as
+scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not. (Further documents of our own
+are in scripts/relevance/further_documents.jsonl.gz.) With --near-misses FILE …,
+passages with questions that they do not answer.
 
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
 pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
@@ -57,6 +60,8 @@ MOST_TOKENS = 320
 GROUPS_PER_STEP = 12
 LEARNING_RATE = 1e-4
 WARM_UP = 0.05
+QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
+"""Beginnings of the names by which is counted what was learned from, by source."""
 RANKING, PLACE = 0.5, 0.5
 """Weights of the two losses beside the binary cross-entropy."""
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
@@ -223,28 +228,44 @@ def prepare(
 
 
 def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
-    """Return the groups of documents and near misses to train on, and those kept apart; made once and kept.
+    """Return the groups of documents and near misses to train on, and those kept apart; each file's made once and kept.
 
     The names of the documents kept apart are in the work folder as well: a calibration is fitted to them.
     """
-    path: Path = arguments.work / f"documents-{arguments.seed}.pickle"
-    if not path.exists():
-        chosen = random.Random(arguments.seed)
-        seen, known, names = everyday.document_groups(arguments.documents, arguments.work, arguments.apart, chosen)
-        for file in arguments.near_misses:
-            seen += everyday.near_miss_groups(file, chosen)
-        (arguments.work / "apart.json").write_text(json.dumps(names), "utf-8")
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(pickle.dumps((seen, known)))
-        temporary.replace(path)
-    seen, known = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
+    parts: list[everyday.Made] = []
+    plain = everyday.plain_questions(arguments.plain)
+    for file in arguments.documents:
+        folder: Path = arguments.work / f"{file.name.split('.')[0]}-{arguments.seed}"
+        parts.append(_documents_made(file, folder, arguments))
+        if plain:
+            parts.append(_documents_made(file, folder, arguments, plain))
+    seen = [group for part in parts for group in part.seen]
+    known = [group for part in parts for group in part.known]
+    names = sorted({name for part in parts for name in part.names})
+    (arguments.work / "apart.json").write_text(json.dumps(names), "utf-8")
+    near = [group for file in arguments.near_misses for group in everyday.near_miss_groups(file, random.Random(1))]
     held = pairs.HeldOut.of(arguments.held_out)
-    near = [group for group in seen if group.source == everyday.NEAR_MISSES]
-    seen = [group for group in seen if group.source != everyday.NEAR_MISSES]
-    seen += random.Random(arguments.seed).sample(near, min(len(near), arguments.most_near or len(near)))
+    chosen = random.Random(arguments.seed)
+    seen += chosen.sample(near, min(len(near), arguments.most_near or len(near)))
+    seen = [everyday.dressed(group, chosen) for _ in range(arguments.times) for group in seen]
     kept = [group for group in seen if not pairs.is_held_out(group, held)]
     print(f"{len(seen):,} groups, {len(seen) - len(kept)} left out: question or text held out", file=sys.stderr)
     return kept, known
+
+
+def _documents_made(
+    file: Path, folder: Path, arguments: argparse.Namespace, plain: Sequence[everyday.Question] = ()
+) -> everyday.Made:
+    """Return the groups of a file's documents, which its folder keeps."""
+    path = folder / ("plain.pickle" if plain else "groups.pickle")
+    if not path.exists():
+        made = everyday.document_groups(file, folder, arguments.apart, random.Random(arguments.seed), plain)
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(pickle.dumps(made))
+        temporary.replace(path)
+    kept: everyday.Made = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
+    print(f"  {path}: {len(kept.seen)} groups, {len(kept.known)} kept apart", file=sys.stderr, flush=True)
+    return kept
 
 
 def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
@@ -294,8 +315,13 @@ class Course:
     def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
         """Learn from the groups of step `number`."""
         at = number * GROUPS_PER_STEP
-        loss, count, tokens = self.trainer.step(self.seen[at : at + GROUPS_PER_STEP], rate)
-        return loss, {"pairs": count, "tokens": tokens}
+        groups = self.seen[at : at + GROUPS_PER_STEP]
+        loss, count, tokens = self.trainer.step(groups, rate)
+        learned = Counter({"pairs": count, "tokens": tokens})
+        for group in groups:
+            learned[QUESTIONS_OF + group.source] += 1
+            learned[PAIRS_OF + group.source] += len(group.passages) + len(group.strips)
+        return loss, dict(learned)
 
     def validate(self) -> dict[str, float]:
         """Return the figures over the known groups."""
@@ -327,10 +353,18 @@ def main() -> None:
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
     parser.add_argument("--documents", type=Path, nargs="*", default=[], help="files of documents with questions")
+    parser.add_argument(
+        "--plain", type=Path, nargs="*", default=[], help="files of further questions on those documents, one a line"
+    )
     parser.add_argument("--near-misses", type=Path, nargs="*", default=[], help="files of passages with near misses")
     parser.add_argument("--most-near", type=int, help="groups of near misses beside the documents' at most")
     parser.add_argument("--most-general", type=int, help="groups of DATA_FOLDER beside the documents' at most")
-    parser.add_argument("--apart", type=int, default=40, help="documents kept apart, for the curve and the calibration")
+    parser.add_argument(
+        "--times", type=int, default=1, help="each question of --documents and --near-misses is seen, put in other ways"
+    )
+    parser.add_argument(
+        "--apart", type=int, default=9, help="one of so many documents is kept apart, for the curve and the calibration"
+    )
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
@@ -346,7 +380,8 @@ def main() -> None:
     known, seen = apart(groups)
     if arguments.documents:
         further, new = prepare_documents(arguments)
-        known = [*known[: MOST_VALIDATED // 2], *new[: MOST_VALIDATED // 2]]
+        new = random.Random(arguments.seed).sample(new, min(len(new), MOST_VALIDATED // 2))
+        known = [*known[: MOST_VALIDATED // 2], *new]
         seen = [*seen[: arguments.most_general], *further]
         random.Random(arguments.seed).shuffle(seen)
     if arguments.labels:
@@ -361,28 +396,24 @@ def main() -> None:
     )  # fmt: skip
     save_model(trainer, arguments.base, arguments.out)
     report = {"base": arguments.base.name, "machine": machine, "seed": arguments.seed}
-    report |= summary(progress, seen[: progress.step * GROUPS_PER_STEP])
+    report |= summary(progress)
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
     before = earlier_training(arguments.base)
     (arguments.out / "CARD.md").write_text(card(arguments.out.name, report, progress.curve) + before, "utf-8")
     print(json.dumps(report, indent=2))
 
 
-def summary(progress: Progress, used: Sequence[pairs.Group]) -> dict[str, Any]:
+def summary(progress: Progress) -> dict[str, Any]:
     """Return what was trained on, and how much of it."""
-    by_source = Counter(group.source for group in used)
-    counts = {
-        name: sum(len(group.passages) + len(group.strips) for group in used if group.source == name)
-        for name in by_source
-    }
+    questions = {name[len(QUESTIONS_OF) :]: count for name, count in progress.counts.items() if QUESTIONS_OF in name}
     return {
         "minutes": progress.seconds / 60,
         "steps": progress.step,
         "pairs": progress.counts["pairs"],
         "tokens": progress.counts["tokens"],
-        "groups": len(used),
-        "questions": dict(by_source),
-        "pairs_by_source": counts,
+        "groups": sum(questions.values()),
+        "questions": questions,
+        "pairs_by_source": {source: progress.counts[PAIRS_OF + source] for source in questions},
     }
 
 
@@ -432,7 +463,9 @@ answer's sentence, and other sentences of the passage. Questions come as sentenc
 keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than
 theirs, passages with the headings that they stand under: relevant are those that hold the needed lines; the others,
 the same passages with the needed lines cut out, and all that is found for questions that a document does not answer
-are not. *near_misses* are passages with questions that they answer and plausible ones that they do not. No question
+are not. *plain questions* are asked of the same documents in their own words, answered and not
+(`scripts/relevance/plain_questions.jsonl.gz`); of the documents, 64 are in `scripts/relevance/further_documents.jsonl.gz`.
+*near_misses* are passages with questions that they answer and plausible ones that they do not. No question
 or passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
 left.
 

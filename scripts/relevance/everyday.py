@@ -6,15 +6,17 @@ chunker, store and retrieval, so that a pair is what a question and a passage wi
 
 A question's positives are the chunk with most of the needed lines and others with a third of them; its negatives are
 what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
-question that its document does not answer, all that was found is negative.
+question that its document does not answer, all that was found is negative. Put in its other words, a question often
+does not name its subject, and another lease may well answer it: its negatives are of its own document alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +30,19 @@ from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.text.span import Span
 from relevance.data import read_lines
 from relevance.pairs import Group, Pair
+from relevance.questions import dress
 
 FOUND = 20
 """Passages retrieved for a question."""
 NEAR = 6
 """Of them, how many are near enough to be taken for an answer."""
-EVERYDAY, NEAR_MISSES = "everyday documents", "near_misses"
+EVERYDAY, PLAIN, NEAR_MISSES = "everyday documents", "plain questions", "near_misses"
 LICENCES = {
     EVERYDAY: "Apache-2.0 (everyday), public domain and MIT (handbooks)",
+    PLAIN: "Apache-2.0",
     NEAR_MISSES: "Apache-2.0 (questions); those of the passages' sources",
 }
-BOTH = 0.5
+BOTH = 0.8
 """Share of the questions that come in both forms."""
 ALSO = 0.33
 """Share of the questions that are put in their other words."""
@@ -80,6 +84,15 @@ class Collection:
 
     assembly: Assembly
     questions: tuple[Question, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Groups to train on, and those of documents kept apart, whose `names` these are."""
+
+    seen: list[Group]
+    known: list[Group]
+    names: list[str]
 
 
 def collect(files: Sequence[Path], folder: Path) -> Collection:
@@ -159,7 +172,12 @@ def groups(found: Found, text: str, chosen: random.Random, *, source: str) -> It
     question = found.question
     ranked = sorted(range(len(found.passages)), key=lambda at: -len(found.holds[at]))
     lines = sum(is_line(line) for line in question.needed)
-    negatives = [at for at in range(len(found.passages)) if not found.holds[at]]
+    own_alone = text != question.text
+    negatives = [
+        at
+        for at, passage in enumerate(found.passages)
+        if not found.holds[at] and (passage.document == question.document or not own_alone)
+    ]
     if not question.needed:
         own = [at for at in negatives if found.passages[at].document == question.document]
         picked = [*own[:3], *[at for at in negatives[:NEAR] if at not in own][:1]]
@@ -249,22 +267,40 @@ def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
             yield Group(NEAR_MISSES, tuple(chosen.sample(missed, len(missed))), ())
 
 
+def dressed(group: Group, chosen: random.Random) -> Group:
+    """Return the group with its questions put in one of the ways in which people type."""
+    ways = {pair.question: dress(pair.question, chosen) for pair in group.passages}
+    return replace(group, passages=tuple(replace(pair, question=ways[pair.question]) for pair in group.passages))
+
+
+def is_apart(document: str, every: int) -> bool:
+    """Whether a document is not trained on, but kept for the curve and the calibration: one of `every`, by its name."""
+    return int(hashlib.sha256(document.encode()).hexdigest(), 16) % every == 0
+
+
+def plain_questions(files: Sequence[Path]) -> list[Question]:
+    """Return the questions of files with one a line: `id` of its document, `question`, `type`, `evidence`."""
+    return [_question(name_of(raw), raw) for file in files for raw in read_lines(file)]
+
+
 def document_groups(
-    files: Sequence[Path], folder: Path, apart: int, chosen: random.Random
-) -> tuple[list[Group], list[Group], list[str]]:
-    """Return the groups of documents to train on, those of `apart` documents, and the names of these."""
-    collection = collect(files, folder)
-    names = sorted({question.document for question in collection.questions})
-    kept_apart = set(chosen.sample(names, apart))
+    file: Path, folder: Path, every: int, chosen: random.Random, plain: Sequence[Question] = ()
+) -> Made:
+    """Return the groups of a file's documents, made of its own questions or, where there are, of `plain` ones."""
+    collection = opened([file], folder) if plain else collect([file], folder)
+    names = {question.document for question in collection.questions}
+    source = PLAIN if plain else EVERYDAY
     seen: list[Group] = []
     known: list[Group] = []
-    for question in collection.questions:
+    for question in plain or collection.questions:
+        if question.document not in names:
+            continue
         forms = [question.text, question.also]
         if chosen.random() < ALSO:
             forms.reverse()
-        # Both forms, where there are two, for every other question: with the passages that each of them finds.
+        # Both forms, where there are two, for most questions: with the passages that each of them finds.
         for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)]):
-            made = list(groups(find(collection, question, text), text, chosen, source=EVERYDAY))
-            (known if question.document in kept_apart else seen).extend(made)
+            made = list(groups(find(collection, question, text), text, chosen, source=source))
+            (known if is_apart(question.document, every) else seen).extend(made)
     collection.assembly.close()
-    return seen, known, sorted(kept_apart)
+    return Made(seen, known, sorted(name for name in names if is_apart(name, every)))

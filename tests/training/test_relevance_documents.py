@@ -101,6 +101,28 @@ def test_all_that_is_found_for_a_question_without_an_answer_is_not_relevant(coll
     assert not any(pair.relevant for pair in found)
 
 
+def test_in_its_other_words_a_question_is_not_held_against_other_documents(collection: everyday.Collection) -> None:
+    question = collection.questions[0]
+    found = everyday.find(collection, question, question.also)
+    assert {passage.document for passage in found.passages} == {"lodge.md", "library.md"}
+    made = everyday.groups(found, question.also, random.Random(1), source="documents")
+    assert not any("Library of Ostley" in pair.text for group in made for pair in group.passages)
+
+
+def test_a_question_is_put_as_people_type_it_the_same_for_all_its_passages(collection: everyday.Collection) -> None:
+    question = collection.questions[1]
+    (group, *_) = everyday.groups(
+        everyday.find(collection, question, question.text), question.text, random.Random(1), source="documents"
+    )
+    chosen = random.Random(1)
+    ways = [{pair.question for pair in everyday.dressed(group, chosen).passages} for _ in range(40)]
+    assert {len(way) for way in ways} == {1}
+    assert {way.pop() for way in ways} == {
+        "How do I get the sauna going?", "how do I get the sauna going", "how do i get the sauna going",
+        "get sauna going",
+    }  # fmt: skip
+
+
 def test_a_text_without_its_needed_lines_looks_as_it_did() -> None:
     spans = everyday.strips_of("One is kept. Two is cut.\n\n- three\n- four")
     assert everyday.without("One is kept. Two is cut.\n\n- three\n- four", [spans[1], spans[3]]) == (

@@ -19,6 +19,7 @@ from tests.support import ROOT
 from tests.support.compressed_lines import write
 from tests.support.lighthouses import TOWNS
 from tests.support.tiny_models import tiny_bert
+from tests.training.test_relevance_documents import ROWS
 
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
 
@@ -108,6 +109,29 @@ def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(dat
     assert report["questions"]["labels"] > 0
     assert report["pairs_by_source"]["labels"] > report["questions"]["labels"], "with what is not relevant beside it"
     assert "| labels | own, may quote private documents |" in (tmp_path / "labelled" / "model" / "CARD.md").read_text()
+
+
+def test_documents_and_further_questions_on_them_are_trained_on_but_for_those_kept_apart(
+    data: Path, tiny: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "everyday.jsonl.gz", *ROWS)
+    for name, document in (("lodge", "lodge"), ("library", "library"), ("nowhere", "nowhere")):
+        asked = {"id": document, "question": f"loans of films in the {name}", "type": "fact", "evidence": []}
+        write(tmp_path / f"{name}.jsonl.gz", asked)
+    near = {"passage": "The tower was built in 1822.", "answered": [], "not_answered": ["who built the tower"]}
+    write(tmp_path / "near.jsonl.gz", near)
+    options = (
+        "--base", tiny, "--documents", tmp_path / "everyday.jsonl.gz", "--near-misses", tmp_path / "near.jsonl.gz",
+        "--plain", *(tmp_path / f"{name}.jsonl.gz" for name in ("lodge", "library", "nowhere")), "--times", "2",
+    )  # fmt: skip
+    run = start(data, tmp_path / "work", "--apart", "2", *options)
+    _, said = run.communicate()
+    assert run.returncode == 0, said
+    assert json.loads((tmp_path / "work" / "apart.json").read_text()) == ["lodge.md"]
+    report = json.loads((tmp_path / "work" / "report.json").read_text())
+    for name in ("everyday documents", "plain questions", "near_misses"):
+        assert report["questions"][name] in {1, 2}, "one question, twice; the last groups do not fill a step"
+    assert "| plain questions | Apache-2.0 | " in (tmp_path / "work" / "model" / "CARD.md").read_text()
 
 
 def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> None:

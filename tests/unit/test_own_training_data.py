@@ -1,0 +1,38 @@
+"""What was written for training the relevance model: that it is what it says it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from relevance import everyday
+from relevance.data import read_lines
+
+from tests.support import ROOT
+
+FOLDER = ROOT / "scripts" / "relevance"
+DOCUMENTS = list(read_lines(FOLDER / "further_documents.jsonl.gz"))
+PLAIN = list(read_lines(FOLDER / "plain_questions.jsonl.gz"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
+def test_every_needed_line_stands_in_its_document_and_every_near_miss_has_its_reason(document: dict[str, Any]) -> None:
+    for asked in document["questions"]:
+        assert all(line in document["text"] and "\n" not in line.strip() for line in asked["evidence"])
+        assert bool(asked["evidence"]) != bool(asked.get("why"))
+
+
+def test_documents_and_questions_come_once_and_are_of_both_kinds() -> None:
+    assert max(Counter(document["id"] for document in DOCUMENTS).values()) == 1
+    questions = [(document["id"], asked) for document in DOCUMENTS for asked in document["questions"]]
+    questions += [(row["id"], row) for row in PLAIN]
+    assert max(Counter((name, asked["question"]) for name, asked in questions).values()) == 1
+    answered = Counter(bool(asked["evidence"]) for _, asked in questions)
+    assert answered == {True: 1396, False: 1268}
+
+
+def test_further_questions_are_read_with_their_documents_names() -> None:
+    questions = everyday.plain_questions([FOLDER / "plain_questions.jsonl.gz"])
+    assert len(questions) == len(PLAIN)
+    assert all(one.document.endswith(".md") and one.also == one.text for one in questions)
