@@ -25,11 +25,10 @@ LONGEST_CELL, MANY_CELLS = 40, 3
 MOST_PLAIN_WORDS = 7
 """Of a heading without any mark; the text below it has more."""
 
-FENCES = ("```", "~~~")
-
 _HASHES = re.compile(r"(#{1,6})[ \t]+\S")
 _UNDERLINE = re.compile(r"(=+|-{3,})\s*\Z")
-_FENCE = re.compile("|".join(FENCES))
+_FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
+_FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
 _NUMBER = re.compile(
     r"(?:§+[ \t]*\d+[a-z]?|(?:section|article|chapter|part|clause|annex|appendix)[ \t]+[\dA-Z]+\b|"
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
@@ -94,9 +93,7 @@ class _Parser:
         self._lines = lines_of(text)
         self._width = wrapped_at(self._lines)
         self._known = {heading.start: heading for heading in headings}
-        self._closing = {
-            fence: [number for number, line in enumerate(self._lines) if line.text == fence] for fence in FENCES
-        }
+        self._closing = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -106,8 +103,8 @@ class _Parser:
                 self._at += 1
             elif known := self._known_heading(line):
                 yield known
-            elif _FENCE.match(line.text):
-                yield self._code()
+            elif fence := _FENCE.match(line.text):
+                yield self._code(fence[1] or fence[2])
             elif self._is_table():
                 yield from self._table()
             elif level := self._heading_level():
@@ -133,12 +130,11 @@ class _Parser:
             self._at += 1
         return Block(BlockKind.HEADING, found.start, found.end, found.level)
 
-    def _code(self) -> Block:
-        """Read up to the closing fence; where there is none, up to the next blank line."""
-        fence = self._text(0)[:3]
-        ends = self._closing[fence]
-        following = bisect_right(ends, self._at)
-        last = ends[following] if following < len(ends) else self._at + self._run_length() - 1
+    def _code(self, fence: str) -> Block:
+        """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
+        below = range(bisect_right(self._closing, self._at), len(self._closing))
+        ends = (self._closing[at] for at in below if self._lines[self._closing[at]].text.startswith(fence))
+        last = next(ends, self._at + self._run_length() - 1)
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
 
@@ -158,6 +154,8 @@ class _Parser:
     def _table(self) -> Iterator[Block]:
         first = True
         while (line := self._peek(0)) and (line.text.startswith("|") or _cells(line.text, header=first) > 1):
+            if not first and (line.start in self._known or _HASHES.match(line.text)):
+                return
             below = self._peek(1)
             ruled = below is not None and bool(_RULE_ROW.match(below.text)) and "-" in below.text
             end = below.end if ruled and below else line.end
@@ -227,16 +225,16 @@ class _Parser:
         first = self._lines[self._at]
         self._at += 1
         last = first
-        while (line := self._peek(0)) and line.text and self._goes_on(last, line):
+        while (line := self._peek(0)) and line.text and self._goes_on(first, last, line):
             last = line
             self._at += 1
         return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, bool(_ORDERED.match(first.text)))
 
-    def _goes_on(self, above: TextLine, line: TextLine) -> bool:
-        """Whether a line is the same sentence's or item's as the one above."""
+    def _goes_on(self, first: TextLine, above: TextLine, line: TextLine) -> bool:
+        """Whether a line is of the item that begins with `first`."""
         if self._begins_block(line):
             return False
-        return line.indent > above.indent or self._width.joins(above, line)
+        return line.indent > first.indent or self._width.joins(above, line)
 
     def _begins_block(self, line: TextLine) -> bool:
         text = line.text

@@ -17,6 +17,7 @@ HALF, NEARLY_FULL = 0.5, 0.75
 
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
 _QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_COMPARED = re.compile(r"[=\d]|[.,]\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,25 @@ def lines_of(text: str) -> list[TextLine]:
     """Return the lines of a text in order, blank ones too."""
     lines = []
     position = 0
-    for raw in text.splitlines(keepends=True):
-        quoted = _QUOTED.match(raw)
-        marks = quoted.end() if quoted else 0
+    every = text.splitlines(keepends=True)
+    for number, raw in enumerate(every):
+        marks = _marks(raw, every[number - 1] if number else "", every[number + 1] if number + 1 < len(every) else "")
         body = raw[marks:].expandtabs(4) if raw[marks:].startswith("\t") else raw[marks:]
         stripped = raw[marks:].strip()
         begin = position + marks + (len(raw[marks:]) - len(raw[marks:].lstrip())) if stripped else position
         lines.append(TextLine(begin, begin + len(stripped), stripped, len(body) - len(body.lstrip())))
         position += len(raw)
     return lines
+
+
+def _marks(line: str, above: str, below: str) -> int:
+    """Return how many characters at a line's beginning mark it as quoted: no ">" that means "greater than"."""
+    quoted = _QUOTED.match(line)
+    if not quoted:
+        return 0
+    compares = _COMPARED.match(line, quoted.end())
+    in_quotation = any(other.lstrip().startswith(">") for other in (above, below))
+    return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
 
 
 def wrapped_at(lines: Sequence[TextLine]) -> Width:

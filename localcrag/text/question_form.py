@@ -34,9 +34,16 @@ _YES_OR_NO = re.compile(
     r"|have|had|isn['’]t|aren['’]t|doesn['’]t|don['’]t|can['’]t|won['’]t)\b",
     re.IGNORECASE,
 )
+_POLITE = re.compile(
+    r"^\W*(?:and |but |so )?(?:can|could|would|will) you (?:please )?"
+    r"(?=(?:tell|explain|list|name|show|describe|give|say)\b)",
+    re.IGNORECASE,
+)
+"""A request that is put as a question."""
 _COMPARES = re.compile(
     r"\b(?:compared? (?:to|with)|versus|vs\.?|difference between|differences? (?:of|in|from)|differs?|better|worse"
-    r"|(?:more|less|cheaper|dearer|longer|shorter|higher|lower|larger|smaller|faster|slower|older|newer|\w+er) than"
+    r"|(?:more|less|cheaper|dearer|longer|shorter|higher|lower|larger|smaller|faster|slower|older|newer"
+    r"|(?!(?:oth|rath)er\b)\w+er) than"
     r"|which (?:\w+ )?(?:one|of (?:the )?(?:two|three|four))|which (?:\w+ ){0,3}?is (?:the )?\w+(?:er|est)\b"
     r"|the (?:most|least|cheapest|dearest|longest|shortest|highest|lowest))\b",
     re.IGNORECASE,
@@ -55,4 +62,5 @@ def asks_for_list(question: str) -> bool:
 
 def leaves_to_be_judged(question: str) -> bool:
     """Whether the answer is to be concluded from what the sources say: yes or no, or what a comparison comes to."""
-    return bool(_YES_OR_NO.search(question) or _COMPARES.search(question))
+    said = _POLITE.sub("", question)
+    return bool(_YES_OR_NO.search(said) or _COMPARES.search(said))

@@ -145,7 +145,7 @@ def is_heading(line: str) -> bool:
 
 def heading_text(line: str) -> str:
     """Return what a heading says, without Markdown's marks and without the colon behind it."""
-    return _line(_MARKS.sub("", _UNDERLINE.sub("", line)).rstrip(" :"))
+    return _line(one_line(_UNDERLINE.sub("", line)).lstrip("#>*=_ ").rstrip("#*=_ ").rstrip(" :"))
 
 
 def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:

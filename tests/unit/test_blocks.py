@@ -105,6 +105,22 @@ def one_line(text: str, block: object) -> str:
             id="code",
         ),
         pytest.param(
+            "```pip install x``` installs it.\n\nThe fee is 5.\n\n```\ncode()\n```\n\nEnd.",
+            [("paragraph", "```pip install x``` installs it."), ("paragraph", "The fee is 5."),
+             ("code", "``` code() ```"), ("paragraph", "End.")],
+            id="code in a line opens no fence",
+        ),
+        pytest.param(
+            "````md\n```\ninner\n```\n````\nThen test.",
+            [("code", "````md ``` inner ``` ````"), ("paragraph", "Then test.")],
+            id="a fence of four is not closed by three",
+        ),
+        pytest.param(
+            "A\t1\nB\t2\n## 3.2\tFees\nThey are due.",
+            [("header", "A 1"), ("row", "B 2"), ("heading2", "## 3.2 Fees"), ("paragraph", "They are due.")],
+            id="a heading right below a table",
+        ),
+        pytest.param(
             "> **From:** Henning\n>\n> Water is charged on.\n> - 60 flat",
             [("paragraph", "**From:** Henning"), ("paragraph", "Water is charged on."), ("item", "- 60 flat")],
             id="quoted mail",

@@ -78,6 +78,37 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
         pytest.param(
             "Q: May I bring a dog?\nA: Yes, on a lead.", [], "**May I bring a dog?** Yes, on a lead. [1]", id="FAQ",
         ),
+        pytest.param(
+            "Q1: May I bring a dog?\n\nA1: Yes, on a lead.", [], "**May I bring a dog?** Yes, on a lead. [1]",
+            id="FAQ in paragraphs, numbered",
+        ),
+        pytest.param(
+            "A: 90 to 100 points\nB: 80 to 89 points", [], "“A: 90 to 100 points  \nB: 80 to 89 points” [1]",
+            id="grades are no answers",
+        ),
+        pytest.param("A4: 210 x 297 mm", [], "“A4: 210 x 297 mm” [1]", id="paper is no answer"),
+        pytest.param(
+            ">= 65 years: 5 mg\n< 65 years: 10 mg", [], "“>= 65 years: 5 mg  \n< 65 years: 10 mg” [1]",
+            id="greater than",
+        ),
+        pytest.param(
+            "Age   Dose\n>65   5 mg\n18-65   10 mg", [],
+            "| Age | Dose |\n| --- | --- |\n| >65 | 5 mg |\n| 18-65 | 10 mg |\n\n[1]", id="greater than in a cell",
+        ),
+        pytest.param(
+            "> 65 guests came.\n> They left.", [], "“65 guests came.  \nThey left.” [1]", id="quoted",
+        ),
+        pytest.param(
+            "```pip x``` installs it.", [], r"“\`\`\`pip x\`\`\` installs it.” [1]", id="marks that open no fence",
+        ),
+        pytest.param(
+            "Use the `<div>` tag and `d[k]: int`.", [], "“Use the `<div>` tag and `d[k]: int`.” [1]",
+            id="nothing in code is markup",
+        ),
+        pytest.param(
+            "- Keep the door\n  shut in winter and\n  locked at night.\n- Leave", [],
+            "- Keep the door shut in winter and locked at night.\n- Leave [1]", id="an item of three lines",
+        ),
         pytest.param("Run it:\n\n```sh\nmake [1]\n```", [], "“Run it:”\n\n```\nmake [1]\n```\n\n[1]", id="code"),
     ],
 )  # fmt: skip
@@ -135,6 +166,8 @@ BAD = (
     "<img src=x onerror=alert(1)>", "<a href=http://192.0.2.1>x</a>", "<script>alert(1)</script>", "[x][y]",
     "[y]: http://192.0.2.1", "<!-- hidden -->", r"\<b>x</b>", "# heading", "## heading", "> quotation", "``` x",
     "--- | x", "<div\nonclick=x>", "[1] [2, 3]", "**[x](http://192.0.2.1)**", r"\[x](http://192.0.2.1)", "`|` <b>",
+    r"\`<b>x</b>`", "`a``<b>x</b>`", "`` `<b>x</b>`", "<a `>` <b>x</b>", r"`a\` [x](http://192.0.2.1) `b`",
+    "` <b>x</b>`",    "a ` b\n`<b>x</b>`",
 )  # fmt: skip
 FORMS = (
     "{}", "1. {}\n2. Go on.", "- {}\n- {}", "| {} | b |\n|---|---|\n| {} | {} |\n| c | d |", "Ann: {}\n{}\nBob: {}",
@@ -168,6 +201,22 @@ def test_no_source_makes_a_heading_a_link_a_picture_or_html(form: str, bad: obje
         assert elements.tags <= set(allowed), (written, elements.tags)
         assert elements.attributes <= {"start", "class"}
         assert "192.0.2.1" not in "".join(re.findall(r'(?:href|src)="[^"]*"', str(answer_html(written, None))))
+
+
+def test_what_is_bold_ends_where_it_ends() -> None:
+    text = "料金は五百円です。子供は無料です。犬は入れません。"
+    likely = [strip for strip in strips_of(text) if "無料" in strip.text]
+    page = str(answer_html(layout.markdown(of_passage(graded(0.5, text, id="p"), likely)), None))
+    assert "<strong>子供は無料です。</strong>" in page
+    assert str(answer_html(layout.label(["Folder C:\\"]), None)).count("<strong>Folder C:\\</strong>") == 1
+
+
+def test_rows_from_the_middle_of_a_table_keep_its_header() -> None:
+    rows = "\n".join(f"| Town{number} | {100 + number} euros |" for number in range(20))
+    text = f"| City | Fee |\n|---|---|\n{rows}"
+    begin, end = text.index("| Town10"), text.index("| Town12")
+    written = layout.markdown(of_passage(graded(0.5, text, id="p"), [], (begin, end)))
+    assert written == ("| City | Fee |\n| --- | --- |\n| Town10 | 110 euros |\n| Town11 | 111 euros |")
 
 
 def test_brackets_with_numbers_in_a_source_are_no_citations() -> None:

@@ -60,6 +60,10 @@ def test_a_question_for_several_things_is_recognised(question: str, several: boo
         ("What is the difference between A and B?", True),
         ("How do I open it?", False),
         ("Which documents do I need?", False),
+        ("Can you tell me how to reset the pump?", False),
+        ("Could you please list the documents that I need?", False),
+        ("Which documents other than the passport must I bring?", False),
+        ("Is the ferry dearer than the bus?", True),
     ],
 )
 def test_what_has_to_be_concluded_is_left_to_the_language_model(question: str, judged: bool) -> None:

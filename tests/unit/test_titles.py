@@ -110,6 +110,11 @@ def test_what_a_heading_says(line: str, says: str) -> None:
     assert heading_text(line) == says
 
 
+@pytest.mark.parametrize("inner", [" ", "_", "=", "\t"])
+def test_a_heading_with_a_long_gap_is_read_in_one_go(inner: str) -> None:
+    assert heading_text("# a" + inner * 300_000 + "b").startswith("a")
+
+
 class Listener(FakeScorer):
     """Keeps what strips it was asked for."""
 

@@ -53,11 +53,13 @@ def _shown(passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[E
     if len(own) <= len(likely):
         likely = []  # Where all of it is, none is likelier.
     most = WORDS if passage.relevance >= near else FAR_WORDS
-    excerpt, moved = _around(passage, ranked[0].start if ranked else 0, likely, most)
+    start, end = _around(passage, ranked[0].start if ranked else 0, most)
+    within = [strip for strip in likely if start <= strip.start and strip.end <= end]
     cited = [piece for piece in evidence if piece.passage == passage.id]
     best = max(cited, key=lambda piece: piece.relevance, default=None)
     path = path_of(passage.section, passage, titled=True)
-    body = layout.markdown(fragments.of_passage(excerpt, moved), f"[{best.n}]" if best else "", path=path)
+    shown = fragments.of_passage(passage, within, (start, end))
+    body = layout.markdown(shown, f"[{best.n}]" if best else "", path=path)
     return f"{_head(passage, path)}\n\n{body}"
 
 
@@ -69,19 +71,13 @@ def _head(passage: GradedPassage, path: Sequence[str]) -> str:
     return f"**{scored}{place}**"
 
 
-def _around(passage: GradedPassage, at: int, likely: Sequence[Strip], most: int) -> tuple[GradedPassage, list[Strip]]:
-    """Return what of a passage stands around a place, of about so many words, and the likely strips within it."""
+def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
+    """Return where in a passage stands what is around a place, of about so many words."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=most)
     if sum(count_words(span.text) for span in cut) <= most:
-        return passage, list(likely)
+        return 0, len(passage.text)
     first, last = _range(cut, next((n for n, span in enumerate(cut) if span.end > at), 0), most)
-    start, end = cut[first].start, cut[last].end
-    moved = [
-        dataclasses.replace(strip, start=strip.start - start, end=strip.end - start)
-        for strip in likely
-        if start <= strip.start and strip.end <= end
-    ]
-    return dataclasses.replace(passage, text=passage.text[start:end]), moved
+    return cut[first].start, cut[last].end
 
 
 def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:

@@ -43,15 +43,27 @@ def of_evidence(piece: Evidence, passage: Passage | None, strips: Sequence[Strip
     return shown
 
 
-def of_passage(passage: Passage, likeliest: Collection[Strip]) -> list[Fragment]:
-    """Return a passage whole, with its likeliest strips marked."""
+def of_passage(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None) -> list[Fragment]:
+    """Return a passage with its likeliest strips marked: whole, or what of it is `within` two places.
+
+    Rows keep their table's header, wherever that is.
+    """
+    begin, end = within or (0, len(passage.text))
     spans: list[tuple[int, int, bool]] = []
-    done = 0
+    done = begin
     for strip in sorted(likeliest, key=lambda strip: strip.start):
         spans += [(done, strip.start, False), (strip.start, strip.end, True)]
         done = strip.end
-    spans.append((done, len(passage.text), False))
-    return _cut(passage.text, blocks_in(passage), spans)
+    spans.append((done, end, False))
+    blocks = blocks_in(passage)
+    shown = _cut(passage.text, blocks, spans)
+    if shown and shown[0].kind is BlockKind.ROW:
+        above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
+        shown = [
+            *(_fragment(header, [(passage.text[header.start : header.end], False)]) for header in above[-1:]),
+            *shown,
+        ]
+    return shown
 
 
 def _cut(text: str, blocks: Sequence[Block], spans: Sequence[tuple[int, int, bool]]) -> list[Fragment]:

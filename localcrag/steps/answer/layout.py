@@ -24,8 +24,8 @@ SEVERAL_LINES = 3
 _SAYS = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
 _NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
-_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*\d*[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
-_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*\d*[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _GOES_ON = re.compile(r"[a-zß-öø-ÿ]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
@@ -35,6 +35,12 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")
 _BLOCK_MARK = re.compile(r"^(?=[#>+|~=`*_-]|\d{1,9}[.)])")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_FENCE = re.compile(r"\s*(?:`{3,}[^`]*|~{3,}.*)\Z")
+_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*\Z")
+_CODE_SPAN = re.compile(r"`[^`\s][^`]*`")
+_CODE_SPANS = re.compile(r"(?:[^`\\]|\\[^`]|\\\Z|`[^`\s][^`]*`)*")
+_BACKSLASH = re.compile(r"\\(?![!-/:-@\[-`{-~])")
+"""What Markdown takes for itself, and not for a mark in front of what follows."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
@@ -48,8 +54,11 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
     while len(told) > 1 and told[-1].kind is BlockKind.HEADING:
         told.pop()  # Nothing stands under it.
     parts: list[str] = []
-    for kind, run in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
-        parts += _written(kind, list(run))
+    above: Fragment | None = None
+    for kind, some in groupby((one for one in told if _SAYS.search(one.text)), key=_form):
+        run = list(some)
+        parts += _written(kind, run, above)
+        above = run[-1]
     return "\n\n".join(_cited(_answered(parts), citation))
 
 
@@ -82,20 +91,32 @@ def label(path: Sequence[str]) -> str:
 
 def plain(text: str) -> str:
     """Return a text in one line as Markdown that shows it without any markup."""
-    return shown(_EMPHASIS.sub("", text).replace("`", "")).replace("*", r"\*").replace("_", r"\_")
+    said = _BACKSLASH.sub(r"\\\\", _EMPHASIS.sub("", text).replace("`", ""))
+    return shown(said).replace("*", r"\*").replace("_", r"\_")
 
 
 def shown(text: str) -> str:
     """Return a text in one line as Markdown, with no other markup in it than emphasis and code."""
-    text = _TAG.sub("&lt;", quotable(text))
-    return _LINK_TARGET.sub("] ", text).replace("]:", r"]\:")
+    text = quotable(text)
+    if not _CODE_SPANS.fullmatch(text):
+        # With a mark that nothing answers, what is code and what is not would depend on what stands around.
+        return _without_markup(text.replace("`", r"\`"))
+    parts, done = [], 0
+    for code in _CODE_SPAN.finditer(text):  # Nothing in it is markup.
+        parts += [_without_markup(text[done : code.start()]), code[0]]
+        done = code.end()
+    return "".join([*parts, _without_markup(text[done:])])
+
+
+def _without_markup(text: str) -> str:
+    return _LINK_TARGET.sub("] ", _TAG.sub("&lt;", text)).replace("]:", r"]\:")
 
 
 def _form(one: Fragment) -> BlockKind:
     return BlockKind.ROW if one.kind in _TABLE else one.kind
 
 
-def _written(kind: BlockKind, run: Sequence[Fragment]) -> list[str]:
+def _written(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None) -> list[str]:
     match kind:
         case BlockKind.HEADING:
             return [name for one in run if (name := _bold(_name(one)))]
@@ -106,9 +127,9 @@ def _written(kind: BlockKind, run: Sequence[Fragment]) -> list[str]:
         case BlockKind.CODE:
             return [_code(one.text) for one in run]
         case BlockKind.LINE:
-            return _lines(run)
+            return _lines(run, above)
         case _:
-            return [text for one in run for text in _lines([one])]
+            return [text for before, one in zip([above, *run], run, strict=False) for text in _lines([one], before)]
 
 
 def _name(heading: Fragment) -> str:
@@ -128,12 +149,8 @@ def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
     if not any(likely for _, likely in pieces):
         return shown("".join(text for text, _ in pieces))
     # Emphasis that begins in one piece must not end in another.
-    return one_line("".join(_spaced(text, _bold(text) if likely else plain(text)) for text, likely in pieces))
-
-
-def _spaced(text: str, written: str) -> str:
-    """Return what is written for a text, with white space around it where the text has some."""
-    return (" " if text[:1].isspace() else "") + written + (" " if text[-1:].isspace() else "")
+    # White space around what is bold, or its mark is none: between 。 and a letter it does not end anything.
+    return one_line(" ".join(_bold(text) if likely else plain(text) for text, likely in pieces))
 
 
 def _line(text: str) -> str:
@@ -144,13 +161,16 @@ def _line(text: str) -> str:
     return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
 
 
-def _lines(run: Sequence[Fragment]) -> list[str]:
-    """Return lines or a paragraph as a quotation; question and answer, where it is that, without the marks."""
+def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
+    """Return lines or a paragraph as a quotation; question and answer, where it is that, without the marks.
+
+    `above` is what stands above them.
+    """
     parts: list[str] = []
     quoted: list[str] = []
-    for one in run:
+    for before, one in zip([above, *run], run, strict=False):
         asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
-        replies = _REPLIES.match(one.text)
+        replies = before is not None and _replies(before.text, one.text)
         if (asks or replies) and quoted:
             parts.append(_quotation(quoted))
             quoted = []
@@ -163,6 +183,14 @@ def _lines(run: Sequence[Fragment]) -> list[str]:
         else:
             quoted.append(_text(one))
     return [*parts, *([_quotation(quoted)] if quoted else [])]
+
+
+def _replies(question: str, text: str) -> bool:
+    """Whether a line is marked as the answer to the one above; "A4: 210 x 297 mm" is none."""
+    marked, asked = _REPLIES.match(text), _ASKS.match(question)
+    if not marked or not (asked or _QUESTION.search(question)):
+        return False
+    return not marked[1] or (asked is not None and asked[1] == marked[1])
 
 
 def _quotation(lines: Sequence[str]) -> str:
@@ -230,8 +258,8 @@ def _code(text: str) -> str:
     """Return code in a fence that it cannot close."""
     body = without_unseen(text).strip("\n")
     lines = body.split("\n")
-    if re.match(r"\s*(?:```|~~~)", lines[0]):
-        closed = len(lines) > 1 and lines[-1].strip() == lines[0].strip()[:3]
+    if _FENCE.match(lines[0]):
+        closed = len(lines) > 1 and _FENCE_END.match(lines[-1])
         lines = lines[1 : -1 if closed else None]
     longest = max((len(ticks) for ticks in re.findall(r"`+", "\n".join(lines))), default=0)
     fence = "`" * max(3, longest + 1)

@@ -5,6 +5,7 @@ A small model writes a sentence of what takes a list to say; the list is in the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -56,7 +57,8 @@ def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said
     if task.certainty is Certainty.DOUBTFUL:
         pieces = task.to_quote
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
-        pieces = [piece for piece in pieces if piece.passage in correct]
+        # What a passage that is less sure says in the same words stands for both.
+        pieces = [piece for piece in pieces if piece.passage in correct] or pieces
     pieces = [piece for piece in pieces if piece.n not in without]
     best = max((piece.relevance for piece in pieces), default=0.0)
     # For a comparison both sides are needed, however little one of them is like the question.
@@ -89,8 +91,18 @@ def as_asked(one: Laid, question: str) -> bool:
     return asks_for_list(question) and layout.is_block(one.fragments)
 
 
-def laid(pieces: Sequence[Evidence], task: Task, context: Context, said: str = "") -> list[Laid]:
-    """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out."""
+def all_of_it(task: Task, context: Context) -> list[Laid]:
+    """Return all evidence as it is shown, headings by themselves as well: where there is nothing else to show."""
+    return laid(task.evidence, task, context, headings=True)
+
+
+def laid(
+    pieces: Sequence[Evidence], task: Task, context: Context, said: str = "", *, headings: bool = False
+) -> list[Laid]:
+    """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out.
+
+    A heading by itself says nothing, unless with `headings`.
+    """
     passages = {passage.id: passage for passage in prompt_injection.screened(task.used, context.parts.rules)}
     made_of = strips_by_piece(task.evidence, task.refinement.strips)
     found = []
@@ -99,7 +111,7 @@ def laid(pieces: Sequence[Evidence], task: Task, context: Context, said: str = "
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
         new = [strip for strip in own if not _repeats(strip.text, said)]
         one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), new)))
-        if (new or not own) and one.body:
+        if (new or not own) and (one.body or (headings and one.fragments)):
             found.append(one)
     return found
 
@@ -107,7 +119,10 @@ def laid(pieces: Sequence[Evidence], task: Task, context: Context, said: str = "
 def _repeats(text: str, said: str) -> bool:
     """Whether a sentence stands in what is said, word for word; a heading or a row is part of something else."""
     words = one_line(text)
-    return bool(said) and words.endswith((".", "!", "?")) and words.rstrip(".!?") in said
+    if not said or not words.endswith((".", "!", "?")):
+        return False
+    # Not as the beginning of a longer word or number.
+    return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
 
 
 def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:

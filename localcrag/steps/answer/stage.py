@@ -77,6 +77,7 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
 def _laid_out(task: Task, context: Context) -> str:
     told = reconcile.quoted(task.conflicts)
     shown = own_words.to_lay_out(task, context, without=told) or own_words.to_lay_out(task, context)
+    shown = shown or own_words.all_of_it(task, context)
     return own_words.written(shown, task.refinement.sources)
 
 

@@ -1,0 +1,69 @@
+"""Which of the sources' own words are shown: never none where there are some, and what says otherwise stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from localcrag.records.enums import Grade, StripMode, StripReason
+from localcrag.records.passages import GradedPassage, Strip
+from localcrag.records.web import WebUse
+from localcrag.steps.answer import own_words
+from localcrag.steps.answer.task import Certainty, Task
+from localcrag.steps.asked import Asked
+from localcrag.steps.refine.refine import Rules, chosen
+from localcrag.steps.refine.strips import split_into_strips
+from tests.support.made_records import graded
+
+RULES = Rules(threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3)
+DEPOSIT = "The deposit is two months' rent and is paid back within thirty days."
+CONTEXT: Any = SimpleNamespace(parts=SimpleNamespace(rules=()))
+
+
+def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -> Task:
+    """Return the task of answering from these passages, whose strips have these relevances, passage by passage."""
+    strips = [
+        Strip(passage.id, span.start, span.end, span.text, 0.0, relevance, False)
+        for passage, relevance in zip(passages, relevances, strict=True)
+        for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=40)
+    ]
+    reasons = [StripReason.KEPT] * len(strips)
+    refinement = chosen(question, passages, strips, reasons, rules=RULES, count_tokens=lambda texts: [1] * len(texts))
+    return Task(Asked(question, question), refinement, (), passages, passages, WebUse())
+
+
+def test_where_a_less_sure_passage_says_the_same_it_is_shown() -> None:
+    sure, less = graded(0.8, DEPOSIT, id="a"), graded(0.6, DEPOSIT, id="b", grade=Grade.AMBIGUOUS)
+    made = task("What is the deposit?", sure, less, relevances=(0.70, 0.71))
+    assert made.certainty is Certainty.SURE
+    assert [one.piece.text for one in own_words.to_lay_out(made, CONTEXT)] == [DEPOSIT]
+
+
+def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
+    made = task("What is the deposit?", graded(0.8, "## Deposit: two months' rent", id="a"), relevances=(0.7,))
+    assert own_words.to_lay_out(made, CONTEXT) == []
+    shown = own_words.all_of_it(made, CONTEXT)
+    assert own_words.written(shown, made.refinement.sources) == "**Deposit: two months' rent** [1]"
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("The limit is 10.", 0),
+        ("As it says, the limit is 10. Not more.", 1),
+        ("They say: The limit is 10, and no more.", 0),
+        ("The limit is 100 for guests.", 1),
+        ("The limit is 10.50 for guests.", 1),
+        ("The limit is 10,000 for guests.", 1),
+    ],
+)
+def test_a_sentence_is_left_out_only_where_it_is_said_word_for_word(said: str, left: int) -> None:
+    text = "The limit is 10. Whoever pays more asks first."
+    made = task("What is the limit?", graded(0.8, text, id="a"), relevances=(0.7,))
+    strips = split_into_strips(text, StripMode.SENTENCE, window_words=40)
+    assert len(strips) == 2
+    shown = own_words.laid(made.evidence, made, CONTEXT, said)
+    assert sum("limit" in body for one in shown for body in one.body) == left
