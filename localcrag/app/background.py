@@ -37,6 +37,11 @@ class Task:
         return self.name
 
     @property
+    def later(self) -> bool:
+        """Whether others that wait go first."""
+        return False
+
+    @property
     def open(self) -> bool:
         """Whether it is still to be done."""
         return self.state in {TaskState.WAITING, TaskState.WORKING}
@@ -122,7 +127,8 @@ class BackgroundList(Generic[AnyTask]):
     def _run(self) -> None:
         while True:
             with self.lock:
-                waiting = next((one for one in self.items() if one.state is TaskState.WAITING), None)
+                every = [one for one in self.items() if one.state is TaskState.WAITING]
+                waiting = min(every, key=lambda one: one.later, default=None)
                 if waiting is None:
                     self._threads.remove(threading.current_thread())
                     return

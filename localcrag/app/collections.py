@@ -113,7 +113,8 @@ class Collections:
         return collection_queries.of_earlier_layouts(self._database, self._settings.now.embedder)
 
     def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
-        """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew."""
+        """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""
+        collection_queries.require_collection(self._database, self._settings.collection(collection))
         return renew(
             shelf=self.store(collection),
             index=self.index(collection),

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from localcrag.app.background import BackgroundList, Task, TaskState, Tell
+from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
@@ -37,6 +38,11 @@ class Uploading(Task):
     renews: bool = False
     progress: IngestProgress | None = None
     result: IngestResult | None = None
+
+    @property
+    def later(self) -> bool:
+        """Files of today go before documents that questions find already."""
+        return self.renews
 
     @property
     def key(self) -> int:
@@ -101,12 +107,7 @@ class Uploads:
 
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
         if one.renews and self._renew:
-            with closing(self._renew(one.collection)) as events:
-                for event in events:
-                    if isinstance(event, IngestProgress):
-                        one = dataclasses.replace(one, progress=event)
-                        tell(one)
-            return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+            return self._renewed(one, self._renew, tell)
         with closing(self._ingest(Upload(one.path, one.name), one.collection)) as events:
             for event in events:
                 one = _after(one, event)
@@ -116,6 +117,20 @@ class Uploads:
             _remove(one)
         # Told now that the index has followed, too: what is said to be in is found by the next question.
         return one
+
+    def _renewed(self, one: Uploading, renew: Renew, tell: Tell[Uploading]) -> Uploading:
+        """Renew a collection; between two documents, files that are waiting go first, and it goes on behind them."""
+        try:
+            with closing(renew(one.collection)) as events:
+                for event in events:
+                    if isinstance(event, IngestProgress):
+                        one = dataclasses.replace(one, progress=event)
+                        tell(one)
+                    elif any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                        return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
+        except UnknownCollection:
+            pass  # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
+        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
 
 def _is_in_as_a_whole(one: Uploading) -> bool:

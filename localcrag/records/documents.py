@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from localcrag.text.blocks import Heading
 
 LAYOUT = 2
+FROM_TEXT = -LAYOUT
+"""Of a document that was cut anew from its stored text, without what a reader of its file knows of headings."""
 """The rules by which documents are cut into chunks now; those of an earlier number are cut anew in the background."""
 
 

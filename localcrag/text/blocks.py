@@ -37,7 +37,7 @@ _NUMBER = re.compile(
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 _BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
-_RULE_ROW = re.compile(r"\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?\s*\Z")
+_RULE_ROW = re.compile(r"\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?\Z")
 _GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
 _DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
@@ -93,7 +93,8 @@ class _Parser:
         self._lines = lines_of(text)
         self._width = wrapped_at(self._lines)
         self._known = {heading.start: heading for heading in headings}
-        self._closing = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
+        ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
+        self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -132,8 +133,9 @@ class _Parser:
 
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
-        below = range(bisect_right(self._closing, self._at), len(self._closing))
-        ends = (self._closing[at] for at in below if self._lines[self._closing[at]].text.startswith(fence))
+        closing = self._closing[fence[0]]
+        below = range(bisect_right(closing, self._at), len(closing))
+        ends = (closing[at] for at in below if self._lines[closing[at]].text.startswith(fence))
         last = next(ends, self._at + self._run_length() - 1)
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)

@@ -17,7 +17,7 @@ HALF, NEARLY_FULL = 0.5, 0.75
 
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
 _QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
-_COMPARED = re.compile(r"[=\d]|[.,]\d")
+_COMPARED = re.compile(r"=|[-+−±$€£¥]?[ \t]?[.,]?\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,15 @@ def _marks(line: str, above: str, below: str) -> int:
     quoted = _QUOTED.match(line)
     if not quoted:
         return 0
-    compares = _COMPARED.match(line, quoted.end())
-    in_quotation = any(other.lstrip().startswith(">") for other in (above, below))
+    compares = _compares(line)
+    in_quotation = any(_QUOTED.match(other) and not _compares(other) for other in (above, below))
     return 0 if compares and (line[quoted.end() - 1] == ">" or not in_quotation) else quoted.end()
+
+
+def _compares(line: str) -> bool:
+    """Whether a number stands behind the marks of a quotation."""
+    quoted = _QUOTED.match(line)
+    return quoted is not None and _COMPARED.match(line, quoted.end()) is not None
 
 
 def wrapped_at(lines: Sequence[TextLine]) -> Width:

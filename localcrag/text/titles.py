@@ -27,10 +27,9 @@ SEPARATOR = " › "
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 """Markdown's, as static site generators read it."""
-_FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*[\"']?([^\n\"']+?)[\"']?[ \t]*$", re.MULTILINE)
+_FRONT_MATTER_TITLE = re.compile(r"^title:([^\n]+)$", re.MULTILINE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
-_MARKS = re.compile(r"^[#>*=_\s]+|[#*=_\s]+$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
 _UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+)[ \t]*\Z")
 
@@ -92,14 +91,15 @@ def title_of(beginning: str, name: str) -> str:
     title is one line of at most LONGEST characters, without Markdown.
     """
     matter = FRONT_MATTER.match(beginning)
-    if matter and (written := _FRONT_MATTER_TITLE.search(matter[1])):
-        return _line(written[1])
+    written = _FRONT_MATTER_TITLE.search(matter[1]) if matter else None
+    if written and (stated := _line(written[1].strip().strip("\"'"))):
+        return stated
     text = beginning[matter.end() :] if matter else beginning
     # A table's row says what is in it.
     lines = (line for line in text.splitlines() if words_in(line) and " | " not in line)
-    first = next((line for line in lines if may_be_title(_MARKS.sub("", line))), "")
+    first = next((line for line in lines if may_be_title(_without_marks(line))), "")
     if is_heading(first):
-        return _line(_MARKS.sub("", first))
+        return _line(_without_marks(first))
     return named(name)
 
 
@@ -145,7 +145,7 @@ def is_heading(line: str) -> bool:
 
 def heading_text(line: str) -> str:
     """Return what a heading says, without Markdown's marks and without the colon behind it."""
-    return _line(one_line(_UNDERLINE.sub("", line)).lstrip("#>*=_ ").rstrip("#*=_ ").rstrip(" :"))
+    return _line(_without_marks(_UNDERLINE.sub("", line)).rstrip(" :"))
 
 
 def in_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
@@ -161,6 +161,10 @@ def in_front(title: str | None, text: str, *, section: str | None = None, lead: 
     """
     path = SEPARATOR.join(part for part in (title, section) if part and part not in text)
     return "\n".join(part for part in (path, lead) if part)
+
+
+def _without_marks(line: str) -> str:
+    return one_line(line).lstrip("#>*=_ ").rstrip("#*=_ ")
 
 
 def _line(title: str) -> str:

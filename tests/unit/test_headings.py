@@ -170,6 +170,21 @@ def test_the_outline_of_a_pdf_says_what_its_headings_are(tmp_path: Path) -> None
     assert typed(tmp_path, *pages, outline=outline) == [(2, "Fees of all kinds"), (4, "By post"), (3, "Notice")]
 
 
+def test_an_entry_that_is_no_text_is_passed_over_and_the_rest_of_the_outline_read(tmp_path: Path) -> None:
+    pages: list[Lines] = [[("Fees of all kinds", "Helvetica", 11), *PROSE, *PROSE]]
+    typed(tmp_path, *pages, outline=[(0, "Broken12", 0), (0, "Fees of all kinds", 1)])
+    path, half_a_character = tmp_path / "a.pdf", b"<FEFFD800>"
+    damaged = path.read_bytes().replace(b"(Broken12)", half_a_character)
+    assert half_a_character in damaged
+    path.write_bytes(damaged)
+    assert headings(path) == [(2, "Fees of all kinds")]
+
+
+def test_a_page_of_many_headings_is_read(tmp_path: Path) -> None:
+    path = documents.make_html(tmp_path / "a.html", "<h6>a</h6>" * 30_000)
+    assert len(headings(path)) == 20_000
+
+
 def test_pages_beyond_those_that_were_looked_at_have_headings(tmp_path: Path) -> None:
     pages: list[Lines] = [[(f"Chapter {n}", BOLD, 14), *PROSE, *PROSE] for n in range(70)]
     assert {level for level, _ in typed(tmp_path, *pages)} == {1}

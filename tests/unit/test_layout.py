@@ -96,6 +96,10 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
             "| Age | Dose |\n| --- | --- |\n| >65 | 5 mg |\n| 18-65 | 10 mg |\n\n[1]", id="greater than in a cell",
         ),
         pytest.param(
+            "> $500: ask first\n> -5 °C: drain it", [], "“> $500: ask first  \n\\> -5 °C: drain it” [1]",
+            id="greater than, twice",
+        ),
+        pytest.param(
             "> 65 guests came.\n> They left.", [], "“65 guests came.  \nThey left.” [1]", id="quoted",
         ),
         pytest.param(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.hnsw import HnswIndex
-from localcrag.records.documents import Chunk
+from localcrag.backends.store.shelving import delete_collection, rename_collection, rename_document
+from localcrag.records.documents import FROM_TEXT, LAYOUT, Chunk
+from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.steps.ingest.renew import renew
 from tests.support.fakes import FakeEmbedder
@@ -99,3 +103,42 @@ def test_a_document_that_is_put_anew_meanwhile_keeps_its_new_chunks(tmp_path: Pa
     )  # fmt: skip
     list(events)
     assert [chunk.text for _, chunk in store.chunks(store.chunk_ids()).values()] == [text]
+
+
+def test_a_document_that_is_renamed_to_a_deleted_ones_name_keeps_its_own_text(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    store.delete("a.md")
+    rename_document(store_database(store), "default", "b.md", "a.md")
+    list(events)
+    assert [one.name for one in store.outdated()] == ["a.md"], "renewed at the next start"
+
+
+def test_the_end_of_the_collection_is_the_end_of_its_renewal(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    delete_collection(store_database(store), "default")
+    with pytest.raises(UnknownCollection, match="no collection “default” any more"):
+        list(events)
+
+
+def test_a_collection_that_is_renamed_meanwhile_is_renewed_to_its_end(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md", "b.md")
+    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    next(events)
+    rename_collection(store_database(store), "default", "other")
+    list(events)
+    assert store.outdated() == []
+
+
+def test_a_file_that_is_added_again_is_read_again_for_what_its_text_does_not_tell(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md")
+    list(renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32))
+    (document,) = store.documents()
+    assert document.layout == FROM_TEXT != LAYOUT
+
+
+def store_database(store: DocumentStore) -> Database:
+    return store._database

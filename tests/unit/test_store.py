@@ -14,6 +14,7 @@ from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.run_store import RunStore
 from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.shelving import rename_document
 from localcrag.backends.store.stored_vectors import replace_vectors
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
@@ -276,3 +277,20 @@ def test_a_file_that_has_gone_leaves_the_document_before_it(tmp_path: Path) -> N
     with pytest.raises(UnreadableDocument, match="again"):
         keep(store, "a.pdf", tmp_path / "gone.pdf")
     assert original_of(Database(tmp_path / "db.sqlite3"), "default", "a.pdf") == b"first"
+
+
+def test_a_document_is_called_and_found_by_what_it_was_taken_in_as(tmp_path: Path) -> None:
+    text = "Acme Corporation Staff Handbook\neverybody has to be there by nine o'clock."
+    database = Database(tmp_path / "db.sqlite3")
+    store = DocumentStore(database, "default", embedder="fake", dimension=2)
+    store.put(
+        "leave_policy.pdf", sha256="s", media_type="application/pdf", pages=4, text=text,
+        chunks=[Chunk(1, 0, len(text), text)], vectors=np.ones((1, 2), dtype=np.float32), title="leave policy",
+    )  # fmt: skip
+    assert set(store.titles(store.chunk_ids()).values()) == {"leave policy"}, "a running header is no title"
+    rename_document(database, "default", "leave_policy.pdf", "holidays.pdf")
+    assert set(store.titles(store.chunk_ids()).values()) == {"holidays"}
+    assert store.full_text("holidays", 3) == store.chunk_ids()
+    assert store.full_text("leave", 3) == []
+    store.delete("holidays.pdf")
+    assert store.full_text("nine", 3) == []

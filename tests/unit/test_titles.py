@@ -110,6 +110,12 @@ def test_what_a_heading_says(line: str, says: str) -> None:
     assert heading_text(line) == says
 
 
+def test_a_title_in_front_matter_is_read_in_one_go() -> None:
+    gap = " " * 50_000
+    assert title_of(f'---\ntitle: "Fees{gap}" of"x"y\n---\nText.', "a.md").startswith("Fees")
+    assert title_of("---\ntitle: ''\n---\n# Fees\n", "a.md") == "Fees"
+
+
 @pytest.mark.parametrize("inner", [" ", "_", "=", "\t"])
 def test_a_heading_with_a_long_gap_is_read_in_one_go(inner: str) -> None:
     assert heading_text("# a" + inner * 300_000 + "b").startswith("a")

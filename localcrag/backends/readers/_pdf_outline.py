@@ -22,11 +22,20 @@ def outline_of(document: Any) -> Mapping[int, Sequence[Entry]]:
     found: dict[int, list[Entry]] = {}
     try:
         for bookmark in islice(document.get_toc(), MOST_ENTRIES):
-            place, title = bookmark.get_dest(), bookmark.get_title()
+            place, title = bookmark.get_dest(), _title(bookmark)
             index = place.get_index() if place else None
             of_page = found.setdefault(index, []) if index is not None else []
             if title.strip() and len(title) <= LONGEST and len(of_page) < MOST_OF_PAGE:
                 of_page.append(Entry(title, bookmark.level + 1))
-    except (pypdfium2.PdfiumError, UnicodeError, ValueError):
+    except (pypdfium2.PdfiumError, ValueError):
         return {}
     return found
+
+
+def _title(bookmark: Any) -> str:
+    """Return what an entry is called, nothing where that is no text: half a character, say."""
+    try:
+        title: str = bookmark.get_title()
+    except UnicodeError:
+        return ""
+    return title

@@ -6,7 +6,7 @@ import codecs
 import re
 import string
 from collections.abc import Generator
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds
@@ -18,6 +18,7 @@ from localcrag.text.blocks import Heading
 
 # The standard looks at the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
+MOST_HEADINGS = 20_000
 DECLARED = (
     re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
     re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
@@ -81,7 +82,7 @@ def render(markup: str, name: str) -> Page:
     lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     headings = []
-    for first, behind, level in shown.headings:
+    for first, behind, level in islice(shown.headings, MOST_HEADINGS):
         indent = len(lines[first]) - len(lines[first].lstrip())
         headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
     return Page(None, "\n".join(lines), headings=tuple(found for found in headings if found.start < found.end))

@@ -67,7 +67,7 @@ def of_other_embedders(database: Database, embedder: str) -> list[str]:
 def of_earlier_layouts(database: Database, embedder: str) -> list[str]:
     """Return the names of this embedder's collections with documents that an earlier version cut into chunks."""
     rows = database.rows(
-        "SELECT DISTINCT k.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE d.layout < ? "
+        "SELECT DISTINCT k.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE abs(d.layout) < ? "
         "AND k.embedder = ? ORDER BY k.name",
         LAYOUT,
         embedder,

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store.collection_queries import DOCUMENT, documents_of, text_of
+from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
-from localcrag.records.documents import LAYOUT, Chunk, Document
+from localcrag.records.documents import FROM_TEXT, LAYOUT, Chunk, Document
 from localcrag.records.errors import (
     EmbedderMismatch,
+    UnknownCollection,
     UnknownDocument,
     UnreadableDocument,
 )
@@ -100,28 +101,34 @@ class DocumentStore:
 
     def outdated(self) -> list[Document]:
         """Return the documents that an earlier version cut into chunks, by name."""
-        return [one for one in self.documents() if one.layout < LAYOUT]
+        return [one for one in self.documents() if abs(one.layout) < LAYOUT]
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
-        return text_of(self._database, self.name, name)
+        rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
+        if not rows:
+            raise self._unknown(name)
+        text: str = rows[0]["text"]
+        return text
 
-    def recut(self, name: str, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
+    def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Put these chunks in the place of a document's, in one transaction; `vectors` has a row per chunk.
 
-        A document that is gone meanwhile stays gone, and one that was put anew stays as it is. Raises StoreError and
-        EmbedderMismatch.
+        A document that is gone meanwhile stays gone, and one that was put anew, or has its name from another one, stays
+        as it is. Raises StoreError, UnknownCollection and EmbedderMismatch.
         """
         with self._database.transaction() as connection:
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             row = connection.execute(
-                "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND layout < ?", (self.id, name, LAYOUT)
+                "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND sha256 = ? AND abs(layout) < ?",
+                (self.id, document.name, document.sha256, LAYOUT),
             ).fetchone()
             if row is None:
                 return
             connection.execute("DELETE FROM chunks WHERE document_id = ?", (row["id"],))
             connection.execute(
-                "UPDATE documents SET title = ?, layout = ? WHERE id = ?", (_own(title, name), LAYOUT, row["id"])
+                "UPDATE documents SET title = ?, layout = ? WHERE id = ?",
+                (_own(title, document.name), FROM_TEXT, row["id"]),
             )
             _put_chunks(connection, row["id"], title, chunks, vectors)
 
@@ -150,9 +157,10 @@ class DocumentStore:
         """Return number and highest id of the chunks: no two different sets of chunks have had the same.
 
         Ids only grow, so that adding raises the second number, and deleting alone lowers the first. Raises
-        EmbedderMismatch when another process has embedded the collection anew.
+        EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is gone.
         """
-        self._require_embedder(self._database.rows("SELECT * FROM collections WHERE id = ?", self.id)[0])
+        rows = self._database.rows("SELECT * FROM collections WHERE id = ?", self.id)
+        self._require_embedder(rows[0] if rows else None)
         row = self._database.rows(
             "SELECT count(*) AS number, coalesce(max(c.id), 0) AS highest FROM chunks c "
             "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?",
@@ -218,7 +226,9 @@ class DocumentStore:
             some = ids[at : at + _AT_ONCE]
             yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
 
-    def _require_embedder(self, row: sqlite3.Row) -> None:
+    def _require_embedder(self, row: sqlite3.Row | None) -> None:
+        if row is None:
+            raise UnknownCollection(f"There is no collection “{self.name}” any more.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise EmbedderMismatch(
                 f"The collection “{self.name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), "

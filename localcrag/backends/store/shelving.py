@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from localcrag.backends.store.database import Database
+from localcrag.records.documents import LAYOUT
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
+from localcrag.text.titles import in_front, named
 
 LONGEST_NAME = 100
 _BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
@@ -58,6 +60,22 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
         )
         if not changed.rowcount:
             raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
+        _search_by_name(connection, shelf, new)
+
+
+def _search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
+    """Have the chunks of a document that is called as its file is found by its new name."""
+    for row in connection.execute(
+        "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL AND abs(d.layout) >= ?",
+        (shelf, name, LAYOUT),
+    ).fetchall():
+        front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
+        delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
+        connection.execute(delete, (row["id"], row["text"], row["front"]))
+        connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
+        insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
+        connection.execute(insert, (row["id"], row["text"], front))
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from localcrag.backends.store.database import Database
+from localcrag.records.documents import LAYOUT
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import BEGINNING, in_context, title_of
+from localcrag.text.titles import BEGINNING, in_context, named, title_of
 
-BEGINNINGS = f"SELECT d.id, d.name, d.title, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
+BEGINNINGS = f"SELECT d.id, d.name, d.title, d.layout, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
 """What titles are made of."""
 
 
@@ -69,7 +70,12 @@ def replace_vectors(
 
 def titles_of(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
     """Return the titles of documents, by id, from what BEGINNINGS selects."""
-    return {row["id"]: row["title"] or title_of(row["beginning"], row["name"]) for row in rows}
+    return {
+        row["id"]: row["title"]
+        # Until it is cut anew, a document of before has the title that its text makes.
+        or (named(row["name"]) if abs(row["layout"]) >= LAYOUT else title_of(row["beginning"], row["name"]))
+        for row in rows
+    }
 
 
 def packed(vector: Vectors) -> bytes:

@@ -1,7 +1,8 @@
 """Renewal: documents that an earlier version cut into chunks are cut anew, from their stored text.
 
 One transaction each, so that it goes on where it was interrupted, and questions are answered meanwhile from what there
-is: of a document either all its old chunks are found or all its new ones.
+is: of a document either all its old chunks are found or all its new ones. What only a reader of its file knows of
+headings (type size, markup) is not in the text: added again, the file is read again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class OlderShelf(Protocol):
 
     def text(self, name: str) -> str: ...
 
-    def recut(self, name: str, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None: ...
+    def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None: ...
 
 
 def renew(
@@ -65,5 +66,5 @@ def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_
         embedder,
         lambda done, total: IngestProgress(document.name, 1, 1, "embedding", done, total, None),
     )
-    shelf.recut(document.name, chunks=chunks, vectors=vectors, title=title)
+    shelf.recut(document, chunks=chunks, vectors=vectors, title=title)
     yield IngestResult(document.name, IngestStatus.UPDATED, document.pages, len(chunks))
