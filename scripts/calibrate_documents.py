@@ -1,15 +1,18 @@
 """Fit a relevance model's calibration on documents and on general texts; writes MODEL_FOLDER/calibration.json.
 
-    .venv/bin/python scripts/calibrate_documents.py MODEL_FOLDER --documents FILE … --apart FILE --general DATA_FOLDER
-        --work FOLDER [--questions 100] [--dry-run]
+    .venv/bin/python scripts/calibrate_documents.py MODEL_FOLDER --documents FILE … [--plain FILE …] --apart FILE
+        --general DATA_FOLDER --work FOLDER [--questions 100] [--form "logit and cosine"] [--dry-run]
 
-FILE are documents with questions, as train_relevance.py trains on; fitted is to those whose names are in the file that
---apart names, which it keeps apart. DATA_FOLDER are the sets of calibrate_relevance.py. Documents weigh half, the
-general sets the other half: what people ask of their own documents, and what they ask of an encyclopaedia.
+FILE are documents with questions, and further questions on them, as train_relevance.py trains on; fitted is to those
+whose names are in the file that --apart names, which it keeps apart. DATA_FOLDER are the sets of
+calibrate_relevance.py. Documents weigh half, the general sets the other half: what people ask of their own documents,
+and what they ask of an encyclopaedia.
 
 Questions count with their document there, which answers them or does not (near misses), and with it taken out. `upper`
 is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
 aside at most MISSED of the questions that are answered; `strip` the highest that keeps LINES of the needed lines.
+Where words overlap says more of an encyclopaedia's passages than of near misses, which repeat a document's words: with
+--form "logit and cosine" it is left out, at some cost in log loss (both are printed).
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import dataclasses
 import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,16 +66,19 @@ class Judged:
     removed: bool
 
 
+def kept(found: everyday.Found, logits: Floats, *, removed: bool) -> list[int]:
+    """Return the places of what the app would keep, without the question's own document where it is `removed`."""
+    order = np.argsort(-logits, kind="stable").tolist()
+    own = found.question.document
+    return [place for place in order if not (removed and found.passages[place].document == own)][:KEPT]
+
+
 def judge(
-    found: everyday.Found, logits: Floats, strips: Sequence[tuple[Floats, Floats]], *, removed: bool
+    found: everyday.Found, logits: Floats, strips: Mapping[int, tuple[Floats, Floats]], *, removed: bool
 ) -> Judged | None:
-    """Return what the app would keep of what was found, without the question's own document where it is `removed`."""
+    """Return what the app would keep of what was found; `strips` by the place of their passage."""
     question = found.question
-    places = [
-        place
-        for place in np.argsort(-logits, kind="stable").tolist()
-        if not (removed and found.passages[place].document == question.document)
-    ][:KEPT]
+    places = kept(found, logits, removed=removed)
     if not places:
         return None
     lines = sum(everyday.is_line(line) for line in question.needed)
@@ -88,28 +94,30 @@ def judge(
     )
 
 
-def judged(files: Sequence[Path], names: frozenset[str], model: Model, work: Path, most: int) -> list[Judged]:
-    """Return up to `most` questions on the documents of these names, as the app would judge them. Raises ModelError."""
-    collection = everyday.opened(files, work)
-    asked = [question for question in collection.questions if question.document in names]
-    asked = random.Random(1).sample(asked, min(most, len(asked)))
+def judged(collection: everyday.Collection, asked: Sequence[everyday.Question], model: Model) -> list[Judged]:
+    """Return the questions as the app would judge them. Raises ModelError."""
     everything: list[Judged] = []
     for question in asked:
         found = everyday.find(collection, question, question.text, k=RETRIEVED)
         texts = [passage.in_context for passage in found.passages]
         logits = np.asarray(model.scorer.logits(question.text, texts), dtype=np.float64)
-        spans = [everyday.strips_in_context(passage) for passage in found.passages]
-        of_strips = model.scorer.strip_logits(question.text, texts, spans)
-        strips = [
-            (
+        places = sorted({place for removed in (False, True) for place in kept(found, logits, removed=removed)})
+        spans = [everyday.strips_in_context(found.passages[place]) for place in places]
+        of_strips = model.scorer.strip_logits(question.text, [texts[place] for place in places], spans)
+        strips = {
+            place: (
                 np.asarray(values, dtype=np.float64),
-                np.array([passage.document == question.document and everyday.needs(question, s.text) for s in own]),
+                np.array(
+                    [
+                        found.passages[place].document == question.document and everyday.needs(question, span.text)
+                        for span in own
+                    ]
+                ),
             )
-            for passage, values, own in zip(found.passages, of_strips, spans, strict=True)
-        ]
+            for place, values, own in zip(places, of_strips, spans, strict=True)
+        }
         both_ways = (judge(found, logits, strips, removed=removed) for removed in (False, True))
         everything += [one for one in both_ways if one]
-    collection.assembly.close()
     return everything
 
 
@@ -194,6 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="FOLDER or FOLDER:FORMAT")
     parser.add_argument("--documents", type=Path, nargs="+", required=True)
+    parser.add_argument("--plain", type=Path, nargs="*", default=[], help="further questions on them, one a line")
     parser.add_argument("--apart", type=Path, required=True, help="JSON list of the documents' names to fit to")
     parser.add_argument("--general", type=Path, required=True, help="folder of the general sets")
     parser.add_argument("--embedder", type=Path, default=EMBEDDER)
@@ -201,11 +210,19 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1000, help="questions on documents at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work", type=Path, default=WORK)
+    parser.add_argument(
+        "--form", choices=list(PASSAGES), help="of the passages' calibration; else that of least log loss"
+    )
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     arguments = parser.parse_args()
     model = Model.named(arguments.model, arguments.work)
     names = frozenset(json.loads(arguments.apart.read_text("utf-8")))
-    questions = judged(arguments.documents, names, model, arguments.work, arguments.most)
+    collection = everyday.opened(arguments.documents, arguments.work)
+    every = (*collection.questions, *everyday.plain_questions(arguments.plain))
+    asked = [question for question in every if question.document in names]
+    asked = random.Random(arguments.seed).sample(asked, min(arguments.most, len(asked)))
+    questions = judged(collection, asked, model)
+    collection.assembly.close()
     random.Random(arguments.seed).shuffle(questions)
     samples = take(
         arguments.general, load_embedder(arguments.embedder), arguments.work,
@@ -217,7 +234,7 @@ def main() -> None:
     passages = both(general, rows(questions, len(samples)))
     strips = both(strip_rows(samples, model.scores), rows_of_strips(questions, len(samples)))
     of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
-    passage = fit(passages, PASSAGES[best_form(of_passages, PASSAGES).name])
+    passage = fit(passages, PASSAGES[arguments.form or best_form(of_passages, PASSAGES).name])
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
     best = np.array([relevances(one, passage).max() for one in questions])
     chosen = thresholds(questions, best, passage, strip)

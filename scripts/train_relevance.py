@@ -348,7 +348,7 @@ def main() -> None:
         "--encyclopaedia", type=Path, help="file of articles (title, text as *.jsonl.gz) for further negatives"
     )
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=ROOT / "models" / "relevance-v1")
+    parser.add_argument("--out", type=Path, default=ROOT / "models" / "relevance-v2")
     parser.add_argument(
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
@@ -464,7 +464,8 @@ keywords. *everyday documents* are what the app retrieves from whole documents f
 theirs, passages with the headings that they stand under: relevant are those that hold the needed lines; the others,
 the same passages with the needed lines cut out, and all that is found for questions that a document does not answer
 are not. *plain questions* are asked of the same documents in their own words, answered and not
-(`scripts/relevance/plain_questions.jsonl.gz`); of the documents, 64 are in `scripts/relevance/further_documents.jsonl.gz`.
+(`scripts/relevance/plain_questions.jsonl.gz`); 64 of the documents are those of
+`scripts/relevance/further_documents.jsonl.gz`.
 *near_misses* are passages with questions that they answer and plausible ones that they do not. No question
 or passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
 left.

@@ -11,8 +11,10 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-FIRST_QUESTIONS = ("warmest-august", "lighthouse", "wifi")
-"""Ids of questions to begin with: one for the documents, one for the web, and one that nobody answers."""
+FIRST_QUESTIONS = ("kx30-first", "rent", "dog")
+"""Ids of questions to begin with that the documents answer: by a procedure, a table, a condition."""
+FOR_THE_WEB, FOR_NOBODY = "lighthouse", "wifi"
+"""Ids of questions to begin with that only the web answers, and that nobody does."""
 COLLECTION = "samples"
 """The collection that the page puts them into."""
 DOCUMENTS = FOLDER / "documents"
@@ -23,10 +25,10 @@ def questions() -> list[str]:
     return list(_by_id().values())
 
 
-def first_questions() -> list[str]:
-    """Return the questions to begin with."""
+def first_questions(*, web: bool) -> list[str]:
+    """Return the questions to begin with; the last is one that the documents do not answer, and perhaps the web."""
     found = _by_id()
-    return [found[name] for name in FIRST_QUESTIONS]
+    return [found[name] for name in (*FIRST_QUESTIONS, FOR_THE_WEB if web else FOR_NOBODY)]
 
 
 def _by_id() -> dict[str, str]:

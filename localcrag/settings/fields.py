@@ -107,7 +107,7 @@ class ModelSettings(Group):
     """Models."""
 
     embedder: str = Field("all-minilm-l6-v2", description="Embedder: a name, or a path.")
-    relevance: str = Field("relevance-v1", description="Relevance model, also called reranker: a name, or a path.")
+    relevance: str = Field("relevance-v2", description="Relevance model, also called reranker: a name, or a path.")
     relevance_format: NumberFormat = Field(
         NumberFormat.AUTO,
         description="Number format of the relevance model; auto: the fastest that keeps the ranking.",

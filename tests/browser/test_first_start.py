@@ -32,4 +32,4 @@ def test_an_empty_page_says_what_to_do_and_offers_samples(chromium: Browser, tmp
         page.locator("[data-ask]").first.click()
         answered(page, 1)
         expect(page.locator("#lc-panel .lc-badge")).to_have_text("CORRECT")
-        expect(page.locator("#lc-panel")).to_contain_text("eelgrass-note.pdf")
+        expect(page.locator("#lc-panel")).to_contain_text("bruma-kx30-quick-guide.md")

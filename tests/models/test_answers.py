@@ -30,7 +30,7 @@ def ask(assembly: Assembly, question: str, *history: Turn, **settings: object) -
         ("What is paid per kilometre for a journey in one's own car?", "0.38 euros", 4),
         ("How long before departure is a flight booked?", "fourteen days", 3),
         ("Who keeps the handbook?", "Ottilie Brandt", 1),
-        ("What is the hotel limit in Gdynia?", "95 euros", 5),
+        ("What does the hotel in London cost per night at most?", "195 euros", 5),
     ],
 )
 def test_the_evidence_holds_the_answer_and_names_its_page(
@@ -177,8 +177,8 @@ def test_stopping_while_the_language_model_grades_leaves_it_free_for_the_next_qu
 
 @pytest.mark.parametrize("mode", StripMode)
 def test_the_answer_is_in_the_evidence_in_every_strip_mode(library: Assembly, mode: StripMode) -> None:
-    run = ask(library, "What is the hotel limit in Gdynia?", strip_mode=mode)
-    assert any("95 euros" in " ".join(piece.text.split()) for piece in run.evidence)
+    run = ask(library, "What does the hotel in London cost per night at most?", strip_mode=mode)
+    assert any("195 euros" in " ".join(piece.text.split()) for piece in run.evidence)
     assert all(strip.reason for strip in run.strips)
     texts = {passage.id: passage.text for passage in run.passages}
     assert all(texts[strip.passage][strip.start : strip.end] == strip.text for strip in run.strips)
@@ -213,4 +213,4 @@ def test_stopping_while_key_points_are_extracted_leaves_the_model_free(library: 
     assert next(event for event in events if isinstance(event, PointPiece))
     events.close()
     assert library.runs.get(library.runs.newest(1)[0].run_id).stopped
-    assert not ask(library, "Who keeps the handbook?").abstained
+    assert not ask(library, "How are rental cars booked?").abstained

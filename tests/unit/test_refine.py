@@ -97,6 +97,10 @@ def test_evidence_is_the_passages_own_words_in_every_mode(mode: StripMode) -> No
     [
         pytest.param([0.9, 0.5, 0.4], {}, [KEPT, KEPT, BELOW], id="the threshold"),
         pytest.param([0.3, 0.4, 0.2], {}, [BELOW, BEST, BELOW], id="the best one stays"),
+        pytest.param(
+            [0.8, 0.05, 0.03], {"threshold": 0.01, "lowest": 0.005, "retention": 1.0}, [KEPT, KEPT, BELOW],
+            id="beside the point of a sure one",
+        ),
         pytest.param([0.3, 0.3], {}, [BEST, BELOW], id="of equals the first is the best one"),
         pytest.param([0.6, 0.9, 0.8], {"most": 2}, [OVER_CAP, KEPT, KEPT], id="the cap"),
         pytest.param([0.6, 0.9, 0.8], {"tokens": 2}, [OVER_TOKENS, KEPT, KEPT], id="the token cap"),

@@ -46,7 +46,8 @@ def test_there_are_forty_questions_of_all_kinds_and_follow_ups_among_each() -> N
     }  # fmt: skip
     assert [sum(bool(one.history) for one in QUESTIONS[held]) for held in HeldBy] == [3, 1, 1]
     held = {question.id: question.held_by for question in SET.questions}
-    assert [held[name] for name in samples.FIRST_QUESTIONS] == list(HeldBy)
+    assert {held[name] for name in samples.FIRST_QUESTIONS} == {HeldBy.DOCUMENTS}
+    assert [held[samples.FOR_THE_WEB], held[samples.FOR_NOBODY]] == [HeldBy.WEB, HeldBy.NOWHERE]
 
 
 def test_the_documents_are_of_every_form_dated_and_small() -> None:

@@ -22,7 +22,7 @@ from localcrag.records.errors import (
     UnreadableDocument,
 )
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import in_front, named
+from localcrag.text.titles import BEGINNING, in_front, named, title_of
 
 _WORD = re.compile(r"\w+")
 _AT_ONCE = 500
@@ -86,6 +86,7 @@ class DocumentStore:
         document has the one that its text and name make. Raises StoreError, and UnreadableDocument when the file has
         gone or is another; then nothing has changed.
         """
+        title = title or title_of(text[:BEGINNING], name)
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())

@@ -21,7 +21,7 @@ def empty_chat(assembly: Assembly) -> str:
         documents=sum(counts.values()),
         samples=counts.get(samples.COLLECTION, 0),
         sample_documents=len(list(samples.DOCUMENTS.iterdir())),
-        questions=samples.first_questions(),
+        questions=samples.first_questions(web=bool(assembly.settings.searxng_url)),
         llm=llm,
         small=Skill.ALONE not in assembly.library.skills(llm),
         offered=_offered(assembly),
