@@ -37,7 +37,7 @@ _NUMBER = re.compile(
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 _BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
-_RULE_ROW = re.compile(r"\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?\Z")
+_RULE_ROW = re.compile(r"[|+]?[ \t]*:?[-=]{2,}:?[ \t]*(?:[|+][ \t]*:?[-=]{2,}:?[ \t]*)*[|+]?\Z")
 _GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
 _DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
@@ -149,7 +149,7 @@ class _Parser:
 
     def _is_table(self) -> bool:
         here, below = self._text(0), self._text(1)
-        if here.startswith("|"):
+        if here.startswith("|") or ("|" in here and "|" in below and _RULE_ROW.match(below)):
             return True
         return _cells(below) > 1 and _cells(here, header=True) > 1
 
@@ -159,9 +159,11 @@ class _Parser:
             if not first and (line.start in self._known or _HASHES.match(line.text)):
                 return
             below = self._peek(1)
-            ruled = below is not None and bool(_RULE_ROW.match(below.text)) and "-" in below.text
+            ruled = below is not None and bool(_RULE_ROW.match(below.text))
             end = below.end if ruled and below else line.end
-            header = ruled or (first and _cells(self._text(1)) > 1)
+            # In a table drawn with "+---+", every row may have a line below it.
+            drawn = ruled and below is not None and below.text.startswith("+")
+            header = (ruled and (first or not drawn)) or (first and _cells(self._text(1)) > 1)
             yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
             self._at += 2 if ruled else 1
             first = False

@@ -79,6 +79,19 @@ def one_line(text: str, block: object) -> str:
             id="table",
         ),
         pytest.param(
+            "Fees:\n\n+------+-----+\n| Room | Fee |\n+======+=====+\n| Hall | 90  |\n+------+-----+\n| Attic | 30 |\n"
+            "+------+-----+\n\nIn euros.",
+            [("paragraph", "Fees:"), ("paragraph", "+------+-----+"), ("header", "| Room | Fee | +======+=====+"),
+             ("row", "| Hall | 90 | +------+-----+"), ("row", "| Attic | 30 | +------+-----+"),
+             ("paragraph", "In euros.")],
+            id="a table drawn with lines",
+        ),
+        pytest.param(
+            "Room | Fee\n---|---\nHall | 90\n",
+            [("header", "Room | Fee ---|---"), ("row", "Hall | 90")],
+            id="a table without bars at its sides",
+        ),
+        pytest.param(
             "Train       Weight      Turns\nGoing        55 kg        46\nHour        145 kg        62",
             [("header", "Train Weight Turns"), ("row", "Going 55 kg 46"), ("row", "Hour 145 kg 62")],
             id="columns",
