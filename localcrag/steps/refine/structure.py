@@ -192,8 +192,10 @@ def _same_list(text: str, blocks: Sequence[Block], group: Sequence[int], at: int
         return False
     if block.level > first.level:
         return True
-    number, before = ordinal(text, block), _last_number(text, blocks, group)
-    return block.steps == first.steps and (number is None or before is None or number > before)
+    if block.steps != first.steps or (number := ordinal(text, block)) is None:
+        return block.steps == first.steps
+    before = _last_number(text, blocks, group)
+    return before is None or number > before
 
 
 def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> list[list[int]]:
@@ -201,16 +203,13 @@ def _procedures(text: str, blocks: Sequence[Block], groups: list[list[int]]) -> 
     joined_up: list[list[int]] = []
     for group in groups:
         number = ordinal(text, blocks[group[0]])
-        before = next(
-            (
-                place
-                for place in range(len(joined_up) - 1, -1, -1)
-                if number is not None
-                and _last_number(text, blocks, joined_up[place]) == number - 1
-                and _near(blocks, joined_up[place][-1], group[0])
-            ),
-            None,
-        )
+        before = None
+        for place in reversed(range(len(joined_up))):
+            if not _near(blocks, joined_up[place][-1], group[0]):
+                break
+            if number and _last_number(text, blocks, joined_up[place]) == number - 1:
+                before = place
+                break
         if before is None:
             joined_up.append(group)
         else:
@@ -225,8 +224,8 @@ def _near(blocks: Sequence[Block], last: int, first: int) -> bool:
 
 def _last_number(text: str, blocks: Sequence[Block], group: Sequence[int]) -> int | None:
     level = blocks[group[0]].level
-    numbers = [ordinal(text, blocks[at]) for at in group if blocks[at].level <= level]
-    return next((number for number in reversed(numbers) if number is not None), None)
+    numbers = (ordinal(text, blocks[at]) for at in reversed(group) if blocks[at].level <= level)
+    return next((number for number in numbers if number is not None), None)
 
 
 def ordinal(text: str, block: Block) -> int | None:
