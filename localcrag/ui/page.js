@@ -1,10 +1,12 @@
 // All of the page's own script. It runs once in every gr.HTML that asks for it, which gets the part of its name:
 // `element`, `trigger` and `watch` come from Gradio.
 const byId = (id) => document.getElementById(id);
-const kept = {
-  get: (name) => { try { return localStorage.getItem(`lc-${name}`); } catch { return null; } },
-  set: (name, value) => { try { localStorage.setItem(`lc-${name}`, value); } catch { /* private window */ } },
-};
+const keptIn = (storage) => ({
+  get: (name) => { try { return window[storage].getItem(`lc-${name}`); } catch { return null; } },
+  set: (name, value) => { try { window[storage].setItem(`lc-${name}`, value); } catch { /* private window */ } },
+});
+const kept = keptIn("localStorage");
+const keptInTab = keptIn("sessionStorage");
 const narrow = () => window.matchMedia("(max-width: 1180px)").matches;
 // A side is a drawer where there is no room for it: there it never opens by itself, and is not remembered.
 const side = (name, open) => {
@@ -212,6 +214,25 @@ const parts = {
       turn.tabIndex = -1;
       turn.focus({ preventScroll: true });
     });
+    // What is typed and not yet asked is there again when the page is loaded anew, as Gradio does by itself when it
+    // finds that the server was started anew. If the server did get the question, it is shown as a turn.
+    const box = () => document.querySelector("#lc-question textarea");
+    const type = (words) => {
+      box().value = words;
+      box().dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    window.addEventListener("pagehide", () => keptInTab.set("typed", box().value));
+    const typed = keptInTab.get("typed");
+    if (typed) {
+      type(typed);
+      const turns = new MutationObserver(() => {
+        const asked = [...column.querySelectorAll(".lc-asked p")].at(-1);
+        if (!asked || asked.textContent.trim() !== typed.trim()) return;
+        turns.disconnect();
+        if (box().value === typed) type("");
+      });
+      turns.observe(column, { childList: true, subtree: true });
+    }
     // What a citation says of its source stays within the column, also of one at the end of a line.
     const within = (event) => {
       const tip = event.target.closest(".lc-cite")?.querySelector(".lc-tip");
@@ -568,7 +589,7 @@ const part = parts[own] || (own.endsWith("-list") ? parts.list : () => {});
 // Gradio makes a component as soon as it can, before others that this script speaks to.
 const begin = () => {
   const there = ["lc-columns", "lc-settings", "lc-chat", "lc-live", "lc-right", "lc-question", "lc-tab-labels"].every(byId);
-  if (there) part();
+  if (there && document.querySelector("#lc-question textarea")) part();
   else requestAnimationFrame(begin);
 };
 begin();

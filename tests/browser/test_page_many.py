@@ -22,7 +22,19 @@ from localcrag.settings import load
 from localcrag.ui.chat.chat import TURNS_SHOWN
 from tests.support.app_process import free_port, process_at, running_app
 from tests.support.documents import make_pdf
-from tests.support.page_driver import PATIENCE, answered, ask, drop, go, open_side, opened, question_box, turn, whole
+from tests.support.page_driver import (
+    PATIENCE,
+    answered,
+    ask,
+    drop,
+    go,
+    open_side,
+    opened,
+    question_box,
+    reload,
+    turn,
+    whole,
+)
 
 PAGES, DOCUMENTS, TURNS, TABS = 2000, 499, 200, 14
 QUESTION = "Which berth has the ferry to Skarvoy?"
@@ -205,9 +217,42 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
     with running_app(tmp_path, port=port):
         # The tab was not loaded again: it asks in the chat that it shows.
         expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
-        ask(page, "And now?")
+        question_box(page).fill("And now?")
+        page.locator("#lc-send").click()
+        expect(question_box(page)).to_have_value("", timeout=PATIENCE)
+        # Gradio may have noticed first, and loaded the page anew: then the question is in the box, to be sent again.
+        asked_or_there_again = (
+            "document.querySelectorAll('#lc-log .lc-turn').length > 1 || "
+            "document.querySelector('#lc-question textarea')?.value"
+        )
+        page.wait_for_function(asked_or_there_again, timeout=PATIENCE)
+        if question_box(page).input_value():
+            page.locator("#lc-send").click()
         answered(page, 2)
     context.close()
+
+
+def test_what_is_typed_and_not_yet_asked_is_there_when_the_page_is_loaded_anew(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
+        question_box(page).fill("Is this\nkept?")
+        reload(page)
+        expect(question_box(page)).to_have_value("Is this\nkept?")
+        page.locator("#lc-send").click()
+        answered(page, 1)
+        reload(page)
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
+        expect(question_box(page)).to_have_value("")
+        # The question arrives, and the tab does not hear of it.
+        page.route("**/gradio_api/queue/data*", lambda route: None)
+        question_box(page).fill("Did it arrive?")
+        with page.expect_response("**/gradio_api/queue/join*"):
+            page.locator("#lc-send").click()
+        page.unroute("**/gradio_api/queue/data*")
+        reload(page)
+        answered(page, 2)
+        expect(question_box(page)).to_have_value("")
 
 
 def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
