@@ -8,6 +8,8 @@ A question's positives are the chunk with most of the needed lines and others wi
 what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
 question that its document does not answer, all that was found is negative. Put in its other words, a question often
 does not name its subject, and another lease may well answer it: its negatives are of its own document alone.
+
+Every IN_COLUMNS-th document has its tables in columns, as the reader of PDF files writes them, not in Markdown.
 """
 
 from __future__ import annotations
@@ -55,7 +57,11 @@ LEFT = 0.3
 HELD = 0.8
 """Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
 
+IN_COLUMNS = 4
+
 _NOT_WORD = re.compile(r"[\W_]+")
+_RULE_ROW = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\n", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +113,18 @@ def collect(files: Sequence[Path], folder: Path) -> Collection:
     for raw in (raw for file in files for raw in read_lines(file)):
         name = name_of(raw)
         path = folder / "documents" / name
-        path.write_text(raw["text"], "utf-8")
+        path.write_text(in_columns(raw["text"]) if is_one_of(name, IN_COLUMNS) else raw["text"], "utf-8")
         uploads.append(Upload(path, name))
         questions += [_question(name, one) for one in raw["questions"]]
     for event in assembly.ingest(uploads):
         if isinstance(event, IngestResult) and event.status is IngestStatus.FAILED:
             raise SystemExit(event.error)
     return Collection(assembly, tuple(questions))
+
+
+def in_columns(text: str) -> str:
+    """Return a text with the cells of Markdown's tables two spaces apart."""
+    return _TABLE_ROW.sub(lambda row: "  ".join(cell.strip() for cell in row[1].split("|")), _RULE_ROW.sub("", text))
 
 
 def _question(name: str, raw: Mapping[str, Any]) -> Question:
@@ -273,8 +284,8 @@ def dressed(group: Group, chosen: random.Random) -> Group:
     return replace(group, passages=tuple(replace(pair, question=ways[pair.question]) for pair in group.passages))
 
 
-def is_apart(document: str, every: int) -> bool:
-    """Whether a document is not trained on, but kept for the curve and the calibration: one of `every`, by its name."""
+def is_one_of(document: str, every: int) -> bool:
+    """Whether a document is one of `every`, by its name: kept for the curve and the calibration, or put otherwise."""
     return int(hashlib.sha256(document.encode()).hexdigest(), 16) % every == 0
 
 
@@ -301,6 +312,6 @@ def document_groups(
         # Both forms, where there are two, for most questions: with the passages that each of them finds.
         for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)]):
             made = list(groups(find(collection, question, text), text, chosen, source=source))
-            (known if is_apart(question.document, every) else seen).extend(made)
+            (known if is_one_of(question.document, every) else seen).extend(made)
     collection.assembly.close()
-    return Made(seen, known, sorted(name for name in names if is_apart(name, every)))
+    return Made(seen, known, sorted(name for name in names if is_one_of(name, every)))

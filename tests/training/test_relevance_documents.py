@@ -130,6 +130,11 @@ def test_a_text_without_its_needed_lines_looks_as_it_did() -> None:
     )
 
 
+def test_a_table_in_columns_looks_as_the_reader_of_pdf_files_writes_it() -> None:
+    text = "Fees - all of them\n\n| Room | Price a day |\n|:---|---:|\n| Attic | 30 |\n| Hall | 90 |\n\nIn euros.\n"
+    assert everyday.in_columns(text) == "Fees - all of them\n\nRoom  Price a day\nAttic  30\nHall  90\n\nIn euros.\n"
+
+
 def test_near_misses_become_pairs_that_are_not_relevant(tmp_path: Path) -> None:
     passage = "The tower was built in 1822. Its lamp burns oil."
     row = {
