@@ -210,7 +210,8 @@ class _Parser:
         if not rest or not rest[0].isupper() or following is None or line.rstrip().endswith(":"):
             return False
         ordered = bool(_ORDERED.match(line))
-        return not (ordered and self._text(1) and _ORDERED.match(following.text))
+        # Where other items stand below without a blank line, it is the first one, over several lines perhaps.
+        return not (ordered and any(_ORDERED.match(self._text(ahead)) for ahead in range(1, self._run_length())))
 
     def _following(self) -> TextLine | None:
         """Return the next line that is not blank."""

@@ -73,6 +73,11 @@ def one_line(text: str, block: object) -> str:
             id="list",
         ),
         pytest.param(
+            "In this order:\n\n1. Open the left valve\n   by hand\n2. Wait.\n",
+            [("paragraph", "In this order:"), ("item", "1. Open the left valve by hand"), ("item", "2. Wait.")],
+            id="a list whose first item goes over two lines",
+        ),
+        pytest.param(
             "| Zone | Price |\n|---|---|\n| A | 2 |\n| B | 3 |\n\nFares hold for a year.",
             [("header", "| Zone | Price | |---|---|"), ("row", "| A | 2 |"), ("row", "| B | 3 |"),
              ("paragraph", "Fares hold for a year.")],
