@@ -49,3 +49,13 @@ def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: ChunkStore) 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_question_is_searched_for_and_never_an_error(store: ChunkStore, text: str) -> None:
     assert set(store.full_text(text, 5)) <= {1, 2, 3}
+
+
+def test_neighbours_are_those_of_the_same_document_and_text_is_given_by_its_place(store: ChunkStore) -> None:
+    first, second = ((number, Chunk(number, 0, len(text), text)) for number, text in enumerate(TEXTS[:2], start=1))
+    assert store.neighbours(1) == (None, second)
+    assert store.neighbours(2)[0] == first
+    assert store.neighbours(3)[1] is None
+    assert store.neighbours(99) == (None, None)
+    assert store.excerpt(2, 4, 15) == "hotel limit"
+    assert store.excerpt(99, 0, 5) == ""

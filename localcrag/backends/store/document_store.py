@@ -177,6 +177,21 @@ class DocumentStore:
         )
         return {identifier: (name, Chunk(*chunk)) for identifier, name, *chunk in self._by_id(sql, ids)}
 
+    def neighbours(self, chunk_id: int) -> tuple[tuple[int, Chunk] | None, tuple[int, Chunk] | None]:
+        """Return the chunks before and behind one in its document, each with its id; None where there is none."""
+        found = []
+        for sought in ("max(id) FROM chunks WHERE id < ?1", "min(id) FROM chunks WHERE id > ?1"):
+            of_document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
+            identifier = self._database.rows(f"SELECT {sought} AND {of_document}", chunk_id)[0][0]
+            there = self.chunks([identifier]) if identifier is not None else {}
+            found.append((identifier, there[identifier][1]) if there else None)
+        return found[0], found[1]
+
+    def excerpt(self, chunk_id: int, start: int, end: int) -> str:
+        """Return what stands at these places of a chunk's document; nothing when it is gone."""
+        sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
+        return next((str(row[0]) for row in self._database.rows(sql, start + 1, end - start, chunk_id)), "")
+
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the date of each chunk's document, for those that have one."""
         sql = (

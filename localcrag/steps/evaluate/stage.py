@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from localcrag.records.enums import Action, ScorerKind
-from localcrag.records.errors import ModelError
+from localcrag.records.enums import Action, Grade, ScorerKind
+from localcrag.records.errors import ModelError, StoreError
 from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.steps.budget import FEWER_PASSAGES
@@ -14,6 +14,7 @@ from localcrag.steps.context import Context
 from localcrag.steps.evaluate import decide as policies
 from localcrag.steps.evaluate import evaluate as cross_encoder
 from localcrag.steps.evaluate import grade_by_llm
+from localcrag.steps.evaluate.whole_lists import made_whole, without_doubles
 from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
@@ -34,7 +35,7 @@ def evaluate(
         graded = yield from score(question, found, context, clock)
     else:
         graded = cross_encoder.unscored(found, thresholds=context.thresholds)
-    kept = cross_encoder.best(graded, context.settings.k)
+    kept = yield from keep(question, graded, context, clock)
     yield Evaluated(kept, clock.cost())
     return kept
 
@@ -83,6 +84,30 @@ def score(
             )
             return cross_encoder.unscored(passages, thresholds=context.thresholds)
     return done
+
+
+def keep(
+    question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the best k passages; what is graded correct with the rest of a list that is cut off, if it stays so."""
+    kept = cross_encoder.best(graded, context.settings.k)
+    judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
+    if not judged or context.budget.limited:
+        return kept
+    try:
+        whole = [
+            longer
+            for one in kept
+            if one.grade is Grade.CORRECT and (longer := made_whole(one, context.parts.store)) is not one
+        ]
+        again = yield from _grade(question, whole, context, clock)
+    except (ModelError, StoreError) as error:
+        yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
+        return kept
+    correct = {one.id: one for one in again if one.grade is Grade.CORRECT}
+    if not correct:
+        return kept
+    return without_doubles([correct.get(one.id, one) for one in kept])
 
 
 def _grade(

@@ -9,8 +9,8 @@ from localcrag.records.events import Evaluated, Event, Retried, StepStarted, War
 from localcrag.records.passages import GradedPassage
 from localcrag.steps.budget import NO_SECOND_LOOK
 from localcrag.steps.context import Context
-from localcrag.steps.evaluate.evaluate import best, is_scored
-from localcrag.steps.evaluate.stage import decide, score
+from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.steps.evaluate.stage import decide, keep, score
 from localcrag.steps.retrieve.stage import passages_for
 from localcrag.steps.retry import retry as other_words
 from localcrag.steps.rewrite import rewritten
@@ -42,6 +42,6 @@ def retry(
     yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(found)))
     clock = context.clock("evaluate")
     more = yield from score(question, found, context, clock)
-    both = best(known + more, context.settings.k)
+    both = yield from keep(question, known + more, context, clock)
     yield Evaluated(both, clock.cost())
     return both, (yield from decide(query, both, context))

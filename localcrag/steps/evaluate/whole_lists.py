@@ -1,0 +1,77 @@
+"""Lists that were cut between two chunks, made whole in a passage that answers.
+
+Half a procedure is no answer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from localcrag.records.documents import Chunk
+from localcrag.records.enums import Origin
+from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.protocols import ChunkStore
+from localcrag.text.blocks import BlockKind, blocks_of
+
+LONGEST = 1600
+"""Characters of a passage that is made whole: about 400 tokens, of 512 that a relevance model reads in all."""
+
+_TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
+_LEADS_IN = re.compile(r":[*_\s]*\Z")
+_FIRST = re.compile(r"(?:step[ \t]+)?\(?(?:0*1|a|i)[.):]", re.IGNORECASE)
+
+
+def made_whole(passage: Passage, store: ChunkStore) -> Passage:
+    """Return a passage with the rest of the list that is cut off at its end or its beginning.
+
+    The passage itself where there is none, or as much of it as has room: LONGEST.
+    """
+    if passage.origin is not Origin.LOCAL:
+        return passage
+    own = int(passage.id.removeprefix("chunk-"))
+    _, chunk = store.chunks([own]).get(own, ("", None))
+    if chunk is None or (chunk.start, chunk.end) != (passage.start, passage.end):
+        return passage  # gone meanwhile, or whole already
+    first = last = (own, chunk)
+    while (behind := store.neighbours(last[0])[1]) and _fits(first[1], behind[1]) and goes_on(last[1], behind[1]):
+        last = behind
+    while (before := store.neighbours(first[0])[0]) and _fits(before[1], last[1]) and goes_on(before[1], first[1]):
+        first = before
+    text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""
+    if not text:
+        return passage
+    return dataclasses.replace(passage, text=text, start=first[1].start, end=last[1].end, lead=first[1].lead)
+
+
+def goes_on(chunk: Chunk, behind: Chunk) -> bool:
+    """Whether the list that a chunk ends with, or leads into, goes on in the one behind it."""
+    if (chunk.page, chunk.section) != (behind.page, behind.section):
+        return False
+    last, first = blocks_of(chunk.text)[-1], blocks_of(behind.text)[0]
+    if first.kind is not BlockKind.ITEM:
+        return False
+    if last.kind is BlockKind.ITEM:
+        return last.steps is first.steps and not _FIRST.match(behind.text, first.start)
+    return last.kind in _TEXT and bool(_LEADS_IN.search(chunk.text))
+
+
+def without_doubles(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+    """Return the passages in order but for those that lie within another one, the most relevant of equal ones."""
+    left: list[GradedPassage] = []
+    for one in sorted(passages, key=lambda passage: (-len(passage.text), -passage.relevance)):
+        if not any(_covers(other, one) for other in left):
+            left.append(one)
+    return tuple(one for one in passages if one in left)
+
+
+def _fits(first: Chunk, last: Chunk) -> bool:
+    return last.end - first.start <= LONGEST
+
+
+def _covers(whole: Passage, one: Passage) -> bool:
+    if whole.document != one.document or whole.start is None or whole.end is None:
+        return False
+    inside = one.start is not None and one.end is not None and whole.start <= one.start and one.end <= whole.end
+    return inside and one.text in whole.text
