@@ -60,7 +60,11 @@ def asks_for_list(question: str) -> bool:
     return _LIST.search(question) is not None
 
 
+def asks_yes_or_no(question: str) -> bool:
+    """Whether a question can be answered with yes or no."""
+    return _YES_OR_NO.search(_POLITE.sub("", question)) is not None
+
+
 def leaves_to_be_judged(question: str) -> bool:
     """Whether the answer is to be concluded from what the sources say: yes or no, or what a comparison comes to."""
-    said = _POLITE.sub("", question)
-    return bool(_YES_OR_NO.search(said) or _COMPARES.search(said))
+    return asks_yes_or_no(question) or _COMPARES.search(_POLITE.sub("", question)) is not None

@@ -322,6 +322,58 @@ def test_a_yes_and_the_number_of_an_item_are_the_answers_own_and_a_no_is_not(ans
     assert support.backing is backing
 
 
+@pytest.mark.parametrize(
+    ("question", "piece", "sentence", "expected"),
+    [
+        ("Is parking allowed here?", "Parking is allowed here.", "Yes, parking is allowed here.", SUPPORTED),
+        ("Is parking allowed here?", "Parking is not allowed here.", "No, parking here is not allowed.", SUPPORTED),
+        ("Is parking allowed here?", "Parking is not allowed here.", "Yes, parking is allowed here.", NOT),
+        ("Is parking allowed here?", "Parking is allowed here.", "No, parking here is not allowed.", NOT),
+        ("Does it last 24 months?", "It lasts 12 months from delivery.", "Yes, it lasts 24 months.", NOT),
+        ("Does it last 24 months?", "It lasts 12 months in all.", "No, it lasts 12 months in all.", SUPPORTED),
+        ("Can I smoke inside?", "Smoking is prohibited inside.", "No, smoking is prohibited inside.", SUPPORTED),
+        ("Is the fee refundable?", "The fee is due.", "The fee is refundable.", NOT),
+    ],
+)  # fmt: skip
+def test_an_answer_to_a_question_for_yes_or_no_may_have_the_questions_own_words(
+    question: str, piece: str, sentence: str, expected: Backing
+) -> None:
+    assert backing(sentence, piece, question)[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("piece", "sentence", "expected"),
+    [
+        ("It is stored at -20 °C.", "It is stored at 20 °C.", NOT),
+        ("It is stored at −20 °C.", "It is stored at -20 °C.", SUPPORTED),
+        ("It is stored at 2-8 °C.", "It is stored at 2-8 °C.", SUPPORTED),
+        ("The fee is $12 a year.", "The fee is €12 a year.", NOT),
+        ("The fee is 12 euros.", "The fee is 12%.", NOT),
+        ("The fee is €1,200 a year.", "The fee is 1200 euros a year.", SUPPORTED),
+        ("The fee is EUR 12 a year.", "The fee is 12 € a year.", SUPPORTED),
+        ("The discount is 5% on books.", "The discount on books is 5 per cent.", SUPPORTED),
+        ("The box weighs 5kg.", "The box weighs 5 kg.", SUPPORTED),
+        ("It was founded on 3 May 1990.", "It was founded on 3rd May 1990.", SUPPORTED),
+    ],
+)
+def test_numbers_are_the_same_with_the_same_sign_and_unit_however_it_is_written(
+    piece: str, sentence: str, expected: Backing
+) -> None:
+    assert backing(sentence, piece, "How much or when?")[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [("Oslo pays 120 euros a day.", NOT), ("Oslo pays 150 euros a day.", SUPPORTED)],
+)
+def test_what_is_said_of_another_that_begins_its_sentence_is_not_said(sentence: str, expected: Backing) -> None:
+    piece = "Oslo pays 150 euros a day. Bergen pays 120 euros a day."
+    assert backing(sentence, piece, "What does Oslo pay?")[0] is expected
+    assert backing("Anna earns 4,000 euros.", "Anna works there. She earns 4,000 euros.", "What does Anna earn?")[
+        0
+    ] is (SUPPORTED)
+
+
 def test_of_two_strips_of_a_piece_the_one_that_says_it_counts() -> None:
     first, second = evidence("The hotel limit in London is 195 euros.", "No other limit holds in London.")
     pieces = [first, dataclasses.replace(second, n=first.n)]

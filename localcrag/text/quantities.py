@@ -1,0 +1,30 @@
+"""Quantities in one way of writing, to compare texts: "€12" and "12 euros", "5kg" and "5 kg"."""
+
+from __future__ import annotations
+
+import re
+
+_CURRENCIES = {"€": "euro", "EUR": "euro", "$": "dollar", "USD": "dollar", "£": "pound", "GBP": "pound"}
+_CURRENCY = rf"(?:[€$£]|(?:{'|'.join(name for name in _CURRENCIES if name.isalpha())})\b)"
+_NUMBER = r"\d(?:[\d.,]*\d)?"
+_UNITS = "kg|mg|g|km|cm|mm|m|ml|l|GB|MB|TB|kB|kWh|kW|W|min|ms|h"
+
+_BEFORE = re.compile(rf"({_CURRENCY})[ \u00a0]?({_NUMBER})")
+_BEHIND = re.compile(rf"({_NUMBER})[ \u00a0]?({_CURRENCY})")
+_PERCENT = re.compile(r"(?<=\d)\s?(?:%|per cent\b)")
+_WITH_UNIT = re.compile(rf"\b({_NUMBER})({_UNITS})\b")
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_SIGNED = re.compile(rf"(?<![\w)\]%°.,])([-−]?)(?:[€$£] ?)?({_NUMBER})")
+
+
+def comparable(text: str) -> str:
+    """Return a text with currencies and percent signs as words behind their numbers, and units apart from them."""
+    text = _BEFORE.sub(lambda found: f"{found[2]} {_CURRENCIES[found[1]]}", text)
+    text = _BEHIND.sub(lambda found: f"{found[1]} {_CURRENCIES[found[2]]}", text)
+    text = _WITH_UNIT.sub(r"\1 \2", _PERCENT.sub(" percent", text))
+    return _ORDINAL.sub(r"\1", text)
+
+
+def signed(text: str) -> list[tuple[str, bool]]:
+    """Return the numbers of a text as they are written, each with whether it is below zero."""
+    return [(found[2], bool(found[1])) for found in _SIGNED.finditer(text)]
