@@ -61,9 +61,14 @@ class Cancelled(Exception):
 class BackgroundList(Generic[AnyTask]):
     """The tasks of one kind, in the order in which they came."""
 
-    def __init__(self, work: Work[AnyTask], not_done: str, *, at_once: int) -> None:
-        """`not_done` says so of a task, by its name in the place of {name}; `at_once` are done at a time."""
-        self._work, self._not_done, self._at_once = work, not_done, at_once
+    def __init__(
+        self, work: Work[AnyTask], not_done: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
+    ) -> None:
+        """`not_done` says so of a task, by its name in the place of {name}; `at_once` are done at a time.
+
+        `ended` gets each task as it is listed at its end, before anybody can try it again.
+        """
+        self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
         self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
         self._threads: list[threading.Thread] = []
 
@@ -135,16 +140,24 @@ class BackgroundList(Generic[AnyTask]):
                 one = dataclasses.replace(waiting, state=TaskState.WORKING)
                 self._tasks.put(one.key, one)
             try:
-                self._tell(self._work(one, self._tell))
+                self._end(self._work(one, self._tell))
             except Cancelled:
                 pass
-            except Exception as error:  # noqa: BLE001 - said on the page, and the next one goes on
+            except BaseException as error:  # noqa: BLE001 - said on the page (also a panic in Rust); the next one goes on
                 said = failed.why(error, self._not_done.format(name=one.name))
                 self._put(dataclasses.replace(one, state=TaskState.FAILED, error=said))
 
     def _tell(self, now: AnyTask) -> None:
         if not self._put(now):
             raise Cancelled
+
+    def _end(self, now: AnyTask) -> None:
+        """List a task as it has ended; what was cancelled in its last moment, and is done, is done."""
+        before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
+        with self.lock:
+            ended = self._tasks.change(now.key, lambda there: there.state in before, lambda _: now)
+            if ended and self._ended:
+                self._ended(now)
 
     def _put(self, now: AnyTask) -> bool:
         """Put a task that is being done where it is now; return whether it was being done still."""

@@ -6,7 +6,7 @@ from localcrag.privacy import unexpected
 from localcrag.records.errors import LocalcragError
 
 
-def why(error: Exception, happened: str) -> str:
+def why(error: BaseException, happened: str) -> str:
     """Return what the page says of an error; of one that nobody foresaw `happened`, and the terminal gets the rest."""
     if isinstance(error, LocalcragError):
         return str(error)

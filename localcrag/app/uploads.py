@@ -55,7 +55,7 @@ class Uploads:
 
     def __init__(self, ingest: Ingest, renew: Renew | None = None) -> None:
         self._ingest, self._renew = ingest, renew
-        self._files = BackgroundList(self._add, "{name} was not added", at_once=1)
+        self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
@@ -113,8 +113,6 @@ class Uploads:
                 one = _after(one, event)
                 if one.open:
                     tell(one)
-        if one.state is TaskState.DONE:
-            _remove(one)
         # Told now that the index has followed, too: what is said to be in is found by the next question.
         return one
 
@@ -143,6 +141,11 @@ def _after(one: Uploading, event: IngestEvent) -> Uploading:
     if event.error:
         return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=event.error)
     return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=event)
+
+
+def _remove_if_done(one: Uploading) -> None:
+    if one.state is TaskState.DONE:
+        _remove(one)
 
 
 def _remove(one: Uploading) -> None:

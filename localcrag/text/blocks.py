@@ -13,20 +13,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
 from localcrag.text.lines import TextLine, lines_of, wrapped_at
+from localcrag.text.table_lines import cells_in, has_rule_below, is_rule
+from localcrag.text.titles import end_of_front_matter
 
 DEEPEST_MARKED = 6
 """Markdown has six levels of headings; what looks like one without a mark is below them, in the order of `Heading`."""
 LONGEST_HEADING = 90
 """Characters; what is longer is a sentence without a full stop."""
 MOST_HEADING_WORDS = 12
-LONGEST_CELL, MANY_CELLS = 40, 3
-"""Characters, and cells, of a table's row without lines between them."""
 MOST_PLAIN_WORDS = 7
 """Of a heading without any mark; the text below it has more."""
 
-_HASHES = re.compile(r"(#{1,6})[ \t]+\S")
-_UNDERLINE = re.compile(r"(=+|-{3,})\s*\Z")
+_UNDERLINE = re.compile(r"(=+|-{3,}|~{3,})\s*\Z")
+_UNDERLINED = "=-~"
+"""With what headings are underlined, the highest first: Markdown's two, and reStructuredText's usual third."""
 _FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
 _FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
 _NUMBER = re.compile(
@@ -34,15 +36,7 @@ _NUMBER = re.compile(
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
-_ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
-_BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
-_RULE_ROW = re.compile(r"[|+]?[ \t]*:?[-=]{2,}:?[ \t]*(?:[|+][ \t]*:?[-=]{2,}:?[ \t]*)*[|+]?\Z")
-_GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
-_DIGIT = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
-_LOWER = re.compile(r"[a-zß-öø-ÿ]")
-_UPPER = re.compile(r"[A-ZÀ-ÖØ-Þ]")
 
 
 class BlockKind(Enum):
@@ -93,6 +87,8 @@ class _Parser:
         self._lines = lines_of(text)
         self._width = wrapped_at(self._lines)
         self._known = {heading.start: heading for heading in headings}
+        self._text_from = end_of_front_matter(text)
+        self._last_step, self._behind_step = "", 0
         ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
         self._at = 0
@@ -102,15 +98,18 @@ class _Parser:
             line = self._lines[self._at]
             if not line.text:
                 self._at += 1
+            elif line.start < self._text_from:
+                self._at += 1
+                yield Block(BlockKind.LINE, line.start, line.end)
             elif known := self._known_heading(line):
                 yield known
-            elif fence := _FENCE.match(line.text):
-                yield self._code(fence[1] or fence[2])
+            elif fence := self._fence():
+                yield self._code(fence)
             elif self._is_table():
                 yield from self._table()
             elif level := self._heading_level():
                 yield self._heading(level)
-            elif _is_item(line.text):
+            elif is_item(line.text):
                 yield self._item()
             else:
                 yield from self._paragraph()
@@ -131,12 +130,22 @@ class _Parser:
             self._at += 1
         return Block(BlockKind.HEADING, found.start, found.end, found.level)
 
+    def _fence(self) -> str:
+        """Return the mark of the fence that the line opens, empty where it opens none."""
+        found = _FENCE.match(self._text(0))
+        mark = (found[1] or found[2]) if found else ""
+        # A row of tildes right below a line is its underline.
+        ruler = self._text(0) == "~" * len(self._text(0))
+        return "" if mark.startswith("~") and ruler and self._text(-1) else mark
+
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
         closing = self._closing[fence[0]]
         below = range(bisect_right(closing, self._at), len(closing))
         ends = (closing[at] for at in below if self._lines[closing[at]].text.startswith(fence))
-        last = next(ends, self._at + self._run_length() - 1)
+        last = next(ends, -1)
+        if last < 0:
+            last = self._at + self._run_length() - 1
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
 
@@ -149,21 +158,23 @@ class _Parser:
 
     def _is_table(self) -> bool:
         here, below = self._text(0), self._text(1)
-        if here.startswith("|") or ("|" in here and "|" in below and _RULE_ROW.match(below)):
+        if here.startswith("|") or has_rule_below(here, below):
             return True
-        return _cells(below) > 1 and _cells(here, header=True) > 1
+        return cells_in(below) > 1 and cells_in(here, header=True) > 1
 
     def _table(self) -> Iterator[Block]:
-        first = True
-        while (line := self._peek(0)) and (line.text.startswith("|") or _cells(line.text, header=first) > 1):
-            if not first and (line.start in self._known or _HASHES.match(line.text)):
+        first, bars = True, has_rule_below(self._text(0), self._text(1))
+        while (line := self._peek(0)) and (
+            line.text.startswith("|") or (bars and "|" in line.text) or cells_in(line.text, header=first) > 1
+        ):
+            if not first and (line.start in self._known or is_marked(line)):
                 return
             below = self._peek(1)
-            ruled = below is not None and bool(_RULE_ROW.match(below.text))
+            ruled = below is not None and is_rule(below.text)
             end = below.end if ruled and below else line.end
             # In a table drawn with "+---+", every row may have a line below it.
             drawn = ruled and below is not None and below.text.startswith("+")
-            header = (ruled and (first or not drawn)) or (first and _cells(self._text(1)) > 1)
+            header = (ruled and (first or not drawn)) or (first and cells_in(self._text(1)) > 1)
             yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
             self._at += 2 if ruled else 1
             first = False
@@ -171,12 +182,12 @@ class _Parser:
     def _heading_level(self) -> int:
         """Return the level of the heading that the line is, 0 where it is none."""
         line = self._text(0)
-        if marked := _HASHES.match(line):
-            return len(marked[1])
-        if len(line) > LONGEST_HEADING or _is_bare_number(line):
+        if is_marked(self._lines[self._at]):
+            return len(line) - len(line.lstrip("#"))
+        if len(line) > LONGEST_HEADING or is_bare_number(line):
             return 0
-        if (below := _UNDERLINE.match(self._text(1))) and not _is_item(line) and not self._text(2).startswith("|"):
-            return 1 if below[1].startswith("=") else 2
+        if (below := _UNDERLINE.match(self._text(1))) and not is_item(line) and not self._text(2).startswith("|"):
+            return 1 + _UNDERLINED.index(below[1][0])
         return self._unmarked_level(line)
 
     def _unmarked_level(self, line: str) -> int:
@@ -186,9 +197,9 @@ class _Parser:
         alone = not self._text(-1)
         if alone and (number := _NUMBER.match(line)) and self._titles(line[number.end() :], line):
             return DEEPEST_MARKED + 1 + min(2, number[0].strip(" .):\t").count("."))
-        if _BOLD.match(line) and (alone or not self._text(1)):
+        if BOLD.match(line) and (alone or not self._text(1)):
             return DEEPEST_MARKED + 4
-        if _is_capitals(line) and alone and self._following():
+        if is_capitals(line) and alone and self._following():
             return DEEPEST_MARKED + 1
         return DEEPEST_MARKED + 3 if alone and self._stands_over_text(line) else 0
 
@@ -209,9 +220,16 @@ class _Parser:
         following = self._following()
         if not rest or not rest[0].isupper() or following is None or line.rstrip().endswith(":"):
             return False
-        ordered = bool(_ORDERED.match(line))
-        # Where other items stand below without a blank line, it is the first one, over several lines perhaps.
-        return not (ordered and any(_ORDERED.match(self._text(ahead)) for ahead in range(1, self._run_length())))
+        return not ORDERED.match(line) or not self._is_step(line, following)
+
+    def _is_step(self, line: str, following: TextLine) -> bool:
+        """Whether what is numbered like an item is one, and no heading: others of its kind stand before or below it."""
+        behind = range(self._behind_step - self._at, 0)
+        follows = counts_on(self._last_step, line) and not any(map(self._text, behind))
+        # The first one, over several lines perhaps, and the next without a blank line in between.
+        in_run = any(ORDERED.match(self._text(ahead)) for ahead in range(1, self._run_length()))
+        goes_on = following.indent > self._lines[self._at].indent and not is_capitals(line)
+        return follows or in_run or goes_on or counts_on(line, following.text)
 
     def _following(self) -> TextLine | None:
         """Return the next line that is not blank."""
@@ -220,7 +238,7 @@ class _Parser:
 
     def _heading(self, level: int) -> Block:
         line = self._lines[self._at]
-        underlined = not _HASHES.match(line.text) and _UNDERLINE.match(self._text(1)) and level <= 2
+        underlined = not HASHES.match(line.text) and _UNDERLINE.match(self._text(1)) and level <= len(_UNDERLINED)
         end = self._lines[self._at + 1].end if underlined else line.end
         self._at += 2 if underlined else 1
         return Block(BlockKind.HEADING, line.start, end, level)
@@ -233,7 +251,9 @@ class _Parser:
         while (line := self._peek(0)) and line.text and self._goes_on(first, last, line):
             last = line
             self._at += 1
-        return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, bool(_ORDERED.match(first.text)))
+        if steps := bool(ORDERED.match(first.text)):
+            self._last_step, self._behind_step = first.text, self._at
+        return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, steps)
 
     def _goes_on(self, first: TextLine, above: TextLine, line: TextLine) -> bool:
         """Whether a line is of the item that begins with `first`."""
@@ -244,8 +264,8 @@ class _Parser:
     def _begins_block(self, line: TextLine) -> bool:
         text = line.text
         return bool(
-            line.start in self._known or _HASHES.match(text) or _FENCE.match(text) or text.startswith("|")
-        ) or _is_item(text)
+            line.start in self._known or is_marked(line) or _FENCE.match(text) or text.startswith("|")
+        ) or is_item(text)
 
     def _paragraph(self) -> Iterator[Block]:
         """Read running text up to a blank line or another block; lines that are not wrapped are lines of their own."""
@@ -260,29 +280,3 @@ class _Parser:
         kind = BlockKind.LINE if len(groups) > 1 else BlockKind.PARAGRAPH
         for group in groups:
             yield Block(kind, group[0].start, group[-1].end)
-
-
-def _is_item(line: str) -> bool:
-    return bool(_BULLET.match(line) or _ORDERED.match(line)) and not _BOLD.match(line)
-
-
-def _is_bare_number(line: str) -> bool:
-    return not re.search(r"[^\W\d_]{2}", line)
-
-
-def _is_capitals(line: str) -> bool:
-    return len(_UPPER.findall(line)) >= 3 and not _LOWER.search(line)
-
-
-def _cells(line: str, *, header: bool = False) -> int:
-    """Return the number of a row's cells; 1 where a line is none.
-
-    Columns are apart by tabs or two spaces, as typed sentences may be: cells are short, and a row holds a number or
-    many cells, but for a table's header.
-    """
-    if " | " in line:
-        return line.strip("|").count(" | ") + 1
-    cells = _GAP.split(line)
-    short = all(len(cell) <= LONGEST_CELL for cell in cells)
-    is_row = header or "\t" in line or len(cells) >= MANY_CELLS or _DIGIT.search(line)
-    return len(cells) if short and is_row else 1

@@ -24,6 +24,7 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")  # Markdown's code
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _NEW_LINE = re.compile(r"\r?\n(?:[ \t]*>[ \t])?")
 _WORD = re.compile(r"\w")
+_OTHER_SPACE = re.compile(r"[^\S ]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Abbreviations that sentencex does not know, and that end no sentence when a number follows: "Eq. 4", "vol. 2".
 _REFERENCE = re.compile(r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|app|refs?|nr|nos)\.\s*$", re.IGNORECASE)
@@ -58,6 +59,7 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     # Newlines as spaces, or an abbreviation at the beginning of a line is not seen as one. Offsets stay.
     running = _NEW_LINE.sub(lambda found: " " * len(found[0]), text[body:end])
     running = _SURROGATE.sub("\ufffd", running)  # sentencex takes UTF-8 only
+    running = _OTHER_SPACE.sub(" ", running)  # and panics behind a capital letter and a space of several bytes
     pieces: list[tuple[int, int]] = []
     for sentence in get_sentence_boundaries(language, running):
         first, last = sentence["start_index"], sentence["end_index"]

@@ -27,11 +27,12 @@ SEPARATOR = " › "
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 """Markdown's, as static site generators read it."""
-_FRONT_MATTER_TITLE = re.compile(r"^title:([^\n]+)$", re.MULTILINE)
+_FRONT_MATTER_LINES = re.compile(r"(?:[\w-]+:.*|[ \t].*|-[ \t].*|#.*|)\Z")
+_FRONT_MATTER_TITLE = re.compile(r"^title:(?:[ \t]*[|>][+-]?[ \t]*\n[ \t]+)?([^\n]+)$", re.MULTILINE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
-_UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+)[ \t]*\Z")
+_UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+|~+)[ \t]*\Z")
 
 # What stands at the top of a document, or among its properties, and does not say what it is. In the languages that
 # word processors come in first; compared without case and punctuation.
@@ -101,6 +102,13 @@ def title_of(beginning: str, name: str) -> str:
     if is_heading(first):
         return _line(_without_marks(first))
     return named(name)
+
+
+def end_of_front_matter(text: str) -> int:
+    """Return where Markdown's front matter ends, 0 where there is none: a rule at the top is none by itself."""
+    matter = FRONT_MATTER.match(text[:BEGINNING])
+    lines = matter[1].splitlines() if matter else []
+    return matter.end() if matter and all(map(_FRONT_MATTER_LINES.match, lines)) else 0
 
 
 def named(name: str) -> str:

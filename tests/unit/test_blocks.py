@@ -92,6 +92,42 @@ def one_line(text: str, block: object) -> str:
             id="a table drawn with lines",
         ),
         pytest.param(
+            "Room|Fee\n-|-\nHall|90\n\nEnd.",
+            [("header", "Room|Fee -|-"), ("row", "Hall|90"), ("paragraph", "End.")],
+            id="a table without white space around its bars",
+        ),
+        pytest.param(
+            "To start it:\n\n1. Open the inlet\n\n2. Press the button\n\n3. Wait\n\nThen call the man on duty at once.",
+            [("paragraph", "To start it:"), ("item", "1. Open the inlet"), ("item", "2. Press the button"),
+             ("item", "3. Wait"), ("paragraph", "Then call the man on duty at once.")],
+            id="steps with blank lines between them",
+        ),
+        pytest.param(
+            "1. Rent\n\n(1) It is 500 euros.\n\n(2) It is due monthly.\n\n2. Deposit\n\n(1) Three rents.",
+            [("heading7", "1. Rent"), ("item", "(1) It is 500 euros."), ("item", "(2) It is due monthly."),
+             ("heading7", "2. Deposit"), ("item", "(1) Three rents.")],
+            id="numbered headings over numbered paragraphs",
+        ),
+        pytest.param(
+            "# Use\n\nRun this:\n\n    # Install it\n    pip install x\n\nIt listens on a port.",
+            [("heading1", "# Use"), ("paragraph", "Run this:"), ("line", "# Install it"), ("line", "pip install x"),
+             ("paragraph", "It listens on a port.")],
+            id="a comment in code is no heading",
+        ),
+        pytest.param(
+            "Manual\n======\n\nInstall\n~~~~~~~\n\nRun it.\n\nUsage\n-----\n\nCall it.\n\nRemoval\n~~~~~~~\n\nDrop it.",
+            [("heading1", "Manual ======"), ("heading3", "Install ~~~~~~~"), ("paragraph", "Run it."),
+             ("heading2", "Usage -----"), ("paragraph", "Call it."), ("heading3", "Removal ~~~~~~~"),
+             ("paragraph", "Drop it.")],
+            id="headings underlined with tildes",
+        ),
+        pytest.param(
+            "---\ntitle: Guide\ntags:\n  - a\ndate: 2024\n---\n\nThe tank holds 3 litres.",
+            [("line", "---"), ("line", "title: Guide"), ("line", "tags:"), ("line", "- a"), ("line", "date: 2024"),
+             ("line", "---"), ("paragraph", "The tank holds 3 litres.")],
+            id="front matter",
+        ),
+        pytest.param(
             "Room | Fee\n---|---\nHall | 90\n",
             [("header", "Room | Fee ---|---"), ("row", "Hall | 90")],
             id="a table without bars at its sides",

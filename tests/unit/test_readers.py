@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -241,6 +242,29 @@ def test_a_word_document_keeps_headings_lists_and_tables(tmp_path: Path) -> None
 def test_a_footnote_of_a_word_document_stands_at_its_end(tmp_path: Path) -> None:
     path = documents.make_footnote_docx(tmp_path / "note.docx", "The limit is 140 euros.", "110 euros until 2024.")
     assert read(path) == "The limit is 140 euros.[1]\n\n1. 110 euros until 2024."
+
+
+def test_fields_and_text_in_a_direction_of_its_own_are_read_in_a_word_document(tmp_path: Path) -> None:
+    path = documents.make_docx(tmp_path / "a.docx", ["It ends on END.", "In the BDO room.", "Of RUBY."])
+    run = "<w:r><w:t>{}</w:t></w:r>"
+    parts = {
+        "END": f"<w:fldSimple w:instr='DOCPROPERTY End'>{run.format('31 March')}</w:fldSimple>",
+        "BDO": f"<w:bdo w:val='ltr'>{run.format('blue')}</w:bdo>",
+        "RUBY": "<w:r><w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase>"
+        f"{run.format('漢')}</w:rubyBase></w:ruby></w:r>",
+    }
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    body = contents["word/document.xml"].decode()
+    for word, markup in parts.items():
+        body = re.sub(
+            rf"<w:t([^>]*)>([^<]*){word}", rf"<w:t xml:space='preserve'>\2</w:t></w:r>{markup}<w:r><w:t\1>", body
+        )
+    contents["word/document.xml"] = body.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    assert read(path) == "It ends on 31 March.\n\nIn the blue room.\n\nOf 漢."
 
 
 # What cannot be read

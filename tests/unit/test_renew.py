@@ -59,6 +59,18 @@ def test_documents_of_an_earlier_version_are_cut_anew_and_found_by_their_heading
     assert sorted(found) == store.chunk_ids(), "the title is searched with every chunk"
 
 
+def test_the_title_that_a_file_stated_is_kept(tmp_path: Path) -> None:
+    store = older(tmp_path, "page.html", "a.md")
+    with store_database(store).transaction() as connection:
+        connection.execute("UPDATE documents SET title = 'Lodge Guide' WHERE name = 'page.html'")
+    index = HnswIndex(store, tmp_path / "index")
+    list(renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32))
+    titles: dict[str, set[str]] = {"page.html": set(), "a.md": set()}
+    for number, title in store.titles(store.chunk_ids()).items():
+        titles[store.chunks([number])[number][0]].add(title)
+    assert titles == {"page.html": {"Lodge Guide"}, "a.md": {"Tarn Lodge"}}
+
+
 def test_a_renewal_that_is_interrupted_goes_on_with_what_is_left(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md", "c.md")
     index = HnswIndex(store, tmp_path / "index")

@@ -80,6 +80,12 @@ def test_nothing_but_white_space_is_lost_of_any_text(text: str) -> None:
     assert all(text[span.start : span.end] == span.text for span in spans)
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u2009", "\u2028", "\u3000"])
+def test_a_wide_space_behind_a_capital_letter_is_a_space(space: str) -> None:
+    text = f"It is for hepatitis A{space}. And for B{space}too."
+    assert [span.text for span in split_sentences(text)] == [f"It is for hepatitis A{space}.", f"And for B{space}too."]
+
+
 @pytest.mark.parametrize("line", ["Eq. 4 ", "> a\n", "A. b\n", "a\t", "~~~\n", " \n"])
 def test_a_text_of_many_lines_is_split_in_one_go(line: str) -> None:
     """Each would take minutes if a rule looked back or ahead over the whole text."""

@@ -111,7 +111,18 @@ PAGES = {
         "<table><tr><td><h2>Menu</h2><p>Home</p><td><h2>News</h2><p>Today</p></table>",
         "Menu\n\nHome\n\nNews\n\nToday",
     ),
-    "programs keep their spaces": ("<pre>if a:\n    b()\n\n\n\nc()</pre>", "if a:\n    b()\n\nc()"),
+    "a row of one cell within a table is one of its rows": (
+        "<table><tr><th>Item<th>Price</tr><tr><td colspan=2>Fruit</tr><tr><td>Pear<td>2</tr></table>",
+        "Item | Price\nFruit | |\nPear | 2",
+    ),
+    "a row of one cell above a table is its caption": (
+        "<table><tr><td colspan=2>Prices of 2026</tr><tr><th>Item<th>Price</tr><tr><td>Pear<td>2</tr></table>",
+        "Prices of 2026\nItem | Price\nPear | 2",
+    ),
+    "programs keep their spaces": (
+        "<pre># a\nif a:\n    b()\n\n\n\nc()</pre>",
+        "    # a\n    if a:\n        b()\n\n    c()",
+    ),
     "what is escaped stays escaped": ("<p>Write &amp;lt;b&amp;gt; for &lt;b&gt;</p>", "Write &lt;b&gt; for <b>"),
     "soft hyphens go": ("<p>Reise&shy;kosten</p>", "Reisekosten"),
     "depth of nesting loses nothing": ("<p>a</p>" + "<div>" * 900 + "b" + "</div>" * 900 + "<p>c</p>", "a\n\nb\n\nc"),

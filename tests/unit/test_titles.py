@@ -24,6 +24,7 @@ from tests.support.fakes import CALIBRATION, FakeScorer
         pytest.param("Lease for the flat\n\nBetween A and B.", "x.docx", "Lease for the flat", id="first line"),
         pytest.param("\n\n## **Opening hours**\n\nDaily.", "x.md", "Opening hours", id="Markdown"),
         pytest.param("---\nn: 2\ntitle: 'May minutes'\n---\n# Minutes\n", "x.md", "May minutes", id="front matter"),
+        pytest.param("---\ntitle: >-\n  May minutes\n---\n# Minutes\n", "x.md", "May minutes", id="folded title"),
         pytest.param("---\ndate: 2024-01-02\n---\n# Minutes\n", "x.md", "Minutes", id="front matter without a title"),
         pytest.param("---\nA rule.\n", "notes/2024-03_board.txt", "2024 03 board", id="a rule"),
         pytest.param("We met at nine. It was cold.", "walk_in-may.txt", "walk in may", id="a sentence"),

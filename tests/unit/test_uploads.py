@@ -112,6 +112,44 @@ def test_cancelled_files_stop_before_their_next_step_and_the_others_go_on(tmp_pa
     ]  # fmt: skip
 
 
+def test_what_is_cancelled_when_it_is_in_already_is_in_and_the_next_goes_on(tmp_path: Path) -> None:
+    reached, go = threading.Event(), threading.Event()
+
+    def saved_late(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        try:
+            yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+        finally:
+            reached.set()
+            assert go.wait(60)
+
+    uploads = Uploads(saved_late)
+    paths = files(tmp_path, "late.txt", "next.txt")
+    uploads.add(paths, "documents")
+    assert reached.wait(60)
+    uploads.cancel([uploads.items()[0].id])
+    go.set()
+    assert {name: one.state for name, one in last(uploads).items()} == dict.fromkeys(
+        ("late.txt", "next.txt"), TaskState.DONE
+    )
+    assert [path.exists() for path in paths] == [False, False]
+
+
+def test_a_panic_of_a_library_is_the_end_of_one_file_and_of_no_other(tmp_path: Path) -> None:
+    class Panic(BaseException):
+        """As a library in Rust raises it: no Exception."""
+
+    def panics(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        if upload.name == "bad.txt":
+            raise Panic("not a char boundary")
+        yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+
+    uploads = Uploads(panics)
+    uploads.add(files(tmp_path, "bad.txt", "good.txt"), "documents")
+    found = last(uploads)
+    assert (found["bad.txt"].state, found["good.txt"].state) == (TaskState.FAILED, TaskState.DONE)
+    assert "not a char boundary" in str(found["bad.txt"].error)
+
+
 def test_whoever_comes_later_sees_where_it_is_and_files_added_meanwhile(tmp_path: Path) -> None:
     go = threading.Event()
 

@@ -38,7 +38,8 @@ HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidd
 # A table with one of these in it, or with a cell of that many characters, arranges a page; its rows are not data.
 PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 DATA_CELL_CHARACTERS = 600
-CELL_SEPARATOR = " | "
+CELL_SEPARATOR, NO_CELLS = " | ", " | |"
+CODE_INDENT = " " * 4
 MAX_SPAN = 100  # columns or rows that one cell may reach over
 BULLET = "* "
 INDENT = "  "
@@ -117,7 +118,10 @@ def _data_rows(table: Element) -> list[str] | None:
             cells = _cells(row, carried)
             if any(len(cell) > DATA_CELL_CHARACTERS for cell in cells):
                 return None
-            rows.append(CELL_SEPARATOR.join(cells).rstrip(CELL_SEPARATOR))
+            line = CELL_SEPARATOR.join(cells).rstrip(CELL_SEPARATOR)
+            # A row of one cell over all columns is within the table; above it, it is a caption.
+            of_group = CELL_SEPARATOR not in line and any(CELL_SEPARATOR in before for before in rows)
+            rows.append(f"{line}{NO_CELLS}" if line and of_group else line)
     return [row for row in rows if row]
 
 
@@ -223,7 +227,7 @@ class _Text:
         if text.strip():
             # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
             code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
-            lines = code if self._verbatim else [" ".join(text.split())]
+            lines = [CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
             if self._gap and self._lines:
                 self._lines.append("")
             self._gap = False

@@ -5,11 +5,12 @@ Headers, footers, comments, equations and deleted text of tracked changes are no
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import mammoth as untyped_mammoth
 
@@ -28,6 +29,9 @@ MAX_RATIO = 200
 BIG_PART_BYTES = 10_000_000
 # mammoth takes about a second and 30 MB of memory for each MB of this, and no book has as much.
 MAX_XML_BYTES = 100_000_000
+_BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
+# Simple fields, text in a direction of its own, and what has its pronunciation above it.
+_LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 # Beside mammoth's own, which knows "Heading 1" to "Heading 6".
 STYLES = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh"
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
@@ -72,10 +76,24 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         with path.open("rb") as file:
-            markup = mammoth.convert_to_html(file, convert_image=_no_image, style_map=STYLES).value
+            markup = mammoth.convert_to_html(_known_to_mammoth(file), convert_image=_no_image, style_map=STYLES).value
     except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
         raise _damaged(name, error) from error
     yield render(_without_back_links(markup), name)
+
+
+def _known_to_mammoth(file: BinaryIO) -> BinaryIO:
+    """Return the document with elements that mammoth leaves out with their text as ones whose text it reads."""
+    with zipfile.ZipFile(file) as archive:
+        bodies = {part: archive.read(part) for part in archive.namelist() if _BODY.fullmatch(part)}
+        if not any(map(_LEFT_OUT.search, bodies.values())):
+            return file
+        copy = io.BytesIO()
+        with zipfile.ZipFile(copy, "w") as mended:
+            for part in archive.infolist():
+                data = bodies.get(part.filename) or archive.read(part)
+                mended.writestr(part, _LEFT_OUT.sub(rb"<\1w:smartTag", data) if part.filename in bodies else data)
+    return copy
 
 
 def _no_image(_image: object) -> list[object]:

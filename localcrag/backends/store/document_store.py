@@ -59,11 +59,10 @@ class DocumentStore:
         rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
         return Document(**rows[0]) if rows else None
 
-    def twin(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document with that checksum, if there is one."""
-        rows = self._database.rows(
-            "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? ORDER BY name LIMIT 1", self.id, sha256
-        )
+    def twin(self, sha256: str, but: str) -> str | None:
+        """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
+        sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
+        rows = self._database.rows(sql, self.id, sha256, but)
         return rows[0]["name"] if rows else None
 
     def put(
@@ -109,8 +108,12 @@ class DocumentStore:
         rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
         if not rows:
             raise self._unknown(name)
-        text: str = rows[0]["text"]
-        return text
+        return str(rows[0]["text"])
+
+    def title(self, name: str) -> str | None:
+        """Return a document's title where it is not made of its name."""
+        rows = self._database.rows("SELECT title FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
+        return rows[0]["title"] if rows else None
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Put these chunks in the place of a document's, in one transaction; `vectors` has a row per chunk.

@@ -62,7 +62,7 @@ class DocumentShelf(Protocol):
 
     def find(self, name: str) -> Document | None: ...
 
-    def twin(self, sha256: str) -> str | None: ...
+    def twin(self, sha256: str, but: str) -> str | None: ...
 
     def put(
         self,
@@ -143,7 +143,7 @@ def _ingest_one(
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return
-    twin = shelf.twin(sha256)
+    twin = shelf.twin(sha256, upload.name)
 
     document = open_file(upload.path, upload.name)
     pages = yield from _read(document, progress)

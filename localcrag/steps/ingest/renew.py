@@ -28,6 +28,8 @@ class OlderShelf(Protocol):
 
     def text(self, name: str) -> str: ...
 
+    def title(self, name: str) -> str | None: ...
+
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None: ...
 
 
@@ -58,7 +60,7 @@ def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_
         pages = [Page(number, part) for number, part in enumerate(text.split(PAGE_BREAK), start=1)]
     else:
         pages = [Page(None, text)]
-    title = document_title(None, pages, document.name)
+    title = document_title(shelf.title(document.name), pages, document.name)
     chunks = chunks_of(pages, title, embedder, chunk_tokens)
     vectors = yield from embedded(
         chunks,
