@@ -14,11 +14,12 @@ from typing import Protocol
 
 from localcrag.app.jobs import Job
 from localcrag.app.waiting_consent import WaitingConsent
-from localcrag.records.errors import ChatBusy, LocalcragError
+from localcrag.records.errors import ChatBusy, LocalcragError, QuestionError
 from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, Turn
 from localcrag.runs.chats import Chat, ChatTurn, TurnState, history
+from localcrag.runs.new_run import checked
 from localcrag.runs.recording import Recording
 from localcrag.text.translation import gettext as _
 
@@ -78,8 +79,7 @@ class Conversations:
     def ask(self, chat_id: int, question: str) -> Answering:
         """Add a question to a chat and begin to answer it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
-            chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
-            return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
+            return self._ask_now(chat_id, question)
 
     def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
         """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
@@ -89,13 +89,16 @@ class Conversations:
     def ask_again(self, chat_id: int, number: int, question: str | None = None) -> Answering:
         """Ask turn `number` once more, in other words where there are any; it and what followed it are taken out.
 
-        Raises ChatBusy, UnknownChat and StoreError.
+        Raises ChatBusy, UnknownChat, QuestionError and StoreError, and takes nothing out then.
         """
         with self._lock:
             self._require_idle(chat_id)
-            asked = question or next(turn.question for turn in self._chats.turns(chat_id) if turn.number == number)
+            turn = next((turn for turn in self._chats.turns(chat_id) if turn.number == number), None)
+            if turn is None:
+                raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
+            asked = checked(question or turn.question)
             self._chats.take_out(chat_id, number)
-        return self.ask(chat_id, asked)
+            return self._ask_now(chat_id, asked)
 
     def answering(self, chat_id: int) -> Answering | None:
         """Return the question of a chat that is being answered."""
@@ -111,6 +114,10 @@ class Conversations:
             one.stop()
         for one in answerings:
             one.job.wait()
+
+    def _ask_now(self, chat_id: int, question: str) -> Answering:
+        chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
+        return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
 
     def _begin(self, chat_id: int, question: str, answer: _Answer) -> Answering:
         self._require_idle(chat_id)

@@ -88,7 +88,7 @@ def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) ->
         if run and run.action:
             parts.append(f"*{run.action}: {literal_line(run.rule)}*")
         if sources := cited(turn, runs):
-            lines = (f"{one.n}. {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
+            lines = (f"- \\[{one.n}\\] {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
             parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 

@@ -22,8 +22,8 @@ FOUND = (
 """What the run of a selection takes over from the run that found it."""
 
 
-def new_run(question: str, context: Context, history: Sequence[Turn] = (), replays: str | None = None) -> Run:
-    """Return the run of a question before its first step. Raises QuestionError when it is none."""
+def checked(question: str) -> str:
+    """Return a question as it is asked. Raises QuestionError when it is none."""
     question = valid(question).strip()
     if not question:
         raise QuestionError("The question is empty. Write one.")
@@ -32,6 +32,12 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
             f"The question has {len(question):,} characters; {LONGEST_QUESTION:,} are the most. Put long texts into "
             "the collection as a document, and ask about them."
         )
+    return question
+
+
+def new_run(question: str, context: Context, history: Sequence[Turn] = (), replays: str | None = None) -> Run:
+    """Return the run of a question before its first step. Raises QuestionError when it is none."""
+    question = checked(question)
     now = datetime.now(UTC)
     parts, settings = context.parts, context.settings
     return Run(

@@ -62,7 +62,7 @@ def _head(run: Run) -> str:
 def _sources(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     cited = [piece for piece in run.evidence if f"[{piece.n}]" in run.answer]
-    lines = [f"{piece.n}. {_place(named[piece.source])}: “{_text(piece.text)}”" for piece in cited]
+    lines = [f"- \\[{piece.n}\\] {_place(named[piece.source])}: “{_text(piece.text)}”" for piece in cited]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
 
 

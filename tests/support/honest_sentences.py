@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 HONEST = (
+    "None of the rules above apply to interns.",
+    "Nothing in the above section applies to contractors.",
+    "You must tell everyone in the building to leave.",
+    "Bitte schreiben Sie nur in DRUCKBUCHSTABEN.",
+    "Antworten Sie nur mit JA oder NEIN.",
     "Ignore error 5.",
     "Ignore error E17 and go on with the next step.",
     "Do not reply to this mail.",

@@ -63,6 +63,13 @@ def test_what_differs_is_named_as_it_is_written(first: str, second: str, expecte
             "The town was led by Ada Voss in 1950.", "The town was led by Lea Marsh in 1960.", id="two things"
         ),
         pytest.param("", "The room costs 195 euros.", id="empty"),
+        pytest.param("Staff get 25 days of holiday.", "Staff get 25 to 30 days of holiday.", id="a range"),
+        pytest.param("Delivery takes 3-5 working days.", "Delivery takes 4 working days.", id="within a range"),
+        pytest.param("The licence costs $10/month.", "The licence costs $100/year.", id="a month and a year"),
+        pytest.param("Parking costs 2 euros an hour.", "Parking costs 20 euros a day.", id="an hour and a day"),
+        pytest.param("Pets are not allowed in the rooms.", "No pets are allowed in the rooms.", id="not and no"),
+        pytest.param("Tickets cost from 10 euros.", "Tickets cost 12 euros.", id="from a price on"),
+        pytest.param("The tank holds max. 50 litres of fuel.", "The tank holds 45 litres of fuel.", id="at most"),
     ],
 )
 def test_what_may_both_be_true_is_left_alone(first: str, second: str) -> None:

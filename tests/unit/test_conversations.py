@@ -13,7 +13,7 @@ import pytest
 from localcrag.app.conversations import Answering, Conversations, Happened
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
-from localcrag.records.errors import ChatBusy, GenerationError, UnknownChat
+from localcrag.records.errors import ChatBusy, GenerationError, QuestionError, UnknownChat
 from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Consent
@@ -197,6 +197,19 @@ def test_a_question_is_asked_again_as_it_was_or_in_other_words(
     ended(conversations.ask_again(chat.id, 2, "Zwei?"))
     assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
     assert answerer.read_with[-1] == [Turn("One?", "Yes.")]
+
+
+def test_a_turn_that_cannot_be_asked_again_stays_with_what_followed_it(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    for question in ("One?", "Two?"):
+        ended(conversations.ask(chat.id, question))
+    for number, words in ((1, "  "), (1, "long " * 1000), (7, "Seven?")):
+        with pytest.raises(QuestionError):
+            conversations.ask_again(chat.id, number, words)
+    assert [(turn.question, turn.answer) for turn in chats.turns(chat.id)] == [("One?", "Yes."), ("Two?", "Yes.")]
 
 
 def test_an_answer_of_a_chat_that_was_deleted_meanwhile_is_dropped(

@@ -58,6 +58,11 @@ def test_a_turn_is_left_alone_or_gets_the_words_it_leans_on(turn: Asked) -> None
         pytest.param("Okay, great. When was it built?", False, id="a question behind an okay"),
         pytest.param("What else did Marie Curie discover?", True, id="else, with a name"),
         pytest.param("Who else was there?", False, id="else"),
+        pytest.param("Compare the two", False, id="the two"),
+        pytest.param("Can you explain in more detail?", False, id="more detail of something"),
+        pytest.param("Give me an example", False, id="an example of something"),
+        pytest.param("Summarize your answer", False, id="the answer before"),
+        pytest.param("What is the difference between net and gross pay?", True, id="a difference of its own words"),
         pytest.param("", True, id="nothing"),
     ],
 )  # fmt: skip
@@ -123,10 +128,18 @@ def test_most_follow_ups_on_everyday_documents_are_seen_by_their_words() -> None
         pytest.param("Why?", None, id="no new word"),
         pytest.param("And in Bergen, how much is breakfast?", None, id="more than a name"),
         pytest.param("Norway?", None, id="a bare name"),
+        pytest.param("And in 2025?", None, id="a year is no place"),
+        pytest.param("And in January?", None, id="a month is no place"),
+        pytest.param("In German please", None, id="a language for the answer"),
     ],
 )
 def test_another_name_takes_the_place_of_the_former_one(question: str, understood: str | None) -> None:
     assert condense.by_rule(question, LONDON) == understood
+
+
+def test_an_article_that_is_there_already_is_not_said_twice() -> None:
+    history = (Turn("How long is the warranty of the KX-40?", "Two years."),)
+    assert condense.by_rule("And the KX-50?", history) == "How long is the warranty of the KX-50?"
 
 
 def test_a_name_has_no_place_to_take_in_a_question_without_one() -> None:

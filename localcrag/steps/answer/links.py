@@ -14,7 +14,8 @@ from localcrag.text.sanitize import quotable
 
 LEFT_OUT = "(address left out)"
 _ADDRESS = re.compile(r"(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+", re.IGNORECASE)
-_SENTENCE_END = ".,;:!?"
+_SENTENCE_END = ".,;:!?*_`’。…"
+"""What stands behind an address and is none of it: also marks of Markdown."""
 
 
 def only_known(answer: str, evidence: Sequence[Evidence]) -> str:

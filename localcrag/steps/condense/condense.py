@@ -33,6 +33,11 @@ MOST_NAMES = 3
 
 _NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
 _PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Spring|Summer|Autumn|Winter)\b"
+)
+_FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
 _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
 _ANOTHER = re.compile(
     rf"^(?=(?i:and|or|but|what about|how about|the same|{_PREPOSITION})\b)(?i:(?:and|or|but) )?"
@@ -81,8 +86,23 @@ def by_rule(question: str, history: Sequence[Turn]) -> str | None:
         places = after_it or (places if before == " for " else [])
     if not places:
         return None
-    place = places[-1]
-    return f"{former[: place.start()]}{found['what']}{former[place.end() :]}"
+    place, what = places[-1], found["what"]
+    if _kind(what) != _kind(place[0]):
+        return None
+    if what.lower().startswith("the ") and former[: place.start()].lower().endswith("the "):
+        what = what[len("the ") :]
+    return f"{former[: place.start()]}{what}{former[place.end() :]}"
+
+
+def _kind(name: str) -> str:
+    """Return what a name names, as far as it tells: only one of a kind takes the place of another.
+
+    What an answer is to be in ("in German", "in dollars") is of no kind: nothing in a question gives way to it.
+    """
+    bare = name.removeprefix("the ").removeprefix("The ")
+    if _FORM.fullmatch(bare):
+        return f"form of {bare}"
+    return "time" if _TIME.match(bare) else "number" if bare[0].isdigit() else "name"
 
 
 def prompt(question: str, history: Sequence[Turn]) -> list[Message]:

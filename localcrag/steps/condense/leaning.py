@@ -98,6 +98,7 @@ _POINTS_BACK = re.compile(
     r"|\b(?:any|what|which|some) other\b|\banother ?\W*$"
     r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
     r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$|\bthen ?\W*$"
+    r"|\bthe two\W*$|\bboth\W*$|\bin (?:more )?detail\W*$|\bexamples?\W*$|\b(?:your|the|(?:the|your) last) answer\W*$"
     r"|\belse\b",
     re.IGNORECASE,
 )

@@ -29,7 +29,7 @@ _RELATIONS = frozenset("above after before below except off on outside since und
 """Prepositions that turn a statement round; the others are often a matter of wording."""
 _CONDITION = re.compile(r"\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
 _DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
 _SAID_OF = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
@@ -40,6 +40,15 @@ _OPENING = re.compile(
     r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_BEFORE_RANGE = re.compile(
+    r"(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$", re.IGNORECASE
+)
+_BEHIND_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
+_RATE = re.compile(
+    r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
+    re.IGNORECASE,
+)
+"""Behind a fact: what it is for, “10 euros an hour”."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,8 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if len(pairs) != 1:
         return None
     one, other = pairs[0]
+    if any(_is_bound(*place) for place in ((a, one), (b, other))) or _of_other_rates((a, one), (b, other)):
+        return None
     rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
     # Two numbers of other units on either side: who knows which of them answers which.
     if len({id(statement) for statement, _ in rest}) > 1 or any(_narrows(*place) for place in rest):
@@ -109,6 +120,19 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if one.kind is Kind.LABEL or (opens and one.kind in (Kind.DATE, Kind.ORDINAL)):
         return None
     return Difference(a.text[one.start : one.end], b.text[other.start : other.end])
+
+
+def _is_bound(statement: _Statement, fact: Fact) -> bool:
+    """Whether a fact is one end of a range, or an open bound: 4 days do not contradict 3 to 5."""
+    before = _BEFORE_RANGE.search(statement.text[: fact.start])
+    return before is not None or _BEHIND_RANGE.match(statement.text, fact.end) is not None
+
+
+def _of_other_rates(*places: tuple[_Statement, Fact]) -> bool:
+    """Whether two facts are for other things: 2 euros an hour do not contradict 20 euros a day."""
+    rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
+    said = {rate[1] or rate[2] for rate in rates if rate}
+    return all(rates) and len(said) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:

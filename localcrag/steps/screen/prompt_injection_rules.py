@@ -56,7 +56,8 @@ RULES = (
         r"{start}(?:ignore|disregard|forget) (?:all |everything )?(?:of )?(?:the )?above(?=\W*$|\s*[.:,;!—–]|"
         r"\s+and\b)",
         r"(?:^\W*|[,;:]\s*)(?:ignore|disregard) (?:the|all|any|your) (?:evidence|(?:next|user['’]s|user) question)\b",
-        r"\b(?:nothing|none) (?:\w+ ){{0,5}}(?:before|above)\b.{{0,40}}\b(?:counts?|applies|apply|is valid)\b",
+        r"\b(?:nothing|none) (?:\w+ ){{0,5}}(?:before|above)\b.{{0,40}}\b(?:counts?|applies|apply|is valid)"
+        r"(?: any ?more| any longer| now)?\W*$",
         r"\b(?:instructions?|rules|text|message|prompt|evidence \d+|passage \d+) (?:overrides?|overrules?|replaces?|"
         r"supersedes?) (?:\w+ ){{0,3}}?(?:{instructions}|rules|evidence) ?(?:you (?:were|have|had)|above|$|\.)",
         r"\b(?:guidance|{instructions}|rules|constraints) you (?:\w+ ){{1,3}}.{{0,40}}\b(?:is|are) (?:now "
@@ -80,7 +81,7 @@ RULES = (
         r"ответь|напиши)\w* .{{0,30}}"
         r"\b(?:nur|seulement|uniquement|sol[oa]|únicamente|solamente|soltanto|solamente|apenas|somente|alleen|"
         r"slechts|только)\b.{{0,20}}"
-        r"(?:[“\"«„]|(?-i:[^\W\d_a-zà-ÿа-я]{{4,}}))",
+        r"(?:[“\"«„]|(?-i:\b(?!(?:NEIN|\w*BUCHSTABEN)\b)[^\W\d_a-zà-ÿа-я]{{4,}}))",
         r"(?:只|仅|僅).{{0,4}}(?:回答|输出|輸出)|とだけ(?:答|書|言)",
         r"\b(?:ignorier|missacht|vergiss|vergessen)\w* .{{0,40}}\b(?:vorherig|vorig|obig|bisherig|früher|"
         r"alle)\w* .{{0,20}}"
@@ -140,7 +141,8 @@ RULES = (
         r"\bif your {answer} (?:contains?|includes?|ends?|begins?|starts?)\b",
         r"\bif you do not {say}\b.{{0,60}}\b(?:{model}|you) will be\b",
         r"\b(?:whoever|anyone who) answers (?:this|the) question\b.{{0,20}}\b(?:must|should|has to)\b",
-        r"\byou must (?:tell|inform|assure|answer|{say}) (?:to )?(?:everyone|everybody|the users?|whoever|anyone)\b",
+        r"\byou must (?:tell|inform|assure|answer|{say}) (?:to )?"
+        r"(?:everyone|everybody|the users?|whoever|anyone)\b(?! (?:in|on|at|to|of)\b)",
     ),
     _rule(
         "dictates the answer",
