@@ -302,7 +302,7 @@ class Course:
         self.trainer.optimiser.load_state_dict(state["optimiser"])
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--held-out", type=Path, required=True, help="folder of *.jsonl.gz that must not be trained on")
@@ -314,7 +314,7 @@ def main() -> None:
     parser.add_argument("--check-every", type=int, default=100, help="steps between two checkpoints")
     parser.add_argument("--validated", type=int, default=MOST_VALIDATED, help="examples kept apart for the curve")
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
     made = prepare(arguments.data, arguments.held_out, arguments.work, arguments.seed, arguments.questions)
     fitting = [one for one in made if len(one.prompt) + len(one.target) <= MOST_TOKENS]

@@ -19,7 +19,7 @@ import pytest
 import torch
 from answerer.adapter import permuted, write_adapter
 from numpy.typing import NDArray
-from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches
+from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches, main
 
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_cpp import LlamaCpp
@@ -150,24 +150,20 @@ def test_batches_hold_one_kind_of_prompt(trainer: Trainer) -> None:
     assert all(kind == {"query"} or kind <= {"answer", "not said"} for kind in kinds)
 
 
-def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
-    script = ROOT / "scripts" / "train_answerer.py"
-    places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
-    command = [sys.executable, script, *places, "--check-every", "1", "--validated", "4", *options]
-    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(data: Path, tmp_path: Path) -> None:
+def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     work = tmp_path / "work"
-    first = start(data, work, "--minutes", "600")
+    places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
+    options = [*map(str, places), "--check-every", "1", "--validated", "4", "--minutes"]
+    command = [sys.executable, str(ROOT / "scripts" / "train_answerer.py"), *options, "600"]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert first.stdout is not None
     assert json.loads(first.stdout.readline())["step"] == 1
     first.send_signal(signal.SIGKILL)
     first.communicate()
-    second = start(data, work, "--minutes", "0.05")
-    _, err = second.communicate()
-    assert second.returncode == 0, err
-    assert "going on at step" in err
+    main([*options, "0.05"])
+    assert "going on at step" in capsys.readouterr().err
     report = json.loads((work / "report.json").read_text())
     assert report["steps"] >= 1
     lines = (work / "examples-1.jsonl").read_text().splitlines()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
+from train_relevance import main
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
@@ -24,11 +25,9 @@ from tests.training.test_relevance_documents import ROWS
 ARTICLE = " ".join(f"{{0}} has a lighthouse and keeper number {number} of its own." for number in range(12))
 
 
-def start(data: Path, work: Path, *options: object) -> subprocess.Popen[str]:
-    script = ROOT / "scripts" / "train_relevance.py"
+def options_for(data: Path, work: Path, *options: object) -> list[str]:
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "model"]
-    command = [sys.executable, script, *places, "--minutes", "600", "--check-every", "1", *options]
-    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return [str(one) for one in (*places, "--minutes", "600", "--check-every", "1", *options)]
 
 
 @pytest.fixture(scope="module")
@@ -38,24 +37,23 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
-    data: Path, tiny: Path, tmp_path: Path
+    data: Path, tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = start(data, tmp_path / "whole", "--base", tiny)
-    printed, complaints = whole.communicate()
-    assert whole.returncode == 0, complaints
+    main(options_for(data, tmp_path / "whole", "--base", tiny))
+    printed, complaints = capsys.readouterr()
     assert "2 left out: question or passage held out" in complaints
 
-    killed = start(data, tmp_path / "killed", "--base", tiny)
+    of_killed = options_for(data, tmp_path / "killed", "--base", tiny)
+    command = [sys.executable, str(ROOT / "scripts" / "train_relevance.py"), *of_killed]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert killed.stdout is not None
     assert json.loads(killed.stdout.readline())["step"] == 1
     killed.kill()
     killed.communicate()
     assert not (tmp_path / "killed" / "model").exists()
 
-    again = start(data, tmp_path / "killed", "--base", tiny)
-    _, said = again.communicate()
-    assert again.returncode == 0, said
-    assert "going on at step 1 of 2" in said
+    main(of_killed)
+    assert "going on at step 1 of 2" in capsys.readouterr().err
     for file in ("model.safetensors", PLACE_FILE):
         one, two = (load_file(tmp_path / run / "model" / file) for run in ("whole", "killed"))
         assert one.keys() == two.keys()
@@ -77,9 +75,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
     # Trained on from there, with other negatives: the card keeps what is known of the training before.
     write(data / "articles.jsonl.gz", *({"title": town, "text": ARTICLE.format(town)} for town in TOWNS))
     options = ("--base", tmp_path / "whole" / "model", "--encyclopaedia", data / "articles.jsonl.gz", "--seed", "2")
-    further = start(data, tmp_path / "further", *options)
-    _, said = further.communicate()
-    assert further.returncode == 0, said
+    main(options_for(data, tmp_path / "further", *options))
     card = (tmp_path / "further" / "model" / "CARD.md").read_text()
     assert "### The training before: the weights that this one began with" in card
     before, after = (json.loads((tmp_path / run / "report.json").read_text()) for run in ("whole", "further"))
@@ -88,7 +84,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
     assert f"{before['pairs']:,} pairs of 24 questions" in card
 
 
-def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(data: Path, tmp_path: Path) -> None:
+def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [
         {"question": f"what does the ferry to {town} cost", "text": text, "label": label, "kind": kind}
         for town in TOWNS
@@ -101,10 +99,8 @@ def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(dat
     rows.append({"question": "something else", "text": "Held out by its question.", "label": 1, "kind": "passage"})
     labels = tmp_path / "labels.jsonl"
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    run = start(data, tmp_path / "labelled", "--labels", labels)
-    _, said = run.communicate()
-    assert run.returncode == 0, said
-    assert "45 labelled pairs, 1 more left out" in said
+    main(options_for(data, tmp_path / "labelled", "--labels", labels))
+    assert "45 labelled pairs, 1 more left out" in capsys.readouterr().err
     report = json.loads((tmp_path / "labelled" / "report.json").read_text())
     assert report["questions"]["labels"] > 0
     assert report["pairs_by_source"]["labels"] > report["questions"]["labels"], "with what is not relevant beside it"
@@ -124,9 +120,7 @@ def test_documents_and_further_questions_on_them_are_trained_on_but_for_those_ke
         "--base", tiny, "--documents", tmp_path / "everyday.jsonl.gz", "--near-misses", tmp_path / "near.jsonl.gz",
         "--plain", *(tmp_path / f"{name}.jsonl.gz" for name in ("lodge", "library", "nowhere")), "--times", "2",
     )  # fmt: skip
-    run = start(data, tmp_path / "work", "--apart", "2", *options)
-    _, said = run.communicate()
-    assert run.returncode == 0, said
+    main(options_for(data, tmp_path / "work", "--apart", "2", *options))
     assert json.loads((tmp_path / "work" / "apart.json").read_text()) == ["lodge.md"]
     report = json.loads((tmp_path / "work" / "report.json").read_text())
     for name in ("everyday documents", "plain questions", "near_misses"):
@@ -136,7 +130,5 @@ def test_documents_and_further_questions_on_them_are_trained_on_but_for_those_ke
 
 def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_text('{"question": "one"}\n', "utf-8")
-    run = start(data, tmp_path / "work", "--labels", tmp_path / "labels.jsonl")
-    _, said = run.communicate()
-    assert run.returncode == 1
-    assert "holds no labels" in said
+    with pytest.raises(SystemExit, match="holds no labels"):
+        main(options_for(data, tmp_path / "work", "--labels", tmp_path / "labels.jsonl"))
