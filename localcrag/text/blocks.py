@@ -88,7 +88,7 @@ class _Parser:
         self._width = wrapped_at(self._lines)
         self._known = {heading.start: heading for heading in headings}
         self._text_from = end_of_front_matter(text)
-        self._last_step, self._behind_step = "", 0
+        self._last_step, self._behind_step, self._last_title = "", 0, ""
         ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
         self._at = 0
@@ -136,7 +136,7 @@ class _Parser:
         mark = (found[1] or found[2]) if found else ""
         # A row of tildes right below a line is its underline.
         ruler = self._text(0) == "~" * len(self._text(0))
-        return "" if mark.startswith("~") and ruler and self._text(-1) else mark
+        return "" if mark.startswith("~") and ruler and _underlines(self._text(0), self._text(-1)) else mark
 
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
@@ -186,7 +186,7 @@ class _Parser:
             return len(line) - len(line.lstrip("#"))
         if len(line) > LONGEST_HEADING or is_bare_number(line):
             return 0
-        if (below := _UNDERLINE.match(self._text(1))) and not is_item(line) and not self._text(2).startswith("|"):
+        if (below := _underlines(self._text(1), line)) and not is_item(line) and not self._text(2).startswith("|"):
             return 1 + _UNDERLINED.index(below[1][0])
         return self._unmarked_level(line)
 
@@ -224,11 +224,15 @@ class _Parser:
 
     def _is_step(self, line: str, following: TextLine) -> bool:
         """Whether what is numbered like an item is one, and no heading: others of its kind stand before or below it."""
-        behind = range(self._behind_step - self._at, 0)
-        follows = counts_on(self._last_step, line) and not any(map(self._text, behind))
+        follows = counts_on(self._last_step, line) and not counts_on(self._last_title, line)
+        follows = follows and not any(map(self._text, range(self._behind_step - self._at, 0)))
         # The first one, over several lines perhaps, and the next without a blank line in between.
-        in_run = any(ORDERED.match(self._text(ahead)) for ahead in range(1, self._run_length()))
-        goes_on = following.indent > self._lines[self._at].indent and not is_capitals(line)
+        in_run = bool(self._text(1) and ORDERED.match(following.text)) or any(
+            counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length())
+        )
+        # In Markdown, an item's further paragraphs begin where its own text does.
+        content = self._lines[self._at].indent + len(line) - len(re.sub(r"\S+[ \t]+", "", line, count=1))
+        goes_on = following.indent >= content and not is_capitals(line)
         return follows or in_run or goes_on or counts_on(line, following.text)
 
     def _following(self) -> TextLine | None:
@@ -240,6 +244,7 @@ class _Parser:
         line = self._lines[self._at]
         underlined = not HASHES.match(line.text) and _UNDERLINE.match(self._text(1)) and level <= len(_UNDERLINED)
         end = self._lines[self._at + 1].end if underlined else line.end
+        self._last_title = line.text if ORDERED.match(line.text) else self._last_title
         self._at += 2 if underlined else 1
         return Block(BlockKind.HEADING, line.start, end, level)
 
@@ -280,3 +285,9 @@ class _Parser:
         kind = BlockKind.LINE if len(groups) > 1 else BlockKind.PARAGRAPH
         for group in groups:
             yield Block(kind, group[0].start, group[-1].end)
+
+
+def _underlines(rule: str, title: str) -> re.Match[str] | None:
+    """Return the underline that a line is; tildes shorter than the title, or below a marked one, begin code."""
+    found = _UNDERLINE.match(rule)
+    return None if found and rule.startswith("~") and (len(found[1]) < len(title) or HASHES.match(title)) else found

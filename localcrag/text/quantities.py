@@ -9,18 +9,22 @@ _CURRENCY = rf"(?:[€$£]|(?:{'|'.join(name for name in _CURRENCIES if name.isa
 _NUMBER = r"\d(?:[\d.,]*\d)?"
 _UNITS = "kg|mg|g|km|cm|mm|m|ml|l|GB|MB|TB|kB|kWh|kW|W|min|ms|h"
 
-_BEFORE = re.compile(rf"({_CURRENCY})[ \u00a0]?({_NUMBER})")
-_BEHIND = re.compile(rf"({_NUMBER})[ \u00a0]?({_CURRENCY})")
+_PRICE = re.compile(
+    rf"({_CURRENCY})[ \u00a0]?({_NUMBER}(?:(?:k|K|m|M|mn|bn)\b)?)"
+    rf"|(?<!\d)(?<!\d[.,])({_NUMBER})[ \u00a0]?({_CURRENCY})(?!\d)"
+)
+_MINUS = re.compile(r"\bminus (?=[€$£]?\d)", re.IGNORECASE)
+_TO = re.compile(rf"(?<=\d)[-–—](?={_CURRENCY})")
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per cent\b)")
-_WITH_UNIT = re.compile(rf"\b({_NUMBER})({_UNITS})\b")
+_WITH_UNIT = re.compile(rf"\b(?<!\d[.,])({_NUMBER})({_UNITS})\b")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
-_SIGNED = re.compile(rf"(?<![\w)\]%°.,])([-−]?)(?:[€$£] ?)?({_NUMBER})")
+_SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )([-−]?)(?:[€$£] ?)?({_NUMBER})")
 
 
 def comparable(text: str) -> str:
     """Return a text with currencies and percent signs as words behind their numbers, and units apart from them."""
-    text = _BEFORE.sub(lambda found: f"{found[2]} {_CURRENCIES[found[1]]}", text)
-    text = _BEHIND.sub(lambda found: f"{found[1]} {_CURRENCIES[found[2]]}", text)
+    text = _MINUS.sub("-", _TO.sub(" to ", text))
+    text = _PRICE.sub(lambda found: f" {found[2] or found[3]} {_CURRENCIES[found[1] or found[4]]}", text)
     text = _WITH_UNIT.sub(r"\1 \2", _PERCENT.sub(" percent", text))
     return _ORDINAL.sub(r"\1", text)
 

@@ -108,7 +108,8 @@ def end_of_front_matter(text: str) -> int:
     """Return where Markdown's front matter ends, 0 where there is none: a rule at the top is none by itself."""
     matter = FRONT_MATTER.match(text[:BEGINNING])
     lines = matter[1].splitlines() if matter else []
-    return matter.end() if matter and all(map(_FRONT_MATTER_LINES.match, lines)) else 0
+    keyed = any(re.match(r"[\w-]+:(?:\s|\Z)", line) for line in lines)
+    return matter.end() if matter and keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else 0
 
 
 def named(name: str) -> str:

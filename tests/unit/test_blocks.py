@@ -109,6 +109,30 @@ def one_line(text: str, block: object) -> str:
             id="numbered headings over numbered paragraphs",
         ),
         pytest.param(
+            "1.  Introduction\n\n   This is about the protocol.\n\n2.  Terms\n\n   These are its key words.",
+            [("heading7", "1. Introduction"), ("paragraph", "This is about the protocol."), ("heading7", "2. Terms"),
+             ("paragraph", "These are its key words.")],
+            id="numbered headings over a text set in",
+        ),
+        pytest.param(
+            "1. Words\nIn here these words mean:\n(a) Goods means all.\n(b) Price means it.\n\n2. Goods\nIt is free.",
+            [("heading7", "1. Words"), ("paragraph", "In here these words mean:"), ("item", "(a) Goods means all."),
+             ("item", "(b) Price means it."), ("heading7", "2. Goods"), ("paragraph", "It is free.")],
+            id="numbered headings over lettered items",
+        ),
+        pytest.param(
+            "Run this command now:\n~~~\n# install it\npip install foo\n~~~\nMore text.",
+            [("paragraph", "Run this command now:"), ("code", "~~~ # install it pip install foo ~~~"),
+             ("paragraph", "More text.")],
+            id="code between tildes right below a line",
+        ),
+        pytest.param(
+            "---\n\n# Agreement\n\n---\n\nThis is the text of it.",
+            [("paragraph", "---"), ("heading1", "# Agreement"), ("paragraph", "---"),
+             ("paragraph", "This is the text of it.")],
+            id="a title between two rules",
+        ),
+        pytest.param(
             "# Use\n\nRun this:\n\n    # Install it\n    pip install x\n\nIt listens on a port.",
             [("heading1", "# Use"), ("paragraph", "Run this:"), ("line", "# Install it"), ("line", "pip install x"),
              ("paragraph", "It listens on a port.")],

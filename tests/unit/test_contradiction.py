@@ -41,6 +41,10 @@ def test_contradictions_are_found_and_nothing_else_is_taken_for_one(pair: dict[s
         ("The museum opens at 10 am.", "The museum opens at 9:30.", ("10 am", "9:30")),
         ("The novel was written by Ada Voss.", "The novel was written by Lea Marsh.", ("Ada Voss", "Lea Marsh")),
         ("The hall may be used on Sundays.", "The hall may not be used on Sundays.", ("", "not")),
+        pytest.param(
+            "Delivery takes 3 to 5 days.", "Delivery takes 3 to 7 days.", ("5 days", "7 days"), id="two ranges"
+        ),
+        pytest.param("The office is open from 9:00.", "The office is open from 8:00.", ("9:00", "8:00"), id="from on"),
     ],
 )
 def test_what_differs_is_named_as_it_is_written(first: str, second: str, expected: tuple[str, str]) -> None:

@@ -354,6 +354,11 @@ def test_an_answer_to_a_question_for_yes_or_no_may_have_the_questions_own_words(
         ("The discount is 5% on books.", "The discount on books is 5 per cent.", SUPPORTED),
         ("The box weighs 5kg.", "The box weighs 5 kg.", SUPPORTED),
         ("It was founded on 3 May 1990.", "It was founded on 3rd May 1990.", SUPPORTED),
+        ("It costs US$12 per seat.", "It costs $12.", SUPPORTED),
+        ("A ticket costs 12€ 3 days before.", "A ticket costs 12€.", SUPPORTED),
+        ("The range is €10-€20 a day.", "The range is 10 to 20 euros a day.", SUPPORTED),
+        ("It works down to minus 5 °C.", "It works down to -5 °C.", SUPPORTED),
+        ("The tolerance is +/-5 mm.", "The tolerance is 5 mm.", SUPPORTED),
     ],
 )
 def test_numbers_are_the_same_with_the_same_sign_and_unit_however_it_is_written(

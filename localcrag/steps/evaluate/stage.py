@@ -105,8 +105,6 @@ def keep(
         yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
         return kept
     correct = {one.id: one for one in again if one.grade is Grade.CORRECT}
-    if not correct:
-        return kept
     return without_doubles([correct.get(one.id, one) for one in kept])
 
 

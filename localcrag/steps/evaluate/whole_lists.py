@@ -21,6 +21,8 @@ LONGEST = 1600
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _LEADS_IN = re.compile(r":[*_\s]*\Z")
 _FIRST = re.compile(r"(?:step[ \t]+)?\(?(?:0*1|a|i)[.):]", re.IGNORECASE)
+_FIRST_BUT_I = re.compile(r"(?:step[ \t]+)?\(?(?:0*1|a)[.):]", re.IGNORECASE)
+_H = re.compile(r"\(?h[.):]", re.IGNORECASE)
 
 
 def made_whole(passage: Passage, store: ChunkStore) -> Passage:
@@ -53,7 +55,9 @@ def goes_on(chunk: Chunk, behind: Chunk) -> bool:
     if first.kind is not BlockKind.ITEM:
         return False
     if last.kind is BlockKind.ITEM:
-        return last.steps is first.steps and not _FIRST.match(behind.text, first.start)
+        # Behind (h), (i) is a letter and no Roman one.
+        begins = (_FIRST_BUT_I if _H.match(chunk.text, last.start) else _FIRST).match(behind.text, first.start)
+        return last.steps is first.steps and not begins
     return last.kind in _TEXT and bool(_LEADS_IN.search(chunk.text))
 
 

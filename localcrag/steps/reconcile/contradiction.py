@@ -110,7 +110,7 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if len(pairs) != 1:
         return None
     one, other = pairs[0]
-    if any(_is_bound(*place) for place in ((a, one), (b, other))) or _of_other_rates((a, one), (b, other)):
+    if _is_bound(a, one) != _is_bound(b, other) or _of_other_rates((a, one), (b, other)):
         return None
     rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
     # Two numbers of other units on either side: who knows which of them answers which.
