@@ -12,7 +12,8 @@ Questions count with their document there, which answers them or does not (near 
 is the lowest threshold at which at most NEAR_MISSES of the near misses are CORRECT; `lower` the highest that leaves
 aside at most MISSED of the questions that are answered; `strip` the highest that keeps LINES of the needed lines.
 Where words overlap says more of an encyclopaedia's passages than of near misses, which repeat a document's words: with
---form "logit and cosine" it is left out, at some cost in log loss (both are printed).
+--form "logit and cosine" it is left out, at some cost in log loss (both are printed). The cosine, too, says more of an
+encyclopaedia: --cosine sets its weight, in units of the logit, where that of least log loss is too much for documents.
 """
 
 from __future__ import annotations
@@ -156,6 +157,13 @@ def relevances(one: Judged, passage: Logistic) -> Floats:
     return np.asarray(passage.probabilities(one.logits.astype(np.float32), one.cosines, one.overlaps), dtype=np.float64)
 
 
+def with_cosine(rows: Rows, weight: float) -> Logistic:
+    """Return Platt scaling of the logit and `weight` times the cosine."""
+    mixed = dataclasses.replace(rows, features=rows.features[:, :1] + weight * rows.features[:, 1:2])
+    fitted = fit(mixed, PASSAGES["logit"])
+    return dataclasses.replace(fitted, cosine=round(fitted.logit * weight, 4))
+
+
 def thresholds(questions: Sequence[Judged], best: Floats, passage: Logistic, strip: Logistic) -> Thresholds:
     """Return the thresholds by the rules of the module's docstring; `best` is each question's best relevance."""
     answered = np.array([one.answered for one in questions])
@@ -213,6 +221,7 @@ def main() -> None:
     parser.add_argument(
         "--form", choices=list(PASSAGES), help="of the passages' calibration; else that of least log loss"
     )
+    parser.add_argument("--cosine", type=float, help="weight of the passages' cosine, in units of the logit")
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     arguments = parser.parse_args()
     model = Model.named(arguments.model, arguments.work)
@@ -234,7 +243,10 @@ def main() -> None:
     passages = both(general, rows(questions, len(samples)))
     strips = both(strip_rows(samples, model.scores), rows_of_strips(questions, len(samples)))
     of_passages, of_strips = held_out(passages, PASSAGES), held_out(strips, STRIPS)
-    passage = fit(passages, PASSAGES[arguments.form or best_form(of_passages, PASSAGES).name])
+    if arguments.cosine is None:
+        passage = fit(passages, PASSAGES[arguments.form or best_form(of_passages, PASSAGES).name])
+    else:
+        passage = with_cosine(passages, arguments.cosine)
     strip = fit(strips, STRIPS[best_form(of_strips, STRIPS).name])
     best = np.array([relevances(one, passage).max() for one in questions])
     chosen = thresholds(questions, best, passage, strip)

@@ -97,12 +97,15 @@ def test_its_chats_are_there(assembly: Assembly) -> None:
 def test_its_documents_are_asked_without_being_embedded_anew(assembly: Assembly) -> None:
     assert assembly.collections.to_embed() == []
     before = (assembly.settings.data_dir / "index" / "collection-1.hnsw").read_bytes()
-    stored = assembly.runs.get(EXPECTED["runs list"][-1]["run_id"])
+    (guarantee,) = (run for run in EXPECTED["runs list"] if "guarantee" in run["question"])
+    stored = assembly.runs.get(guarantee["run_id"])
     recording = assembly.replay(stored)
     for _ in recording:
         pass
     # Not word for word: which number format is the fastest, and so the last digits of a score, depends on the machine.
     assert recording.run.action is Action.CORRECT
     assert not recording.run.abstained
-    assert best(recording.run) == best(stored)
+    # Another relevance model may like another of the same passages best.
+    assert best(recording.run) in {passage.id for passage in stored.passages}
+    assert "24 months" in recording.run.answer
     assert (assembly.settings.data_dir / "index" / "collection-1.hnsw").read_bytes() == before
