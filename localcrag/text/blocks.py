@@ -134,9 +134,7 @@ class _Parser:
         """Return the mark of the fence that the line opens, empty where it opens none."""
         found = _FENCE.match(self._text(0))
         mark = (found[1] or found[2]) if found else ""
-        # A row of tildes right below a line is its underline.
-        ruler = self._text(0) == "~" * len(self._text(0))
-        return "" if mark.startswith("~") and ruler and _underlines(self._text(0), self._text(-1)) else mark
+        return "" if mark.startswith("~") and _underlines(self._text(0), self._text(-1)) else mark
 
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
@@ -288,6 +286,6 @@ class _Parser:
 
 
 def _underlines(rule: str, title: str) -> re.Match[str] | None:
-    """Return the underline that a line is; tildes shorter than the title, or below a marked one, begin code."""
-    found = _UNDERLINE.match(rule)
-    return None if found and rule.startswith("~") and (len(found[1]) < len(title) or HASHES.match(title)) else found
+    """Return the underline that a line is of a title; tildes that are shorter, or below a marked title, begin code."""
+    code = rule.startswith("~") and (len(rule) < len(title) or HASHES.match(title))
+    return _UNDERLINE.match(rule) if title and not code else None

@@ -127,6 +127,11 @@ def one_line(text: str, block: object) -> str:
             id="code between tildes right below a line",
         ),
         pytest.param(
+            "~~~\n# one\n~~~\n\nDo:\n\n~~~~\n# two\n~~~~\n",
+            [("code", "~~~ # one ~~~"), ("paragraph", "Do:"), ("code", "~~~~ # two ~~~~")],
+            id="code between tildes below nothing",
+        ),
+        pytest.param(
             "---\n\n# Agreement\n\n---\n\nThis is the text of it.",
             [("paragraph", "---"), ("heading1", "# Agreement"), ("paragraph", "---"),
              ("paragraph", "This is the text of it.")],
