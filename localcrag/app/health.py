@@ -138,8 +138,7 @@ def _collection(assembly: Assembly, name: str) -> str:
     index = assembly.collections.index(name)
     rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
     index.refresh()
-    if rebuilt:
-        index.save()
+    index.save()
     return f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
 
 

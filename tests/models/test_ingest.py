@@ -13,6 +13,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult
@@ -61,6 +62,16 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
         assert (document, chunk.page) == (name, page), question
         assert assembly.collections.text(name)[chunk.start : chunk.end] == chunk.text
     assert store.full_text("alert", 5) == []
+
+
+def test_the_index_file_holds_what_a_question_asked_meanwhile_has_found(assembly: Assembly, tmp_path: Path) -> None:
+    for name in ("ferry.txt", "hive.txt"):
+        path = write(tmp_path, name, f"The {name} is about something of its own.")
+        for event in assembly.ingest(uploads_from([path])):
+            if isinstance(event, IngestResult):
+                assert assembly.collections.index().nearest(assembly.models.embedder.embed([name])[0], 1)
+    store = assembly.collections.store()
+    assert len(HnswIndex(store, assembly.settings.data_dir / "index")) == len(store.chunk_ids()) == 2
 
 
 def test_the_same_file_again_is_unchanged_and_a_changed_one_replaces_its_chunks(

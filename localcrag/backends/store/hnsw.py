@@ -54,6 +54,7 @@ class HnswIndex:
         self._live: set[int] = set()
         self._deleted: set[int] = set()
         self._crowded: bool | None = None
+        self._unsaved = False
         self._index = self._read() or self._empty(ROOM)
 
     def refresh(self) -> bool:
@@ -79,11 +80,15 @@ class HnswIndex:
             self._add(sorted(new))
             # Last: what failed half-way is taken up again.
             self._state = state
+            self._unsaved = True
             return True
 
     def save(self) -> None:
-        """Write the index file: beside the old one first, then in its place. Raises StoreError."""
+        """Write the index file if it lacks anything: beside the old one, then in its place. Raises StoreError."""
         with self._lock:
+            # Not what the last `refresh` said: a question asked meanwhile may have brought the index there before.
+            if not self._unsaved and (self.consistent() or not self._live):
+                return
             temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,6 +101,7 @@ class HnswIndex:
                     "the index is made again from them; check that the folder is writable and the disk not full."
                 ) from error
             self._store.set_index_checksum(checksum)
+            self._unsaved = False
 
     def remove_file(self) -> None:
         """Remove the index file, of a collection that is no more. Raises StoreError."""

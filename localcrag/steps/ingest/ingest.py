@@ -122,8 +122,8 @@ def ingest(
             pace.finished(upload)
     finally:
         # Also after an interruption: what has gone in is found by the next question.
-        if index.refresh():
-            index.save()
+        index.refresh()
+        index.save()
 
 
 def _ingest_one(

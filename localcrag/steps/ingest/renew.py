@@ -47,8 +47,8 @@ def renew(
                     yield event
             index.refresh()
     finally:
-        if index.refresh() or documents:
-            index.save()
+        index.refresh()
+        index.save()
 
 
 def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_tokens: int) -> Iterator[IngestEvent]:
