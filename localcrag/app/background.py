@@ -145,10 +145,10 @@ class BackgroundList(Generic[AnyTask]):
                 pass
             except BaseException as error:  # noqa: BLE001 - said on the page (also a panic in Rust); the next one goes on
                 said = failed.why(error, self._not_done.format(name=one.name))
-                self._put(dataclasses.replace(one, state=TaskState.FAILED, error=said))
+                self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
 
     def _tell(self, now: AnyTask) -> None:
-        if not self._put(now):
+        if not self._tasks.change(now.key, lambda there: there.state is TaskState.WORKING, lambda _: now):
             raise Cancelled
 
     def _end(self, now: AnyTask) -> None:
@@ -158,7 +158,3 @@ class BackgroundList(Generic[AnyTask]):
             ended = self._tasks.change(now.key, lambda there: there.state in before, lambda _: now)
             if ended and self._ended:
                 self._ended(now)
-
-    def _put(self, now: AnyTask) -> bool:
-        """Put a task that is being done where it is now; return whether it was being done still."""
-        return self._tasks.change(now.key, lambda there: there.state is TaskState.WORKING, lambda _: now)

@@ -164,8 +164,8 @@ class ChunkStore(Protocol):
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
 
-    def neighbours(self, chunk_id: int) -> tuple[tuple[int, Chunk] | None, tuple[int, Chunk] | None]:
-        """Return the chunks before and behind one in its document, each with its id; None where there is none."""
+    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
+        """Return the chunk before or behind one in its document, with its id; None where there is none."""
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return what stands at these places of a chunk's document; nothing when it is gone."""

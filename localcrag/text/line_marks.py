@@ -12,6 +12,8 @@ CODE_INDENT = 4
 HASHES = re.compile(r"(#{1,6})[ \t]+\S")
 ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
+LEADS_IN = re.compile(r":[*_\s]*\Z")
+"""The end of what leads into a list or table."""
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _STEP = re.compile(r"((?:Step[ \t]+)?\(?)(\d{1,3})([.):]+)[ \t]", re.I)
 _LOWER = re.compile(r"[a-zß-öø-ÿ]")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
-_CURRENCIES = {"€": "euro", "EUR": "euro", "$": "dollar", "USD": "dollar", "£": "pound", "GBP": "pound"}
-_CURRENCY = rf"(?:[€$£]|(?:{'|'.join(name for name in _CURRENCIES if name.isalpha())})\b)"
+CURRENCIES = {
+    **dict.fromkeys(("€", "eur", "euro", "euros"), "euro"),
+    **dict.fromkeys(("$", "usd", "dollar", "dollars"), "dollar"),
+    **dict.fromkeys(("£", "gbp", "pound", "pounds"), "pound"),
+}
+
+_CURRENCY = r"(?:[€$£]|(?:EUR|USD|GBP)\b)"
 _NUMBER = r"\d(?:[\d.,]*\d)?"
 _UNITS = "kg|mg|g|km|cm|mm|m|ml|l|GB|MB|TB|kB|kWh|kW|W|min|ms|h"
 
@@ -24,7 +29,7 @@ _SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )([-−]?)(?:[€$£] ?)?({_NUM
 def comparable(text: str) -> str:
     """Return a text with currencies and percent signs as words behind their numbers, and units apart from them."""
     text = _MINUS.sub("-", _TO.sub(" to ", text))
-    text = _PRICE.sub(lambda found: f" {found[2] or found[3]} {_CURRENCIES[found[1] or found[4]]}", text)
+    text = _PRICE.sub(lambda found: f" {found[2] or found[3]} {CURRENCIES[(found[1] or found[4]).lower()]}", text)
     text = _WITH_UNIT.sub(r"\1 \2", _PERCENT.sub(" percent", text))
     return _ORDINAL.sub(r"\1", text)
 

@@ -30,6 +30,7 @@ from localcrag.settings import load
 from localcrag.steps.refine.strips import split_into_strips
 from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.text.span import Span
+from localcrag.text.table_lines import is_rule
 from relevance.data import read_lines
 from relevance.pairs import Group, Pair
 from relevance.questions import dress
@@ -58,9 +59,9 @@ HELD = 0.8
 """Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
 
 IN_COLUMNS = 4
+"""Of so many documents one has its tables in columns."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
-_RULE_ROW = re.compile(r"[ \t]*\|[ \t:|-]*-[ \t:|-]*\n", re.MULTILINE)
 _TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 
 
@@ -124,7 +125,8 @@ def collect(files: Sequence[Path], folder: Path) -> Collection:
 
 def in_columns(text: str) -> str:
     """Return a text with the cells of Markdown's tables two spaces apart."""
-    return _TABLE_ROW.sub(lambda row: "  ".join(cell.strip() for cell in row[1].split("|")), _RULE_ROW.sub("", text))
+    lines = (line for line in text.split("\n") if "|" not in line or not is_rule(line.strip()))
+    return _TABLE_ROW.sub(lambda row: "  ".join(cell.strip() for cell in row[1].split("|")), "\n".join(lines))
 
 
 def _question(name: str, raw: Mapping[str, Any]) -> Question:

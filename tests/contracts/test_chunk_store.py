@@ -53,9 +53,9 @@ def test_any_question_is_searched_for_and_never_an_error(store: ChunkStore, text
 
 def test_neighbours_are_those_of_the_same_document_and_text_is_given_by_its_place(store: ChunkStore) -> None:
     first, second = ((number, Chunk(number, 0, len(text), text)) for number, text in enumerate(TEXTS[:2], start=1))
-    assert store.neighbours(1) == (None, second)
-    assert store.neighbours(2)[0] == first
-    assert store.neighbours(3)[1] is None
-    assert store.neighbours(99) == (None, None)
+    assert (store.neighbour(1, behind=False), store.neighbour(1, behind=True)) == (None, second)
+    assert store.neighbour(2, behind=False) == first
+    assert store.neighbour(3, behind=True) is None
+    assert (store.neighbour(99, behind=False), store.neighbour(99, behind=True)) == (None, None)
     assert store.excerpt(2, 4, 15) == "hotel limit"
     assert store.excerpt(99, 0, 5) == ""

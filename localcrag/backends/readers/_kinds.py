@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 from localcrag.records.errors import UnreadableDocument
@@ -34,8 +35,8 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "a SQLite database"),
 )
-# What zipfile raises for a damaged directory: it trusts the fields it reads there.
-ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error)
+# What zipfile raises for a damaged directory, whose fields it trusts, and for parts that cannot be unpacked.
+ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error, EOFError, zlib.error)
 HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
 MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IGNORECASE | re.MULTILINE)
 

@@ -15,6 +15,7 @@ import lxml.html
 
 from localcrag.backends.readers._markup_headings import Marked, level_of, reads_as_heading, without_bold_runs
 from localcrag.records.errors import UnreadableDocument
+from localcrag.text.line_marks import CODE_INDENT
 
 Element = Any  # lxml has no type hints
 html: Any = lxml.html
@@ -39,7 +40,6 @@ HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidd
 PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 DATA_CELL_CHARACTERS = 600
 CELL_SEPARATOR, NO_CELLS = " | ", " | |"
-CODE_INDENT = " " * 4
 MAX_SPAN = 100  # columns or rows that one cell may reach over
 BULLET = "* "
 INDENT = "  "
@@ -227,7 +227,7 @@ class _Text:
         if text.strip():
             # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
             code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
-            lines = [CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
+            lines = [" " * CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
             if self._gap and self._lines:
                 self._lines.append("")
             self._gap = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from localcrag.text.titles import FRONT_MATTER, stated_title
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
 CORE_PROPERTIES = "docProps/core.xml"
-_UNPACKING = (EOFError, zlib.error)
 MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
 DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 DCTERMS = "{http://purl.org/dc/terms/}"
@@ -61,7 +59,7 @@ def properties_of(path: Path, media_type: str) -> Properties:
     read = readers.get(media_type)
     try:
         return read(path) if read else Properties()
-    except (DocumentError, OSError, pypdfium2.PdfiumError, etree.LxmlError, KeyError, *_UNPACKING, *_kinds.ZIP_ERRORS):
+    except (DocumentError, OSError, pypdfium2.PdfiumError, etree.LxmlError, KeyError, *_kinds.ZIP_ERRORS):
         return Properties()
 
 

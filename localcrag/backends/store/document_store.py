@@ -180,15 +180,13 @@ class DocumentStore:
         )
         return {identifier: (name, Chunk(*chunk)) for identifier, name, *chunk in self._by_id(sql, ids)}
 
-    def neighbours(self, chunk_id: int) -> tuple[tuple[int, Chunk] | None, tuple[int, Chunk] | None]:
-        """Return the chunks before and behind one in its document, each with its id; None where there is none."""
-        found = []
-        for sought in ("max(id) FROM chunks WHERE id < ?1", "min(id) FROM chunks WHERE id > ?1"):
-            of_document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
-            identifier = self._database.rows(f"SELECT {sought} AND {of_document}", chunk_id)[0][0]
-            there = self.chunks([identifier]) if identifier is not None else {}
-            found.append((identifier, there[identifier][1]) if there else None)
-        return found[0], found[1]
+    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
+        """Return the chunk before or behind one in its document, with its id; None where there is none."""
+        document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
+        before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
+        identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
+        there = self.chunks([identifier]) if identifier is not None else {}
+        return (identifier, there[identifier][1]) if there else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return what stands at these places of a chunk's document; nothing when it is gone."""

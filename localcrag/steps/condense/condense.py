@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
-from localcrag.steps.condense.leaning import Leaning, leaning
+from localcrag.steps.condense.leaning import DAY, MONTH, Leaning, leaning
 from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
 
@@ -33,10 +33,7 @@ MOST_NAMES = 3
 
 _NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
 _PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
-_TIME = re.compile(
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Spring|Summer|Autumn|Winter)\b"
-)
+_TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
 _FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
 _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
 _ANOTHER = re.compile(

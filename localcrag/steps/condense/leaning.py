@@ -50,12 +50,12 @@ _JUDGED = (
     "important|common|normal|okay|ok|easy|hard|difficult|advisable|wise|required|allowed|like|wrong|the|time|"
     "all right|fine|sensible|enough|likely|dangerous|forbidden|usual|customary"
 )
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = r"(?:january|february|march|april|june|july|august|september|october|november|december)"
+DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+MONTH = r"(?:january|february|march|april|june|july|august|september|october|november|december)"
 _WEATHER = r"(?:rain|snow|freez|hail|storm|thunder|blow)(?:s|ed|es|ing)?"
 _FELT = r"(?:windy|hot|cold|warm|wet|dry|dark|icy|foggy|stormy|sunny|stuffy|silent|quiet|late)"
 _CLOCK = (
-    rf"(?:\d{{1,2}}[:.]\d\d|\d+ ?(?:am|pm|o'clock|degrees|°|{_MONTH})|[-−]\d|{_DAY}|{_MONTH}|noon|midnight|half past|"
+    rf"(?:\d{{1,2}}[:.]\d\d|\d+ ?(?:am|pm|o'clock|degrees|°|{MONTH})|[-−]\d|{DAY}|{MONTH}|noon|midnight|half past|"
     r"(?:day|week|month|year) \w+|(?:my|our) \w+)"
 )
 _WHILE = (
@@ -80,7 +80,7 @@ _SAYS_NOTHING = re.compile(
     # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
     r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b"
     # "this year", "these two weeks"
-    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_WHILE}|{_DAY}|{_MONTH})(?:'s|s)?\b",
+    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_WHILE}|{DAY}|{MONTH})(?:'s|s)?\b",
     re.IGNORECASE,
 )
 _NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)

@@ -14,14 +14,13 @@ from localcrag.records.enums import Origin
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import ChunkStore
 from localcrag.text.blocks import BlockKind, blocks_of
+from localcrag.text.line_marks import LEADS_IN
 
 LONGEST = 1600
 """Characters of a passage that is made whole: about 400 tokens, of 512 that a relevance model reads in all."""
 
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
-_LEADS_IN = re.compile(r":[*_\s]*\Z")
-_FIRST = re.compile(r"(?:step[ \t]+)?\(?(?:0*1|a|i)[.):]", re.IGNORECASE)
-_FIRST_BUT_I = re.compile(r"(?:step[ \t]+)?\(?(?:0*1|a)[.):]", re.IGNORECASE)
+_FIRST = re.compile(r"(?:step[ \t]+)?\(?(0*1|a|i)[.):]", re.IGNORECASE)
 _H = re.compile(r"\(?h[.):]", re.IGNORECASE)
 
 
@@ -37,10 +36,12 @@ def made_whole(passage: Passage, store: ChunkStore) -> Passage:
     if chunk is None or (chunk.start, chunk.end) != (passage.start, passage.end):
         return passage  # gone meanwhile, or whole already
     first = last = (own, chunk)
-    while (behind := store.neighbours(last[0])[1]) and _fits(first[1], behind[1]) and goes_on(last[1], behind[1]):
-        last = behind
-    while (before := store.neighbours(first[0])[0]) and _fits(before[1], last[1]) and goes_on(before[1], first[1]):
-        first = before
+    while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]) and goes_on(last[1], other[1]):
+        last = other
+    while (
+        (other := store.neighbour(first[0], behind=False)) and _fits(other[1], last[1]) and goes_on(other[1], first[1])
+    ):
+        first = other
     text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""
     if not text:
         return passage
@@ -55,10 +56,11 @@ def goes_on(chunk: Chunk, behind: Chunk) -> bool:
     if first.kind is not BlockKind.ITEM:
         return False
     if last.kind is BlockKind.ITEM:
+        begins = _FIRST.match(behind.text, first.start)
         # Behind (h), (i) is a letter and no Roman one.
-        begins = (_FIRST_BUT_I if _H.match(chunk.text, last.start) else _FIRST).match(behind.text, first.start)
-        return last.steps is first.steps and not begins
-    return last.kind in _TEXT and bool(_LEADS_IN.search(chunk.text))
+        anew = begins and not (begins[1].lower() == "i" and _H.match(chunk.text, last.start))
+        return last.steps is first.steps and not anew
+    return last.kind in _TEXT and bool(LEADS_IN.search(chunk.text))
 
 
 def without_doubles(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:

@@ -19,11 +19,6 @@ ORDINALS = {
     for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1)
 }
 MAGNITUDES = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
-CURRENCIES = {
-    **dict.fromkeys(("€", "eur", "euro", "euros"), "euro"),
-    **dict.fromkeys(("$", "usd", "dollar", "dollars"), "dollar"),
-    **dict.fromkeys(("£", "gbp", "pound", "pounds"), "pound"),
-}
 PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
 METRE, GRAM, SECOND, MONTH, LITRE = "metre", "gram", "second", "month", "litre"
 UNITS: dict[str, tuple[str, float]] = {

@@ -15,7 +15,6 @@ from math import inf
 from localcrag.steps.reconcile.fact_forms import (
     AND_A_HALF,
     BETWEEN,
-    CURRENCIES,
     DATES,
     DIGITS,
     LABEL,
@@ -34,6 +33,7 @@ from localcrag.steps.reconcile.fact_forms import (
     UNITS,
     WORDS,
 )
+from localcrag.text.quantities import CURRENCIES
 from localcrag.text.words import FUNCTION_WORDS, singular
 
 

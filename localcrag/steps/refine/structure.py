@@ -14,13 +14,13 @@ from itertools import pairwise
 
 from localcrag.records.passages import Evidence, Passage, Strip
 from localcrag.text.blocks import Block, BlockKind, blocks_of
+from localcrag.text.line_marks import LEADS_IN
 from localcrag.text.titles import SEPARATOR, heading_text
 
 MOST_BETWEEN = 4
 """Blocks (a note, a picture's caption, bullets) that may stand between two steps of one procedure."""
 
 _ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
-_LEADS_IN = re.compile(r":[*_\s]*\Z")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
 
 
@@ -236,4 +236,4 @@ def ordinal(text: str, block: Block) -> int | None:
 
 def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
     before = blocks[first - 1] if first else None
-    return before is not None and before.kind in _TEXT and bool(_LEADS_IN.search(text[before.start : before.end]))
+    return before is not None and before.kind in _TEXT and bool(LEADS_IN.search(text[before.start : before.end]))
