@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 
 from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
 from localcrag.text.lines import TextLine, lines_of, wrapped_at
@@ -91,6 +92,9 @@ class _Parser:
         self._last_step, self._behind_step, self._last_title = "", 0, ""
         ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
+        # Of each on, the longest mark that closes.
+        lengths = {mark: [len(self._lines[at].text) for at in closing] for mark, closing in self._closing.items()}
+        self._longest = {mark: [*accumulate(reversed(some), max)][::-1] for mark, some in lengths.items()}
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -139,7 +143,10 @@ class _Parser:
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
         closing = self._closing[fence[0]]
-        below = range(bisect_right(closing, self._at), len(closing))
+        first = bisect_right(closing, self._at)
+        # Many that none closes are not sought again and again.
+        closes = first < len(closing) and self._longest[fence[0]][first] >= len(fence)
+        below = range(first, len(closing) if closes else first)
         ends = (closing[at] for at in below if self._lines[closing[at]].text.startswith(fence))
         last = next(ends, -1)
         if last < 0:
@@ -158,7 +165,8 @@ class _Parser:
         here, below = self._text(0), self._text(1)
         if here.startswith("|") or has_rule_below(here, below):
             return True
-        return cells_in(below) > 1 and cells_in(here, header=True) > 1
+        first_row = self._text(2) if is_rule(below) else below
+        return cells_in(first_row) > 1 and cells_in(here, header=True) > 1
 
     def _table(self) -> Iterator[Block]:
         first, bars = True, has_rule_below(self._text(0), self._text(1))
@@ -170,9 +178,9 @@ class _Parser:
             below = self._peek(1)
             ruled = below is not None and is_rule(below.text)
             end = below.end if ruled and below else line.end
-            # In a table drawn with "+---+", every row may have a line below it.
-            drawn = ruled and below is not None and below.text.startswith("+")
-            header = (ruled and (first or not drawn)) or (first and cells_in(self._text(1)) > 1)
+            # In a table drawn with lines, any row may have one below it; in Markdown, a header alone.
+            of_markdown = below is not None and "|" in below.text and not below.text.startswith("+")
+            header = (ruled and (first or of_markdown)) or (first and cells_in(self._text(1)) > 1)
             yield Block(BlockKind.HEADER if header else BlockKind.ROW, line.start, end)
             self._at += 2 if ruled else 1
             first = False
@@ -225,9 +233,9 @@ class _Parser:
         follows = counts_on(self._last_step, line) and not counts_on(self._last_title, line)
         follows = follows and not any(map(self._text, range(self._behind_step - self._at, 0)))
         # The first one, over several lines perhaps, and the next without a blank line in between.
-        in_run = bool(self._text(1) and ORDERED.match(following.text)) or any(
-            counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length())
-        )
+        # The next clause of a contract has items right below it, too.
+        over_items = bool(self._text(1) and ORDERED.match(following.text)) and not counts_on(self._last_title, line)
+        in_run = over_items or any(counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length()))
         # In Markdown, an item's further paragraphs begin where its own text does.
         content = self._lines[self._at].indent + len(line) - len(re.sub(r"\S+[ \t]+", "", line, count=1))
         goes_on = following.indent >= content and not is_capitals(line)

@@ -91,7 +91,7 @@ def title_of(beginning: str, name: str) -> str:
     `beginning` is the beginning of its text. Lines in front that never are a title, as a date, are passed over. The
     title is one line of at most LONGEST characters, without Markdown.
     """
-    matter = FRONT_MATTER.match(beginning)
+    matter = _front_matter(beginning)
     written = _FRONT_MATTER_TITLE.search(matter[1]) if matter else None
     if written and (stated := _line(written[1].strip().strip("\"'"))):
         return stated
@@ -106,10 +106,15 @@ def title_of(beginning: str, name: str) -> str:
 
 def end_of_front_matter(text: str) -> int:
     """Return where Markdown's front matter ends, 0 where there is none: a rule at the top is none by itself."""
-    matter = FRONT_MATTER.match(text[:BEGINNING])
+    matter = _front_matter(text[:BEGINNING])
+    return matter.end() if matter else 0
+
+
+def _front_matter(beginning: str) -> re.Match[str] | None:
+    matter = FRONT_MATTER.match(beginning)
     lines = matter[1].splitlines() if matter else []
     keyed = any(re.match(r"[\w-]+:(?:\s|\Z)", line) for line in lines)
-    return matter.end() if matter and keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else 0
+    return matter if keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else None
 
 
 def named(name: str) -> str:

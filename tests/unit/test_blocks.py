@@ -121,6 +121,20 @@ def one_line(text: str, block: object) -> str:
             id="numbered headings over lettered items",
         ),
         pytest.param(
+            "1. Words\nIn here:\n(a) Goods means all.\n\n2. Duties\n(a) The seller pays.\n(b) The buyer fetches.\n\n"
+            "3. Law\nIt is ours.",
+            [("heading7", "1. Words"), ("paragraph", "In here:"), ("item", "(a) Goods means all."),
+             ("heading7", "2. Duties"), ("item", "(a) The seller pays."), ("item", "(b) The buyer fetches."),
+             ("heading7", "3. Law"), ("paragraph", "It is ours.")],
+            id="a numbered heading right above lettered items",
+        ),
+        pytest.param(
+            "Item    Price\n-------------\nApples  1.20\nPears   2.30\n-------------\nTotal   3.50",
+            [("header", "Item Price -------------"), ("row", "Apples 1.20"), ("row", "Pears 2.30 -------------"),
+             ("row", "Total 3.50")],
+            id="columns with rules",
+        ),
+        pytest.param(
             "Run this command now:\n~~~\n# install it\npip install foo\n~~~\nMore text.",
             [("paragraph", "Run this command now:"), ("code", "~~~ # install it pip install foo ~~~"),
              ("paragraph", "More text.")],

@@ -113,6 +113,10 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
             "- Keep the door\n  shut in winter and\n  locked at night.\n- Leave", [],
             "- Keep the door shut in winter and locked at night.\n- Leave [1]", id="an item of three lines",
         ),
+        pytest.param(
+            "Our hours:\n\nmon 9-17\ntue 9-17\nwed closed", ["Our"], "“mon 9-17  \ntue 9-17  \nwed closed” [1]",
+            id="short lines in lower case",
+        ),
         pytest.param("Run it:\n\n```sh\nmake [1]\n```", [], "“Run it:”\n\n```\nmake [1]\n```\n\n[1]", id="code"),
     ],
 )  # fmt: skip

@@ -8,11 +8,11 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.records.documents import Page
+from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage, Thresholds
 from localcrag.steps.evaluate.evaluate import graded
-from localcrag.steps.evaluate.whole_lists import LONGEST, made_whole, without_doubles
+from localcrag.steps.evaluate.whole_lists import LONGEST, goes_on, made_whole, without_doubles
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from tests.support.fakes import FakeEmbedder
 
@@ -91,3 +91,8 @@ def test_what_lies_within_another_passage_is_not_shown_twice(tmp_path: Path) -> 
     )
     assert without_doubles([likely, partly, apart, likelier]) == (apart, likelier)
     assert without_doubles([partly, apart]) == (partly, apart)
+
+
+def test_a_chunk_of_nothing_but_quotation_marks_is_no_list() -> None:
+    assert not goes_on(Chunk(None, 0, 11, "- a\n- b"), Chunk(None, 11, 20, "> > > > >"))
+    assert not goes_on(Chunk(None, 0, 9, "> > > > >"), Chunk(None, 9, 20, "- a\n- b"))

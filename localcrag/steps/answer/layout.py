@@ -12,6 +12,7 @@ from itertools import groupby
 
 from localcrag.steps.answer.fragments import Fragment
 from localcrag.text.blocks import BlockKind
+from localcrag.text.lines import NARROWEST_WRAPPED
 from localcrag.text.sanitize import quotable, without_unseen
 from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
@@ -168,6 +169,7 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
     """
     parts: list[str] = []
     quoted: list[str] = []
+    is_prose = _is_prose(run)
     for before, one in zip([above, *run], run, strict=False):
         asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
         replies = before is not None and _replies(before.text, one.text)
@@ -178,11 +180,16 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
             parts.append(_bold(_ASKS.sub("", one.text)))
         elif replies:
             parts.append(_line(_text(one, _REPLIES)))
-        elif quoted and _GOES_ON.match(one.text) and not _ENDS.search(quoted[-1]):
+        elif quoted and _GOES_ON.match(one.text) and not _ENDS.search(quoted[-1]) and is_prose:
             quoted[-1] += f" {_text(one)}"
         else:
             quoted.append(_text(one))
     return [*parts, *([_quotation(quoted)] if quoted else [])]
+
+
+def _is_prose(run: Sequence[Fragment]) -> bool:
+    """Whether lines are running text, cut where they end; short ones without a full stop are commands, or a list."""
+    return any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
 
 
 def _replies(question: str, text: str) -> bool:

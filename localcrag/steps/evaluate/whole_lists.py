@@ -52,9 +52,10 @@ def goes_on(chunk: Chunk, behind: Chunk) -> bool:
     """Whether the list that a chunk ends with, or leads into, goes on in the one behind it."""
     if (chunk.page, chunk.section) != (behind.page, behind.section):
         return False
-    last, first = blocks_of(chunk.text)[-1], blocks_of(behind.text)[0]
-    if first.kind is not BlockKind.ITEM:
-        return False
+    own, others = blocks_of(chunk.text), blocks_of(behind.text)
+    if not own or not others or others[0].kind is not BlockKind.ITEM:
+        return False  # Quotation marks of mails by themselves (">") are no block.
+    last, first = own[-1], others[0]
     if last.kind is BlockKind.ITEM:
         begins = _FIRST.match(behind.text, first.start)
         # Behind (h), (i) is a letter and no Roman one.
