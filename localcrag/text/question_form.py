@@ -10,7 +10,8 @@ import re
 _AUXILIARY = r"(?:do|does|did|can|could|should|shall|would|will|must|may|to|is|are|am|was|were|have|has|had|would)"
 _HOW = re.compile(
     rf"\bhow (?:(?:else|exactly|best) )?{_AUXILIARY}\b|\bhow['’]s\b"
-    rf"|\bwhat (?:all )?(?:do|does|should|must|can|would|shall|will) (?:\w+ ){{1,3}}?(?:(?:need|have) to )?do\b"
+    rf"|\bwhat (?:all )?(?:do|does|should|must|can|would|shall|will) (?:\w+ ){{1,3}}?(?:(?:need|have) to )?(?:do|try)\b"
+    r"|\bwhat (?:all )?(?:(?:has|have|needs?|is) to|must|should) be done\b"
     r"|\b(?:what|which) (?:\w+ ){0,3}?(?:steps?|procedures?|process|order|way)\b"
     r"|\b(?:steps?|procedure|process|instructions?|way) (?:for|to|of|when|if|in|after|before)\b"
     r"|\b(?:walk|take|guide|talk) me through\b|\bstep by step\b|^\W*(?:steps|procedure|instructions)\b",

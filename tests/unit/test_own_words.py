@@ -60,10 +60,27 @@ def test_a_heading_is_shown_where_there_is_nothing_else() -> None:
         ("The limit is 10,000 for guests.", 1),
     ],
 )
-def test_a_sentence_is_left_out_only_where_it_is_said_word_for_word(said: str, left: int) -> None:
-    text = "The limit is 10. Whoever pays more asks first."
-    made = task("What is the limit?", graded(0.8, text, id="a"), relevances=(0.7,))
-    strips = split_into_strips(text, StripMode.SENTENCE, window_words=40)
-    assert len(strips) == 2
-    shown = own_words.laid(made.evidence, made, CONTEXT, said)
-    assert sum("limit" in body for one in shown for body in one.body) == left
+def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left: int) -> None:
+    made = task("What is the limit?", graded(0.8, "The limit is 10.", id="a"), relevances=(0.7,))
+    assert len(own_words.laid(made.evidence, made, CONTEXT, said)) == left
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("MOTOR 1. lower the motor 2. open the vent screw", True),
+        ("1) lower the motor 2) open it", True),
+        ("Single | 80 euros", True),
+        ("The limit is 10. Guests pay 12.50 euros.", False),
+        ("It was paid on the 3. of May.", False),
+    ],
+)
+def test_a_row_or_a_list_in_one_line_is_no_sentence(said: str, expected: bool) -> None:
+    assert own_words.is_no_sentence(said) is expected
+
+
+def test_what_is_said_already_stays_among_the_sentences_that_are_shown() -> None:
+    text = "Put on the guard when nights fall below 8 degrees. Tilt the hive two degrees forward."
+    made = task("When do I put on the guard?", graded(0.8, text, id="a"), relevances=(0.7,))
+    (shown,) = own_words.laid(made.evidence, made, CONTEXT, "Put on the guard when nights fall below 8 degrees [1].")
+    assert shown.body == [text]

@@ -15,6 +15,8 @@ from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_j
         ("How to reset the pump?", True),
         ("What do I need to do before I leave the flat?", True),
         ("What should I do if the alarm goes off?", True),
+        ("What has to be done with the sails after coming back?", True),
+        ("The hub flashes red, what should I try?", True),
         ("What are the steps for a return?", True),
         ("the procedure for returning a book", True),
         ("Walk me through the sign-up.", True),
@@ -24,6 +26,7 @@ from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_j
         ("How much does it cost to park?", False),
         ("What is the limit in London?", False),
         ("Who may do this?", False),
+        ("What was done on Monday?", False),
     ],
 )
 def test_a_question_for_a_way_to_do_something_is_told_from_one_for_a_number(question: str, how: bool) -> None:

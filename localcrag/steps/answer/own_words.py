@@ -31,6 +31,8 @@ MOST_WORDS = 220
 SHOWN_SHARE = 0.2
 """Of the best piece's relevance, below which a piece is beside the point."""
 
+_NUMBERED = re.compile(r"(?:^|(?<=\s))\d{1,2}[.)](?=\s+\w)")
+
 
 @dataclass(frozen=True, slots=True)
 class Laid:
@@ -50,7 +52,7 @@ def to_lay_out(task: Task, context: Context, without: Collection[int] = (), said
 
     What has the form that the question asks for goes before the rest: a list, where it asks how or for several things.
     Where no passage is known to be, the best strips; where nothing is known of any, all. `without` are the numbers of
-    evidence that is said already, `said` is what stands above: sentences that it has word for word are left out.
+    evidence that is said already, `said` is what stands above: a piece that it has word for word is left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
     pieces: Sequence[Evidence] = task.evidence
@@ -101,7 +103,8 @@ def laid(
 ) -> list[Laid]:
     """Return pieces of evidence as they are shown: by the blocks of their passages, without what was screened out.
 
-    A heading by itself says nothing, unless with `headings`.
+    A heading by itself says nothing, unless with `headings`. What stands in `said` word for word is left out where
+    that is all of a piece; else it stays, since what is around it means little without it.
     """
     passages = {passage.id: passage for passage in prompt_injection.screened(task.used, context.parts.rules)}
     made_of = strips_by_piece(task.evidence, task.refinement.strips)
@@ -109,8 +112,8 @@ def laid(
     for piece in pieces:
         # A single strip stands under the number of the piece that it is of.
         own = [strip for strip in made_of.get(piece.n, []) if strip.text in piece.text]
-        new = [strip for strip in own if not _repeats(strip.text, said)]
-        one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), new)))
+        new = any(not _repeats(strip.text, said) for strip in own)
+        one = Laid(piece, tuple(fragments.of_evidence(piece, passages.get(piece.passage), own)))
         if (new or not own) and (one.body or (headings and one.fragments)):
             found.append(one)
     return found
@@ -168,6 +171,11 @@ def is_best(shown: Sequence[Laid], question: str) -> bool:
         return False
     several = asks_how(question) or asks_for_list(question)
     return layout.has_steps(shown[0].fragments) or (several and layout.is_block(shown[0].fragments))
+
+
+def is_no_sentence(said: str) -> bool:
+    """Whether an answer is a row of a table, or several items of a list in one line, copied."""
+    return "|" in said or len(_NUMBERED.findall(said)) > 1
 
 
 def answer_alone(task: Task, context: Context) -> bool:

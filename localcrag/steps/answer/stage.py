@@ -263,8 +263,9 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
         left_out = own_words.unsaid(below, said, question)
     sources = task.refinement.sources
     if _is_small(task, context) and (
-        "|" in said or (left_out and (own_words.is_best(below, question) or _misses(said, task, context)))
-    ):  # A row of a table, copied, is no sentence.
+        own_words.is_no_sentence(said)
+        or (left_out and (own_words.is_best(below, question) or _misses(said, task, context)))
+    ):
         return _Draft(Outcome.IN_THEIR_WORDS)
     if alone and backed and below and _misses(said, task, context):
         answer += f"\n\n{abstain.more_to_the_point(own_words.written(below, sources))}"
