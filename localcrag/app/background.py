@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
@@ -25,11 +26,12 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something to be done; `error` says why it failed and what to do."""
+    """Something to be done; `error` says why it failed and what to do, `attempt` tells one try from the next."""
 
     name: str
     state: TaskState = TaskState.WAITING
     error: str | None = None
+    attempt: int = 0
 
     @property
     def key(self) -> Hashable:
@@ -71,6 +73,7 @@ class BackgroundList(Generic[AnyTask]):
         self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
         self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
         self._threads: list[threading.Thread] = []
+        self._attempts = itertools.count(1)
 
     @property
     def lock(self) -> threading.Condition:
@@ -137,7 +140,7 @@ class BackgroundList(Generic[AnyTask]):
                 if waiting is None:
                     self._threads.remove(threading.current_thread())
                     return
-                one = dataclasses.replace(waiting, state=TaskState.WORKING)
+                one = dataclasses.replace(waiting, state=TaskState.WORKING, attempt=next(self._attempts))
                 self._tasks.put(one.key, one)
             try:
                 self._end(self._work(one, self._tell))
@@ -148,13 +151,18 @@ class BackgroundList(Generic[AnyTask]):
                 self._end(dataclasses.replace(one, state=TaskState.FAILED, error=said))
 
     def _tell(self, now: AnyTask) -> None:
-        if not self._tasks.change(now.key, lambda there: there.state is TaskState.WORKING, lambda _: now):
+        if not self._change(now, {TaskState.WORKING}):
             raise Cancelled
 
     def _end(self, now: AnyTask) -> None:
         """List a task as it has ended; what was cancelled in its last moment, and is done, is done."""
         before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
         with self.lock:
-            ended = self._tasks.change(now.key, lambda there: there.state in before, lambda _: now)
-            if ended and self._ended:
+            if self._change(now, before) and self._ended:
                 self._ended(now)
+
+    def _change(self, now: AnyTask, before: Collection[TaskState]) -> bool:
+        """Put a task where it is now, if it was in one of these states; one cancelled and begun anew is another's."""
+        return self._tasks.change(
+            now.key, lambda there: there.state in before and there.attempt == now.attempt, lambda _: now
+        )

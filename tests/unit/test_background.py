@@ -1,0 +1,40 @@
+"""Tasks in threads: a task that was cancelled and begun anew is not the one before."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+from localcrag.app.background import BackgroundList, Task, TaskState, Tell
+from tests.support.threads import DEADLOCK
+
+
+def test_a_cancelled_try_does_not_go_on_as_the_next_one() -> None:
+    first_told, second_begun, ended = threading.Event(), threading.Event(), threading.Event()
+    went_on: list[int] = []
+
+    def work(task: Task, tell: Tell[Task]) -> Task:
+        if not first_told.is_set():
+            tell(task)
+            first_told.set()
+            assert second_begun.wait(DEADLOCK)
+            try:
+                tell(dataclasses.replace(task, error="of the first try"))
+                went_on.append(1)
+            finally:
+                ended.set()
+        second_begun.set()
+        assert ended.wait(DEADLOCK)
+        tell(task)
+        went_on.append(2)
+        return dataclasses.replace(task, state=TaskState.DONE)
+
+    tasks: BackgroundList[Task] = BackgroundList(work, "{name} was not done", at_once=2)
+    tasks.start(Task(name="a"))
+    assert first_told.wait(DEADLOCK)
+    tasks.cancel(["a"])
+    tasks.start(Task(name="a"))
+    *_, last = tasks.follow()
+    tasks.close()
+    assert went_on == [2]
+    assert [(one.state, one.error) for one in last] == [(TaskState.DONE, None)]
