@@ -386,3 +386,51 @@ def test_of_two_strips_of_a_piece_the_one_that_says_it_counts() -> None:
         "The hotel limit in London is 195 euros [1].", pieces, "Which limit is there?", Strictness.STRICT
     )
     assert support.backing is SUPPORTED
+
+
+HIRE, DOGS = "Do I have to pay a deposit when booking?", "Can I bring my dog?"
+
+
+@pytest.mark.parametrize(
+    ("question", "piece", "sentence", "expected"),
+    [
+        (HIRE, "A deposit is required for the hall.", "No deposit is required for the hall.", NOT),
+        (DOGS, "Pets are allowed in the rooms.", "No pets are allowed in the rooms.", NOT),
+        (DOGS, "No pets are allowed in the rooms.", "No pets are allowed in the rooms.", SUPPORTED),
+        (DOGS, "No pets are allowed in the rooms.", "No – pets are not allowed in the rooms.", SUPPORTED),
+    ],
+)
+def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sentence: str, expected: Backing) -> None:
+    assert backing(sentence, piece, question)[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("piece", "sentence", "expected"),
+    [
+        pytest.param("It is stored at –20 °C.", "It is stored at -20 °C.", SUPPORTED, id="a dash as a minus sign"),
+        pytest.param("It is stored at –20 °C.", "It is stored at 20 °C.", NOT, id="a lost dash"),
+        pytest.param("It is stored at -€250 now.", "It is stored at €250 now.", NOT, id="a price below zero"),
+        pytest.param("It is sold at 10-20 euros.", "It is sold at 10-20 €.", SUPPORTED, id="a range of prices"),
+        pytest.param("It is sold at €10-20.", "It is sold at €10 to €20.", SUPPORTED, id="one sign for two prices"),
+        pytest.param("It is sold at €10-20.", "It is sold at €10 to $20.", NOT, id="another currency"),
+        pytest.param("It takes 3–5 working days.", "It takes 3-5 working days.", SUPPORTED, id="a typeset range"),
+        pytest.param("It takes 3-5 working days.", "It takes 3 to 5 working days.", SUPPORTED, id="a range in words"),
+        pytest.param("It takes 3-5 working days.", "It takes 3 to 6 working days.", NOT, id="another range"),
+        pytest.param("It is stored at 2°C -8°C.", "It is stored at 2 to 8 °C.", SUPPORTED, id="no minus sign"),
+        pytest.param("It takes 20min in all.", "It takes 20 minutes in all.", SUPPORTED, id="minutes"),
+        pytest.param("It holds 5 l of oil.", "It holds 5 litres of oil.", SUPPORTED, id="litres"),
+        pytest.param("It is sold at €80.00.", "It is sold at 80€.", SUPPORTED, id="cents"),
+        pytest.param("It is sold at USD12.", "It is sold at 12 dollars.", SUPPORTED, id="a code and its number"),
+        pytest.param("It is sold at 12 eur.", "It is sold at 12 euros.", SUPPORTED, id="a code in lower case"),
+        pytest.param("It is sold at $5 million.", "It is sold at $5m.", SUPPORTED, id="millions"),
+        pytest.param("It is due on 2024-05-01.", "It is due on 2024-05-02.", NOT, id="dates are no ranges"),
+    ],
+)
+def test_quantities_are_compared_however_they_are_written(piece: str, sentence: str, expected: Backing) -> None:
+    assert backing(sentence, piece, "Where and for how much is it?")[0] is expected
+
+
+def test_a_yes_by_itself_stays_with_the_sentence_behind_it() -> None:
+    piece = "Guests can park in the yard."
+    supports = verify("Yes. You can park in the yard.", evidence(piece), "Can I park in the yard?", Strictness.BALANCED)
+    assert compose(supports) == "Yes. You can park in the yard [1]."

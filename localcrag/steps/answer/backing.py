@@ -23,7 +23,7 @@ UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 
 _CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
-_NO = re.compile(r"^\W*no\b[,.:;!]?\s+", re.IGNORECASE)
+_NO = re.compile(r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s))\s*", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 

@@ -27,6 +27,7 @@ RELEVANT_SHARE = 0.5
 _OWN = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
 """What begins a sentence and is the answer's own: a list item's mark, "yes". A "no" is compared as any denial is, but
 where it is concluded (`_without_no`)."""
+_YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
 """What the answer's text says of a sentence, behind its citations."""
 _RANKS = tuple(Backing)
@@ -64,7 +65,19 @@ def verify(
 
 def claims(answer: str) -> list[Span]:
     """Return the sentences of the answer that say anything, with the citations that belong to each."""
-    return [span for span in split_sentences(attached(answer)) if content_words(_plain(span.text))]
+    text = attached(answer)
+    spans = split_sentences(text)
+    found: list[Span] = []
+    start: int | None = None
+    for span in spans:
+        start = span.start if start is None else start
+        # "Yes." by itself says nothing that could be checked: it belongs to what comes behind it.
+        if _YES.fullmatch(_plain(span.text)) and span is not spans[-1]:
+            continue
+        if content_words(_plain(span.text)):
+            found.append(Span(start, span.end, text[start : span.end]))
+        start = None
+    return found
 
 
 def _plain(sentence: str) -> str:
