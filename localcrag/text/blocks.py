@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, count
 
 from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
 from localcrag.text.lines import TextLine, lines_of, wrapped_at
@@ -92,9 +92,8 @@ class _Parser:
         self._last_step, self._behind_step, self._last_title = "", 0, ""
         ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
         self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
-        # Of each on, the longest mark that closes.
-        lengths = {mark: [len(self._lines[at].text) for at in closing] for mark, closing in self._closing.items()}
-        self._longest = {mark: [*accumulate(reversed(some), max)][::-1] for mark, some in lengths.items()}
+        marks = {mark: [self._lines[at].text for at in reversed(closing)] for mark, closing in self._closing.items()}
+        self._longest = {mark: [*accumulate(map(len, some), max)][::-1] for mark, some in marks.items()}
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -145,8 +144,8 @@ class _Parser:
         closing = self._closing[fence[0]]
         first = bisect_right(closing, self._at)
         # Many that none closes are not sought again and again.
-        closes = first < len(closing) and self._longest[fence[0]][first] >= len(fence)
-        below = range(first, len(closing) if closes else first)
+        closes = max(self._longest[fence[0]][first : first + 1], default=0) >= len(fence)
+        below = range(first, len(closing)) if closes else range(0)
         ends = (closing[at] for at in below if self._lines[closing[at]].text.startswith(fence))
         last = next(ends, -1)
         if last < 0:
@@ -156,10 +155,7 @@ class _Parser:
 
     def _run_length(self) -> int:
         """Return the number of lines up to the next blank one."""
-        length = 1
-        while self._text(length):
-            length += 1
-        return length
+        return next(ahead for ahead in count(1) if not self._text(ahead))
 
     def _is_table(self) -> bool:
         here, below = self._text(0), self._text(1)
@@ -233,8 +229,10 @@ class _Parser:
         follows = counts_on(self._last_step, line) and not counts_on(self._last_title, line)
         follows = follows and not any(map(self._text, range(self._behind_step - self._at, 0)))
         # The first one, over several lines perhaps, and the next without a blank line in between.
-        # The next clause of a contract has items right below it, too.
-        over_items = bool(self._text(1) and ORDERED.match(following.text)) and not counts_on(self._last_title, line)
+        # The next clause of a contract has items right below it, too, and so has the next step of a procedure.
+        over_items = bool(self._text(1) and ORDERED.match(following.text)) and (
+            not counts_on(self._last_title, line) or counts_on(self._last_step, line)
+        )
         in_run = over_items or any(counts_on(line, self._text(ahead)) for ahead in range(1, self._run_length()))
         # In Markdown, an item's further paragraphs begin where its own text does.
         content = self._lines[self._at].indent + len(line) - len(re.sub(r"\S+[ \t]+", "", line, count=1))
@@ -250,7 +248,7 @@ class _Parser:
         line = self._lines[self._at]
         underlined = not HASHES.match(line.text) and _UNDERLINE.match(self._text(1)) and level <= len(_UNDERLINED)
         end = self._lines[self._at + 1].end if underlined else line.end
-        self._last_title = line.text if ORDERED.match(line.text) else self._last_title
+        self._last_title, self._last_step = (line.text if ORDERED.match(line.text) else self._last_title), ""
         self._at += 2 if underlined else 1
         return Block(BlockKind.HEADING, line.start, end, level)
 
@@ -263,7 +261,9 @@ class _Parser:
             last = line
             self._at += 1
         if steps := bool(ORDERED.match(first.text)):
-            self._last_step, self._behind_step = first.text, self._at
+            # Lettered items below a step are of that step.
+            lettered = not any(map(str.isdigit, first.text[:3]))
+            self._last_step, self._behind_step = self._last_step if lettered else first.text, self._at
         return Block(BlockKind.ITEM, first.start, last.end, first.indent // 2, steps)
 
     def _goes_on(self, first: TextLine, above: TextLine, line: TextLine) -> bool:

@@ -27,7 +27,7 @@ SEPARATOR = " › "
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 """Markdown's, as static site generators read it."""
-_FRONT_MATTER_LINES = re.compile(r"(?:[\w-]+:.*|[ \t].*|-[ \t].*|#.*|)\Z")
+_FRONT_MATTER_LINES = re.compile(r"(?:[^\s:][^:\n]{0,30}:.*|[ \t].*|-[ \t].*|#.*|)\Z")
 _FRONT_MATTER_TITLE = re.compile(r"^title:(?:[ \t]*[|>][+-]?[ \t]*\n[ \t]+)?([^\n]+)$", re.MULTILINE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
@@ -91,8 +91,9 @@ def title_of(beginning: str, name: str) -> str:
     `beginning` is the beginning of its text. Lines in front that never are a title, as a date, are passed over. The
     title is one line of at most LONGEST characters, without Markdown.
     """
-    matter = _front_matter(beginning)
-    written = _FRONT_MATTER_TITLE.search(matter[1]) if matter else None
+    whole = FRONT_MATTER.match(beginning)
+    written = _FRONT_MATTER_TITLE.search(whole[1]) if whole else None
+    matter = whole if written else _front_matter(beginning)
     if written and (stated := _line(written[1].strip().strip("\"'"))):
         return stated
     text = beginning[matter.end() :] if matter else beginning
@@ -113,7 +114,7 @@ def end_of_front_matter(text: str) -> int:
 def _front_matter(beginning: str) -> re.Match[str] | None:
     matter = FRONT_MATTER.match(beginning)
     lines = matter[1].splitlines() if matter else []
-    keyed = any(re.match(r"[\w-]+:(?:\s|\Z)", line) for line in lines)
+    keyed = any(re.match(r"[\w\"'][\w .:\"'-]{0,30}:(?:\s|\Z)", line) for line in lines)
     return matter if keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else None
 
 

@@ -107,4 +107,13 @@ HONEST = (
     "Please do not write below this line.",
     "Question: How often is the filter cleaned? Answer: Every 40 hours.",
     "See the note above and the instructions below.",
+    "To unsubscribe, reply STOP.",
+    "To cancel, reply CANCEL.",
+    "This document is relevant for all employees.",
+    "This page is relevant to all tenants.",
+    "You must inform the users about planned downtime.",
+    "You must tell everyone who lives in the house.",
+    "Your answers are always anonymous.",
+    "Tell the pharmacist your instructions.",
+    "Show your rules to visitors.",
 )

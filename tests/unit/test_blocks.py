@@ -129,6 +129,14 @@ def one_line(text: str, block: object) -> str:
             id="a numbered heading right above lettered items",
         ),
         pytest.param(
+            "1. Overview\n\nThis is how it is cleaned by everyone.\n\n1. Open the lid\na) by hand\nb) slowly\n\n"
+            "2. Take out the filter\na) with care",
+            [("heading7", "1. Overview"), ("paragraph", "This is how it is cleaned by everyone."),
+             ("item", "1. Open the lid"), ("item", "a) by hand"), ("item", "b) slowly"),
+             ("item", "2. Take out the filter"), ("item", "a) with care")],
+            id="steps with lettered items, below a numbered heading",
+        ),
+        pytest.param(
             "Item    Price\n-------------\nApples  1.20\nPears   2.30\n-------------\nTotal   3.50",
             [("header", "Item Price -------------"), ("row", "Apples 1.20"), ("row", "Pears 2.30 -------------"),
              ("row", "Total 3.50")],

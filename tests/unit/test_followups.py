@@ -142,6 +142,25 @@ def test_an_article_that_is_there_already_is_not_said_twice() -> None:
     assert condense.by_rule("And the KX-50?", history) == "How long is the warranty of the KX-50?"
 
 
+@pytest.mark.parametrize(
+    ("former", "question", "understood"),
+    [
+        ("How do I print in Windows 10?", "And in Windows 11?", "How do I print in Windows 11?"),
+        ("What is the limit in May 2024?", "And in June 2024?", "What is the limit in June 2024?"),
+        ("What is the limit in May 2024?", "And in June?", "What is the limit in June 2024?"),
+        ("How long may I stay in Zone A in Oslo?", "And in Zone B?", "How long may I stay in Zone B in Oslo?"),
+        ("When is Form A due in Norway?", "And Form B?", "When is Form B due in Norway?"),
+        ("Who is the CEO of Apple?", "And Microsoft?", None),
+        ("What is the VAT rate in Germany?", "And the GDP?", None),
+        ("What does Anna do at Google?", "And Bob?", None),
+    ],
+)
+def test_a_name_takes_the_place_of_one_like_it_or_of_the_only_one(
+    former: str, question: str, understood: str | None
+) -> None:
+    assert condense.by_rule(question, (Turn(former, "So it is."),)) == understood
+
+
 def test_a_name_has_no_place_to_take_in_a_question_without_one() -> None:
     assert condense.by_rule("And in Bergen?", (Turn("What is the limit for hotels?", "195 euros."),)) is None
 

@@ -73,6 +73,7 @@ def test_a_piece_is_left_out_only_where_it_is_said_word_for_word(said: str, left
         ("Single | 80 euros", True),
         ("The limit is 10. Guests pay 12.50 euros.", False),
         ("It was paid on the 3. of May.", False),
+        ("Adults pay 12. Children pay 6. Both include lunch.", False),
     ],
 )
 def test_a_row_or_a_list_in_one_line_is_no_sentence(said: str, expected: bool) -> None:

@@ -28,6 +28,8 @@ from tests.support.fakes import CALIBRATION, FakeScorer
         pytest.param("---\ndate: 2024-01-02\n---\n# Minutes\n", "x.md", "Minutes", id="front matter without a title"),
         pytest.param("---\n\n# The agreement\n\n---\n\nIt is long.", "x.md", "The agreement", id="between two rules"),
         pytest.param("---\nThe agreement\n---\n\nPurpose\n\nTo agree.", "x", "The agreement", id="above a rule"),
+        pytest.param("---\ntitle: Travel\nlast modified: 2020-01-01\n---\n", "x.md", "Travel", id="a key of two words"),
+        pytest.param('---\n"og:image": x\nauthor : Anna\n---\n# Hi\n', "x.md", "Hi", id="other keys"),
         pytest.param("---\nA rule.\n", "notes/2024-03_board.txt", "2024 03 board", id="a rule"),
         pytest.param("We met at nine. It was cold.", "walk_in-may.txt", "walk in may", id="a sentence"),
         pytest.param("今天天气很好。", "天气.txt", "天气", id="a sentence without spaces"),

@@ -13,6 +13,7 @@ from localcrag.records.events import AnswerPiece, StepStarted, Verified
 from localcrag.records.passages import Evidence, Source
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.steps.answer import generate
+from localcrag.steps.answer.cite import with_citations
 from localcrag.steps.answer.verify import compose, is_answer, verify
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, Desk
 from tests.support.fakes import FakeLanguageModel
@@ -397,6 +398,7 @@ HIRE, DOGS = "Do I have to pay a deposit when booking?", "Can I bring my dog?"
         (HIRE, "A deposit is required for the hall.", "No deposit is required for the hall.", NOT),
         (DOGS, "Pets are allowed in the rooms.", "No pets are allowed in the rooms.", NOT),
         (DOGS, "No pets are allowed in the rooms.", "No pets are allowed in the rooms.", SUPPORTED),
+        ("Does it last 24 months?", "It lasts 12 months in all.", "No it lasts 12 months in all.", SUPPORTED),
         (DOGS, "No pets are allowed in the rooms.", "No – pets are not allowed in the rooms.", SUPPORTED),
     ],
 )
@@ -423,6 +425,19 @@ def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sent
         pytest.param("It is sold at USD12.", "It is sold at 12 dollars.", SUPPORTED, id="a code and its number"),
         pytest.param("It is sold at 12 eur.", "It is sold at 12 euros.", SUPPORTED, id="a code in lower case"),
         pytest.param("It is sold at $5 million.", "It is sold at $5m.", SUPPORTED, id="millions"),
+        pytest.param("It is sold at $50k.", "It is sold at $50.", NOT, id="a thousandth"),
+        pytest.param("It is sold at €5 million.", "It is sold at 5 euros.", NOT, id="a millionth"),
+        pytest.param("It is sold at $50k.", "It is sold at $50,000.", SUPPORTED, id="thousands"),
+        pytest.param("It has 1.5 million users.", "It has 1,500,000 users.", SUPPORTED, id="a million and a half"),
+        pytest.param("It is sold at €12.00.", "It is sold at 12.00 euros.", SUPPORTED, id="cents with a word"),
+        pytest.param("It is sold at 12.00–15.00 €.", "It is sold at €12.00 to €15.00.", SUPPORTED, id="cents, a range"),
+        pytest.param("It takes 15 min in all.", "It takes 15 mins in all.", SUPPORTED, id="mins"),
+        pytest.param("It is 20 m deep.", "It is 20 meters deep.", SUPPORTED, id="meters"),
+        pytest.param("It is $5 to 10% of it.", "It is 10% of it.", SUPPORTED, id="a price to a share"),
+        pytest.param("It takes 3-5 or 7-10 days.", "It takes 3-10 days.", NOT, id="ends of two ranges"),
+        pytest.param("Call 555-1234 or 556-9999 now.", "Call 555-9999 now.", NOT, id="ends of two numbers"),
+        pytest.param("It leaves from platform no. 3.", "It leaves from platform 3.", SUPPORTED, id="no. is a number"),
+        pytest.param("It is open 9 am to 5 pm.", "It is open 9 am –5 pm.", SUPPORTED, id="a dash after am"),
         pytest.param("It is due on 2024-05-01.", "It is due on 2024-05-02.", NOT, id="dates are no ranges"),
     ],
 )
@@ -430,7 +445,19 @@ def test_quantities_are_compared_however_they_are_written(piece: str, sentence: 
     assert backing(sentence, piece, "Where and for how much is it?")[0] is expected
 
 
-def test_a_yes_by_itself_stays_with_the_sentence_behind_it() -> None:
-    piece = "Guests can park in the yard."
-    supports = verify("Yes. You can park in the yard.", evidence(piece), "Can I park in the yard?", Strictness.BALANCED)
-    assert compose(supports) == "Yes. You can park in the yard [1]."
+@pytest.mark.parametrize(
+    ("question", "piece", "answer", "shown"),
+    [
+        ("Can I park in the yard?", "Guests can park in the yard.", "Yes. You can park in the yard.", True),
+        ("Can I park in the yard?", "Guests can park in the yard.", "**Yes**. You can park in the yard.", True),
+        ("Is the museum open on Mondays?", "It is closed on Mondays.", "Yes. It is closed on Mondays.", False),
+        ("Does it last 24 months?", "It lasts 12 months in all.", "Yes. It lasts 12 months in all.", False),
+        ("Can I park in the yard?", "Guests cannot park in the yard.", "Yes. You cannot park in the yard.", False),
+    ],
+)
+def test_a_yes_by_itself_stays_where_the_sentence_behind_it_says_yes(
+    question: str, piece: str, answer: str, shown: bool
+) -> None:
+    text = compose(verify(answer, evidence(piece), question, Strictness.BALANCED))
+    said = answer.partition(". ")[2]
+    assert text == with_citations(f"Yes. {said.removeprefix('** ')}" if shown else said, (1,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.records.enums import Backing
@@ -23,8 +24,8 @@ UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 
 _CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
-_NO = re.compile(r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s))\s*", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NO = re.compile(r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,13 @@ def _says_whether(sentence: str, evidence: str, question: str) -> bool:
     return same and asks_yes_or_no(question)
 
 
+def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
+    """Whether the evidence has all that a question for yes or no asks, and denies nothing: then "yes" is backed."""
+    near = _nearest(content_words(sentence), evidence)
+    same = content_words(question) <= content_words(near) and not _denies(near) and not _denies(sentence)
+    return same and asks_yes_or_no(question)
+
+
 def _said_of_another(sentence: str, evidence: str, question: str) -> str:
     """Return whom the evidence says the sentence's new facts of, when that is somebody else.
 
@@ -158,9 +166,20 @@ def _same_unit(number: str, sentence: str, evidence: str) -> bool:
     """Whether the evidence has the number's sign, and the word that follows it, if any, near behind it as well."""
     units = {follow for _, follow in _neighbours(number, sentence) if follow}
     words = word_list(evidence)
-    near = {unit for at, word in enumerate(words) if word == number for unit in words[at + 1 : at + 1 + UNIT_WITHIN]}
+    near = {
+        unit
+        for at, word in enumerate(words)
+        if word == number
+        for unit in _up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN])
+    }
     own, others = _signs(number, sentence), _signs(number, evidence)
     return (not units or bool(units & near)) and (not own or not others or bool(own & others))
+
+
+def _up_to_number(words: Sequence[str]) -> list[str]:
+    """Return words without the numbers behind the first one: the other end of a range is the next number alone."""
+    first = next((word for word in words if word[0].isdigit()), None)
+    return [word for word in words if word == first or not word[0].isdigit()]
 
 
 def _signs(number: str, text: str) -> set[bool]:

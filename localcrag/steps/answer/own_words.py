@@ -31,7 +31,7 @@ MOST_WORDS = 220
 SHOWN_SHARE = 0.2
 """Of the best piece's relevance, below which a piece is beside the point."""
 
-_NUMBERED = re.compile(r"(?:^|(?<=\s))\d{1,2}[.)](?=\s+\w)")
+_NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)](?=\s+\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,8 @@ def is_best(shown: Sequence[Laid], question: str) -> bool:
 
 def is_no_sentence(said: str) -> bool:
     """Whether an answer is a row of a table, or several items of a list in one line, copied."""
-    return "|" in said or len(_NUMBERED.findall(said)) > 1
+    counted = [int(number) for number in _NUMBERED.findall(said)]
+    return "|" in said or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
 def answer_alone(task: Task, context: Context) -> bool:

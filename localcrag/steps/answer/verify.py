@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Support
-from localcrag.steps.answer.backing import Judgement, judge
+from localcrag.steps.answer.backing import Judgement, concludes_yes, judge
 from localcrag.steps.answer.cite import attached, citations, with_citations, without_citations, without_preface
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
@@ -60,24 +60,32 @@ def verify(
         starts_line = "\n" in text[max(0, span.start - 2) : span.start]
         shown = support.backing in SHOWN[strictness]
         supports.append(dataclasses.replace(support, starts_line=starts_line, shown=shown))
-    return tuple(supports)
+    return tuple(_with_yes(supports, evidence, question))
 
 
 def claims(answer: str) -> list[Span]:
     """Return the sentences of the answer that say anything, with the citations that belong to each."""
-    text = attached(answer)
-    spans = split_sentences(text)
-    found: list[Span] = []
-    start: int | None = None
-    for span in spans:
-        start = span.start if start is None else start
-        # "Yes." by itself says nothing that could be checked: it belongs to what comes behind it.
-        if _YES.fullmatch(_plain(span.text)) and span is not spans[-1]:
-            continue
-        if content_words(_plain(span.text)):
-            found.append(Span(start, span.end, text[start : span.end]))
-        start = None
-    return found
+    return [span for span in split_sentences(attached(answer)) if content_words(_plain(span.text))]
+
+
+def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], question: str) -> list[Support]:
+    """Return sentences, a "Yes." by itself with the one behind it, where that says yes to the question.
+
+    It says nothing that could be compared, and is taken out like anything else where it is not joined.
+    """
+    texts = {piece.n: piece.text for piece in evidence}
+    joined: list[Support] = []
+    for support in supports:
+        before = joined[-1] if joined else None
+        if before and _YES.fullmatch(before.sentence) and support.backing is Backing.SUPPORTED:
+            own = " ".join(texts[n] for n in support.citations if n in texts)
+            if concludes_yes(support.sentence, own, question):
+                joined.pop()
+                support = dataclasses.replace(  # noqa: PLW2901 - the same, with its yes
+                    support, sentence=f"Yes. {support.sentence.lstrip('*_ ')}", starts_line=before.starts_line
+                )
+        joined.append(support)
+    return joined
 
 
 def _plain(sentence: str) -> str:

@@ -32,6 +32,7 @@ MOST_NAMES = 3
 """Of the last answer, put before a question that could not be rewritten."""
 
 _NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
+_NUMBER = re.compile(r" \d{1,4}\b")
 _PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
 _TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
 _FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
@@ -81,14 +82,19 @@ def by_rule(question: str, history: Sequence[Turn]) -> str | None:
         before = f" {found['by']} ".lower()
         after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
         places = after_it or (places if before == " for " else [])
-    if not places:
-        return None
+    # "Form B" takes the place of "Form A", wherever that stands.
+    alike = [name for name in places if name[0].split()[0] == found["what"].split()[0]]
+    if not places or (not found["by"] and not alike and (len(places) > 1 or " of " in places[0][0])):
+        return None  # Nothing tells which of several names is meant, or which part of one.
+    places = alike or places
     place, what = places[-1], found["what"]
     if _kind(what) != _kind(place[0]):
         return None
     if what.lower().startswith("the ") and former[: place.start()].lower().endswith("the "):
         what = what[len("the ") :]
-    return f"{former[: place.start()]}{what}{former[place.end() :]}"
+    # "Windows 11" takes the place of "Windows 10", number and all.
+    number = _NUMBER.match(former, place.end()) if what[-1].isdigit() else None
+    return f"{former[: place.start()]}{what}{former[number.end() if number else place.end() :]}"
 
 
 def _kind(name: str) -> str:

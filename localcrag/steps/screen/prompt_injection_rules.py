@@ -142,7 +142,7 @@ RULES = (
         r"\bif you do not {say}\b.{{0,60}}\b(?:{model}|you) will be\b",
         r"\b(?:whoever|anyone who) answers (?:this|the) question\b.{{0,20}}\b(?:must|should|has to)\b",
         r"\byou must (?:tell|inform|assure|answer|{say}) (?:to )?"
-        r"(?:everyone|everybody|the users?|whoever|anyone)\b(?! (?:in|on|at|to|of)\b)",
+        r"(?:everyone|everybody|the users?|whoever|anyone)\b(?! (?:in|on|at|to|of|about|who|when|before)\b)",
     ),
     _rule(
         "dictates the answer",
@@ -166,7 +166,9 @@ RULES = (
         r"\byour {answer} (?:must |should |has to |shall )?(?:contains?|includes?|ends? with|begins? with|"
         r"starts? with|be|is) "
         r"(?:only |exactly )?(?:the )?(?:words?\b|phrase\b|[“\"]|{canary})",
-        r"{start}(?:then |now |only )?(?=(?-i:\w[a-z])){say} (?:with )?(?:the word )?{canary}(?=\W*$|"
+        # "To unsubscribe, reply STOP" speaks to a person with a telephone.
+        r"{start}(?:then |now |only )?(?=(?-i:\w[a-z])){say} (?:with )?(?:the word )?"
+        r"(?!(?:STOP|START|YES|NO|HELP|CANCEL|END|JOIN|UNSUBSCRIBE)\b){canary}(?=\W*$|"
         r".{{0,10}}\b(?:before you|when(?:ever)?\b|instead|"
         r"to (?:whoever|everyone|every|any)|if (?:asked|the user)))",
         r"\bwhen(?:ever)? (?:you (?:are asked|write|answer|speak|talk)|asked|someone asks|the user "
@@ -181,7 +183,8 @@ RULES = (
         r"\b(?:add|append|{say}) .{{1,60}}\bto (?:whatever|everything|anything) you\b",
         r"\byou (?:(?:will|must|shall|should|only|always|now) )+(?:reply|respond|answer) (?:only )?(?:with "
         r")?(?:the word )?{canary}",
-        r"\byour {answer} (?:is|are|will be|shall be|must be) (?:now |always |only |simply |exactly )+",
+        r"\byour {answer} (?:is|are|will be|shall be|must be) (?:now |always |only |simply |exactly )+"
+        r"(?!(?:\w+ )?(?:anonymous|confidential|voluntary|private|saved|stored|encrypted|treated)\b)",
         r"\b(?:any|every|each) {answer} (?:of|about|from) this {passage} (?:must|has to|have to|should|shall)\b",
         r"{start}(?:end|conclude|close|begin|start|preface|finish) (?:each|every|all) (?:of your )?{answer} "
         r"(?:with|by)\b",
@@ -200,9 +203,11 @@ RULES = (
     ),
     _rule(
         "asks for the prompt",
-        r"\b(?:reveal|print|repeat|show|output|disclose|display|tell|give|write|leak|quote|copy|expose)\b(?: "
-        r"\w+){{0,3}}? "
+        r"\b(?:reveal|print|repeat|output|disclose|leak|expose)\b(?: \w+){{0,3}}? "
         r"your (?:\w+ )?(?:prompt|instructions|system message|rules)\b",
+        r"\b(?:show|display|tell|give|write|quote|copy)\b(?: \w+){{0,3}}? "
+        r"your (?:(?:\w+ )?(?:prompt|system message)|(?:system|hidden|initial|full|own|secret|exact) "
+        r"(?:instructions|rules))\b",
         r"\b(?:reveal|print|repeat|output|disclose|leak|expose)\b(?: \w+){{0,2}}? the (?:system|initial|hidden|"
         r"developer) prompt\b",
         r"\b(?:reveal|disclose|leak|expose|print|repeat|show) (?:all )?(?:the )?(?:messages|contents?|text) "
@@ -217,7 +222,7 @@ RULES = (
         r"{passage}?(?: as| with)? ?"
         r"(?:correct|relevant|irrelevant|incorrect|(?:the )?(?:highest|top|best|most relevant|only)|10\b|1\.0|100)",
         r"\bthis {passage} is (?:highly |very |the most )?(?:relevant|the answer|correct) (?:to|for) (?:every|"
-        r"any|all|each)\b",
+        r"any|all|each)(?: \w+)? (?:questions?|quer(?:y|ies)|prompts?|requests?)\b",
     ),
     _rule(
         "sends the question elsewhere",
