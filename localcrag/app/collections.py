@@ -123,7 +123,8 @@ class Collections:
         )
 
     def delete_document(self, document: str, collection: str | None = None) -> None:
-        """Remove a document and what was made from it. Raises UnknownDocument and StoreError."""
+        """Remove a document and what was made from it. Raises UnknownCollection, UnknownDocument and StoreError."""
+        collection_queries.require_collection(self._database, self._settings.collection(collection))
         self.store(collection).delete(document)
         self._follow(collection)
 

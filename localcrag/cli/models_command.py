@@ -28,7 +28,7 @@ EMBEDDED = "embedded"
 
 def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
-    models = subparsers.add_parser("models", help="list, get and choose models")
+    models = subparsers.add_parser("models", help="list, get and choose models", parents=[common])
     commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
 
     def add(name: str, does: str) -> argparse.ArgumentParser:

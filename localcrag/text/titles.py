@@ -47,6 +47,7 @@ _NO_TITLES = frozenset(
     untitled|untitled document|untitled page|unbenannt|sans titre|sin título|senza titolo|no title|title|new page|
     document|new document|microsoft word document|powerpoint presentation|presentation|präsentation|slide|home|
     home page|homepage|welcome|cover|cover page|title page|logo|print|scan|scanned document|pdf|null|none|
+    anonymous|powerpoint-präsentation|présentation powerpoint|presentación de powerpoint|document title|about:blank|
     notitle|default|template|normal|unknown|united states|securities and exchange commission|
     united states securities and exchange commission
     """.replace("\n", "")
@@ -55,7 +56,7 @@ _NO_TITLES = frozenset(
     .split("|")
 )
 _NUMBERED_NAME = re.compile(
-    r"(?:document|dokument|book|slide|folie|diapositive|untitled|scan|img|image|page|seite)\W?\d+"
+    r"(?:document|dokument|layout|book|slide|folie|diapositive|untitled|scan|img|image|page|seite)\W?\d+"
 )
 """As programs call what nobody gave a name, and a page's number with its word."""
 PAGE_NUMBER = re.compile(r"(?:page|seite|página|pagina|p\.?)\s*\d+(?:\s*(?:of|von|sur|de|di|/)\s*\d+)?", re.IGNORECASE)

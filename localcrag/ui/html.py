@@ -5,6 +5,7 @@ Everything that came from a document, the web or a model passes through template
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -20,6 +21,8 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     extensions=["jinja2.ext.i18n"],
 )
+MADE = itertools.count(1)
+"""Of what is made for the page's script, which hears of it only where it differs from what was there."""
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 
 
@@ -34,6 +37,11 @@ def message(text: str) -> str:
 
 
 def download(title: str, ending: str, media_type: str, text: str) -> str:
-    """Return a file for the page's script to save; its name is made of `title`."""
+    """Return a file for the page's script to save; its name is made of `title`.
+
+    No two are the same: of what it is given twice running, Gradio says nothing to the script.
+    """
     name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
-    return Markup('<pre data-name="{}.{}" data-type="{}">{}</pre>').format(name, ending, media_type, text)
+    return Markup('<pre data-name="{}.{}" data-type="{}" data-made="{}">{}</pre>').format(
+        name, ending, media_type, next(MADE), text
+    )

@@ -299,7 +299,12 @@ const parts = {
     element.addEventListener("input", (event) => {
       if (event.target.matches("[type=search]")) trigger("input", { words: event.target.value });
     });
-    watch("value", markChat);
+    watch("value", () => {
+      // Whoever is typing goes on; else the box says what the list was sought for.
+      const box = element.querySelector("[type=search]");
+      if (box && box !== document.activeElement) box.value = box.dataset.words;
+      markChat();
+    });
   },
 
   // A chat as a file: what the server wrote comes as text, and is saved from here.
@@ -371,6 +376,7 @@ const parts = {
     watch("value", () => {
       const box = element.querySelector("[type=search]");
       if (box) box.value = words;
+      else words = "";
       shown();
     });
   },
@@ -515,7 +521,12 @@ const parts = {
       keep("pin");
       trigger("submit", { run_id: run(), answers: form.elements.answers.value, unanswerable: form.elements.unanswerable.checked });
     });
+    let shownRun = "";
     watch("value", () => {
+      // What was typed into the form of one question is not another's.
+      const pin = element.querySelector("[data-pin]");
+      if (pin && run() !== shownRun) pin.reset();
+      shownRun = run();
       if (before && run() === before.run) {
         element.querySelectorAll("details").forEach((fold, at) => {
           // A pin that was saved folds itself up.

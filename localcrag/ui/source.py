@@ -19,7 +19,7 @@ from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.text_pages import text_page
 from localcrag.text.translation import gettext as _
 from localcrag.ui.handlers import PRIVATE, told
-from localcrag.ui.html import TEMPLATES
+from localcrag.ui.html import MADE, TEMPLATES
 
 USUAL, FARTHER, CLOSER = 110, 70, 220
 """Dots an inch: of a page as wide as the panel, and of the smallest and largest that is offered."""
@@ -48,7 +48,7 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
         view = told(lambda: _view(assembly, shown, event, dpi))
         picture = view.picture
         return TEMPLATES.get_template("source.html").render(
-            view=view, dpi=dpi, usual=USUAL, farther=FARTHER, closer=CLOSER,
+            view=view, made=next(MADE), dpi=dpi, usual=USUAL, farther=FARTHER, closer=CLOSER,
             png=base64.b64encode(picture.png).decode() if picture else "",
         )  # fmt: skip
 

@@ -266,6 +266,9 @@ def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf", "short.txt"}
     assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {"deleted": "short.txt"}
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf"}
+    refused = localcrag(data, "documents", "delete", "short.txt", "--collection", "typo")
+    assert refused.returncode == 1
+    assert "There is no collection “typo”" in refused.stderr
 
 
 def test_doctor_finds_a_sound_installation(data: Path) -> None:

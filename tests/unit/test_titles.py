@@ -65,6 +65,7 @@ def test_a_title_is_one_short_line() -> None:
             "",
         ),
         *("Page 3 of 12", "Table of Contents", "Inhaltsverzeichnis", "- CONFIDENTIAL -", "untitled", "Untitled-1"),
+        *("(anonymous)", "PowerPoint-Präsentation", "[Document title]", "about:blank", "Layout 1"),
         *("Microsoft Word - Lease", "lease_final.docx", "www.example.org", "desk@example.org", "Q1 8-K - Exhibit 99.1"),
     ],
 )

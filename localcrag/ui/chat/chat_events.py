@@ -93,7 +93,8 @@ class ChatEvents:
             control.input(self.choose, [column.where, *chosen], None, **PRIVATE)
         at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
         at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
-        at.chats.input(self.search, None, [at.chats], **PRIVATE)
+        # What was typed last counts, also where it was typed while an earlier word was sought.
+        at.chats.input(self.search, None, [at.chats], trigger_mode="always_last", **PRIVATE)
         at.chats.download(self.export, None, [at.export], **PRIVATE)
         page.load(self.listed, None, [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
