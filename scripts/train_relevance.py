@@ -234,18 +234,22 @@ def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group],
     """
     parts: list[everyday.Made] = []
     plain = everyday.plain_questions(arguments.plain)
+    chosen = random.Random(arguments.seed)
+    again: list[pairs.Group] = []
+    seen: list[pairs.Group] = []
     for file in arguments.documents:
         folder: Path = arguments.work / f"{file.name.split('.')[0]}-{arguments.seed}"
-        parts.append(_documents_made(file, folder, arguments))
+        made = [_documents_made(file, folder, arguments)]
         if plain:
-            parts.append(_documents_made(file, folder, arguments, plain))
-    seen = [group for part in parts for group in part.seen]
+            made.append(_documents_made(file, folder, arguments, plain))
+        parts += made
+        (seen if file == arguments.documents[-1] else again).extend(group for part in made for group in part.seen)
+    seen += chosen.sample(again, min(len(again), arguments.most_again or len(again)))
     known = [group for part in parts for group in part.known]
     names = sorted({name for part in parts for name in part.names})
     (arguments.work / "apart.json").write_text(json.dumps(names), "utf-8")
     near = [group for file in arguments.near_misses for group in everyday.near_miss_groups(file, random.Random(1))]
     held = pairs.HeldOut.of(arguments.held_out)
-    chosen = random.Random(arguments.seed)
     seen += chosen.sample(near, min(len(near), arguments.most_near or len(near)))
     seen = [everyday.dressed(group, chosen) for _ in range(arguments.times) for group in seen]
     kept = [group for group in seen if not pairs.is_held_out(group, held)]
@@ -357,6 +361,9 @@ def main(given: Sequence[str] | None = None) -> None:
         "--plain", type=Path, nargs="*", default=[], help="files of further questions on those documents, one a line"
     )
     parser.add_argument("--near-misses", type=Path, nargs="*", default=[], help="files of passages with near misses")
+    parser.add_argument(
+        "--most-again", type=int, help="groups at most of all --documents but the last: those that --base has seen"
+    )
     parser.add_argument("--most-near", type=int, help="groups of near misses beside the documents' at most")
     parser.add_argument("--most-general", type=int, help="groups of DATA_FOLDER beside the documents' at most")
     parser.add_argument(
