@@ -34,10 +34,9 @@ def proposed(run: Run) -> Question:
     """Return the run's question with what was accepted as its answer; its id is the run's.
 
     Accepted are the best strips that the answer quotes, which it does where it says too little itself; else, or where
-    the best of all is not among them, its sentences that the evidence backs in full and, of each, the kept strip behind
-    it; shortest first. A run that
-    abstained is a question that nobody holds the answer to, unless its documents were called enough: then a model or
-    time was lacking.
+    the best of all is not among them or is what it says above them, its sentences that the evidence backs in full and,
+    of each, the kept strip behind it; shortest first. A run that abstained is a question that nobody holds the answer
+    to, unless its documents were called enough: then a model or time was lacking.
     """
     question, history = replay.question_of(run)
     nobody = run.abstained and run.action is not Action.CORRECT
@@ -79,8 +78,9 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     # Of a contradiction both sides are quoted: neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
     quoted = [] if run.abstained else [strip for strip in strips if layout.item(strip) in run.answer][:BEST]
-    # What is quoted below a sentence that says the best strip is only what that leaves out.
-    if quoted and (not backed or strips[0] in quoted):
+    # Below a sentence that says the best strip, what is quoted is where that stands.
+    says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
+    if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):
         found, pieces = quoted, [piece for piece in shown if any(strip in piece.text for strip in quoted)]
     elif backed:
         found = [without_citations(support.sentence) for support in backed]
