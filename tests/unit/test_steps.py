@@ -80,6 +80,13 @@ def test_the_best_of_two_attempts_keep_their_order() -> None:
     assert [passage.id for passage in retry.new_passages(passages, passages[1:3])] == ["a", "d"]
 
 
+def test_what_retrieval_puts_in_front_is_kept_before_what_is_hardly_more_relevant() -> None:
+    passages = [graded(relevance, id=str(place)) for place, relevance in enumerate([0.04, *[0.01] * 20, 0.05, 0.3])]
+    assert [passage.id for passage in best(passages, 2)] == ["0", "22"], "0.04 in front is before 0.05 behind"
+    passages = [graded(relevance, id=str(place)) for place, relevance in enumerate([*[0.5] * 9, 0.51])]
+    assert [passage.id for passage in best(passages, 2)] == ["0", "9"], "the most relevant one decides, and stays"
+
+
 @pytest.mark.parametrize(
     "pages",
     [

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage, Thresholds
+from localcrag.records.protocols import Vectors
 from localcrag.steps.evaluate.evaluate import graded
 from localcrag.steps.evaluate.whole_lists import LONGEST, goes_on, made_whole, without_doubles
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
-from tests.support.fakes import FakeEmbedder
+from tests.support.desk import Desk
+from tests.support.fakes import FakeEmbedder, FakeScorer
 
 STEPS = "\n".join(f"{number}. Turn valve {number} to the left\n   and wait." for number in range(1, 15))
 BULLETS = "\n".join(f"- A lamp of {number} watts." for number in range(1, 12))
@@ -96,3 +101,19 @@ def test_what_lies_within_another_passage_is_not_shown_twice(tmp_path: Path) -> 
 def test_a_chunk_of_nothing_but_quotation_marks_is_no_list() -> None:
     assert not goes_on(Chunk(None, 0, 11, "- a\n- b"), Chunk(None, 11, 20, "> > > > >"))
     assert not goes_on(Chunk(None, 0, 9, "> > > > >"), Chunk(None, 9, 20, "- a\n- b"))
+
+
+class _LikesShort(FakeScorer):
+    """Finds a text the less relevant the longer it is."""
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        return np.array([1.0 - len(text) / 300 for text in texts], dtype=np.float32)
+
+
+@pytest.mark.parametrize("scorer", [FakeScorer(), _LikesShort()], ids=["by words", "by length"])
+def test_a_list_is_whole_although_the_longer_passage_scores_less(tmp_path: Path, scorer: FakeScorer) -> None:
+    desk = Desk(tmp_path, llm="fake")
+    desk.store, _ = passages(tmp_path / "lists", f"Do this in order to drain the boiler:\n\n{STEPS}")
+    desk.scorer, desk.index = scorer, HnswIndex(desk.store, tmp_path)
+    _, run = desk.ask("How is the boiler drained?")
+    assert [STEPS in passage.text for passage in run.passages] == [True]

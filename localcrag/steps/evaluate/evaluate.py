@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -14,6 +15,12 @@ from localcrag.records.protocols import Scorer, Vectors
 from localcrag.text.span import Span
 
 NOT_SCORED = "not scored"
+PLACE_COST = 0.09
+"""What a place further down in retrieval's order takes from the log-odds of a passage's relevance, when the best are
+kept: two judges who err differently. Of the needed lines of 346 questions on everyday/dev, 24 passages each, 0.93 are
+among the first six so, and 0.90 by relevance alone (docs/evaluation.md)."""
+SMALLEST = 1e-6
+"""Relevances beyond are all as sure."""
 
 
 def evaluate(
@@ -36,12 +43,19 @@ def evaluate(
 
 
 def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]:
-    """Return the `k` most relevant passages, in the order given; of those without a score the first.
+    """Return `k` passages in the order given, the most relevant one and those that retrieval, too, puts in front.
 
-    After a second look as many as after one: under policies that count shares, that must not look like finding worse.
+    Of passages without a score the first. After a second look as many as after one: under policies that count shares,
+    that must not look like finding worse.
     """
-    chosen = {passage.id for passage in sorted(passages, key=lambda passage: -passage.relevance)[:k]}
-    return tuple(passage for passage in passages if passage.id in chosen)
+
+    def standing(place: int) -> float:
+        relevance = min(max(passages[place].relevance, SMALLEST), 1.0 - SMALLEST)
+        return math.log(relevance / (1.0 - relevance)) - PLACE_COST * place
+
+    first = max(range(len(passages)), key=lambda place: passages[place].relevance, default=0)
+    order = sorted(range(len(passages)), key=lambda place: (place != first, -standing(place)))
+    return tuple(passages[place] for place in sorted(order[:k]))
 
 
 def strip_logits(

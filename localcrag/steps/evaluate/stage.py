@@ -89,7 +89,10 @@ def score(
 def keep(
     question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the best k passages; what is graded correct with the rest of a list that is cut off, if it stays so."""
+    """Return the best k passages; what is not incorrect with the rest of a list that is cut off.
+
+    A list that goes on answers what its part answered: it is as relevant at least.
+    """
     kept = cross_encoder.best(graded, context.settings.k)
     judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
     if not judged or context.budget.limited:
@@ -98,14 +101,16 @@ def keep(
         whole = [
             longer
             for one in kept
-            if one.grade is Grade.CORRECT and (longer := made_whole(one, context.parts.store)) is not one
+            if one.grade is not Grade.INCORRECT and (longer := made_whole(one, context.parts.store)) is not one
         ]
         again = yield from _grade(question, whole, context, clock)
     except (ModelError, StoreError) as error:
         yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
         return kept
-    correct = {one.id: one for one in again if one.grade is Grade.CORRECT}
-    return without_doubles([correct.get(one.id, one) for one in kept])
+    longest = {
+        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
+    }
+    return without_doubles([longest.get(one.id, one) for one in kept])
 
 
 def _grade(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Origin
@@ -19,12 +20,14 @@ from localcrag.text.line_marks import LEADS_IN
 LONGEST = 1600
 """Characters of a passage that is made whole: about 400 tokens, of 512 that a relevance model reads in all."""
 
+OfPassage = TypeVar("OfPassage", bound=Passage)
+
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _FIRST = re.compile(r"(?:step[ \t]+)?\(?(0*1|a|i)[.):]", re.IGNORECASE)
 _H = re.compile(r"\(?h[.):]", re.IGNORECASE)
 
 
-def made_whole(passage: Passage, store: ChunkStore) -> Passage:
+def made_whole(passage: OfPassage, store: ChunkStore) -> OfPassage:
     """Return a passage with the rest of the list that is cut off at its end or its beginning.
 
     The passage itself where there is none, or as much of it as has room: LONGEST.
