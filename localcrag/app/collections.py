@@ -53,6 +53,11 @@ class Collections:
         """Raise UnknownCollection unless there is such a collection; the default one always is."""
         existing(collection, self._settings, self._database)
 
+    def require_past(self, collection: str) -> None:
+        """Raise UnknownCollection unless there is such a collection, or one that is gone left questions or labels."""
+        if not collection_queries.has_a_past(self._database, collection):
+            self.require(collection)
+
     def new(self, name: str) -> str:
         """Make an empty collection and return its name. Raises NameRefused, also when there is one of that name."""
         name = shelving.checked(name, "collection")

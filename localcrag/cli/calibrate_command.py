@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli import calibrate_output
 from localcrag.cli.command_output import print_json
+from localcrag.cli.opened import opened
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -54,15 +55,13 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
     if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
         if parsed.from_use or parsed.apply or len(parsed.what) > 1:
             raise SettingsError(f"`calibrate {named}` fits nothing: leave sets, --from-use and --apply away.")
-        return (_show if named == SHOW else _undo)(parsed, Assembly(settings))
+        return (_show if named == SHOW else _undo)(parsed, opened(settings))
     if not parsed.what and not parsed.from_use:
         raise SettingsError("Name the folder of an evaluation set, or --from-use, or both.")
-    return _fit(parsed, Assembly(settings), _criterion(parsed))
+    return _fit(parsed, opened(settings), _criterion(parsed))
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
@@ -82,8 +81,6 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
 def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -> int:
     from localcrag.app.calibrating import Labelled, fit  # noqa: PLC0415
 
-    if parsed.apply:
-        assembly.collections.require()  # Before the work, not after it.
     labelled = Labelled()
     if parsed.from_use:
         labelled.add_use(assembly)

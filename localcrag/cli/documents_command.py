@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.opened import opened
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -28,9 +29,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    documents = Assembly(settings).collections.documents()
+    documents = opened(settings).collections.documents()
     lines = []
     for one in documents:
         pages = f"{counted(one.pages, 'page')}, " if one.pages else ""
@@ -40,10 +39,9 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.text.words import valid  # noqa: PLC0415
 
     name = valid(parsed.name)
-    Assembly(settings).collections.delete_document(name)
+    opened(settings).collections.delete_document(name)
     print_result({"deleted": name}, parsed, f"{name}: deleted")
     return DONE

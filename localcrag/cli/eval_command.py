@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_json
+from localcrag.cli.opened import opened
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
 
     configurations = _configurations(parsed, settings)
     sets = [evaluation_set.read(folder) for folder in parsed.sets]
-    with contextlib.closing(Assembly(settings)) as own:
+    with contextlib.closing(opened(settings)) as own:
         calibration = own.calibrations.in_force()
         pinned = own.learning.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:

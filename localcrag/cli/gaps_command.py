@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_result
+from localcrag.cli.opened import opened_for_the_past
 
 if TYPE_CHECKING:
     from localcrag.runs.knowledge_gaps import KnowledgeGap
@@ -42,9 +43,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    gaps = Assembly(settings).gaps.find(parsed.collection)
+    gaps = opened_for_the_past(parsed, settings).gaps.find(parsed.collection)
     text = "\n".join(map(_lines, gaps)) or "No question ended INCORRECT when it was last asked."
     print_result([dataclasses.asdict(gap) for gap in gaps], parsed, text)
     return DONE

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import opened_for_the_past
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
 
@@ -65,9 +66,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    labels = Assembly(settings).learning.labels.find(collection=parsed.collection, run_id=parsed.run_id)
+    learning = opened_for_the_past(parsed, settings).learning
+    labels = learning.labels.find(collection=parsed.collection, run_id=parsed.run_id)
     _print(labels, parsed, "\n".join(map(_line, labels)) or "Nothing labelled yet.")
     return DONE
 
@@ -96,9 +96,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    assembly = Assembly(settings)
+    assembly = opened_for_the_past(parsed, settings)
     by_what = parsed.run_id or parsed.document or parsed.all
     if bool(parsed.ids) == bool(by_what):
         raise SettingsError("Name labels by their ids, or by --run, --document or --all (of a --collection).")
@@ -118,9 +116,7 @@ def _found(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    learning = Assembly(settings).learning
+    learning = opened_for_the_past(parsed, settings).learning
     if parsed.form == "training":
         pairs = learning.export_training(parsed.path, parsed.collection)
         relevant = sum(pair.label for pair in pairs)

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import opened_for_the_past
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    pins = Assembly(settings).learning.pins.find(collection=parsed.collection)
+    pins = opened_for_the_past(parsed, settings).learning.pins.find(collection=parsed.collection)
     text = "\n".join(map(_line, pins)) or "Nothing pinned yet."
     print_result([dataclasses.asdict(pin) for pin in pins], parsed, text)
     return DONE

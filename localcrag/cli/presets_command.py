@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.choices import PRESETS
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import opened
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -29,10 +30,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.records.presets import PRESETS as RULES  # noqa: PLC0415
 
-    used = Assembly(settings).collection_settings.preset()
+    used = opened(settings).collection_settings.preset()
     lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in RULES.items()]
     listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in RULES.items()]
     print_result(listed, parsed, "\n".join(lines))
@@ -40,12 +40,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _use(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.records.enums import Preset  # noqa: PLC0415
     from localcrag.records.presets import PRESETS as RULES  # noqa: PLC0415
 
     preset = Preset(parsed.name)
-    Assembly(settings).collection_settings.set_preset(preset)
+    opened(settings).collection_settings.set_preset(preset)
     text = f"The collection “{settings.collection}” is asked under the preset {preset}. {RULES[preset].purpose}"
     print_result({"collection": settings.collection, "preset": preset}, parsed, text)
     return DONE

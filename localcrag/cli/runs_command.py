@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from localcrag.cli.choices import ACTIONS, POLICIES
-from localcrag.cli.command_output import at_least_one, print_json
+from localcrag.cli.command_output import at_least_one, counted, print_json
+from localcrag.cli.opened import opened_for_the_past
 from localcrag.records.errors import ReportError
 
 if TYPE_CHECKING:
@@ -77,11 +78,11 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.records.enums import Action  # noqa: PLC0415
 
     action = parsed.action and Action(parsed.action)
-    newest = Assembly(settings).runs.newest(parsed.number, collection=parsed.collection, action=action)
+    store = opened_for_the_past(parsed, settings).runs
+    newest = store.newest(parsed.number, collection=parsed.collection, action=action)
     if parsed.json:
         print_json([dataclasses.asdict(run) for run in newest])
     else:
@@ -105,10 +106,9 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.runs import record, report  # noqa: PLC0415
 
-    store = Assembly(settings).runs
+    store = opened_for_the_past(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
     # The first is read before the file is opened: a name that is none must not empty the file.
     runs = (store.get(run_id) for run_id in wanted)
@@ -122,7 +122,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> int:
                 file.write(json.dumps(record.to_json(first), ensure_ascii=False) + "\n")
             written += 1
             first = next(runs, None)
-    print(f"{written} runs exported{f' to {parsed.output}' if parsed.output else ''}.", file=sys.stderr)
+    print(f"{counted(written, 'run')} exported{f' to {parsed.output}' if parsed.output else ''}.", file=sys.stderr)
     return DONE
 
 
@@ -171,9 +171,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    found = Assembly(settings).past_questions.aggregates(parsed.collection)
+    found = opened_for_the_past(parsed, settings).past_questions.aggregates(parsed.collection)
     if parsed.json:
         print_json({**dataclasses.asdict(found), "warning": found.warning})
     else:
@@ -205,11 +203,11 @@ def _stats_lines(found: Aggregates) -> list[str]:
 
 
 def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.records.enums import Policy  # noqa: PLC0415
 
     policy = parsed.then_policy and Policy(parsed.then_policy)
-    found = Assembly(settings).past_questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
+    questions = opened_for_the_past(parsed, settings).past_questions
+    found = questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
     if parsed.json:
         rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
         print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.choices import WEB_MODES
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import opened
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -24,10 +25,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _web(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.records.enums import WebMode  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = opened(settings)
     if parsed.mode:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()

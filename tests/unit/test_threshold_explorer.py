@@ -184,5 +184,15 @@ def test_the_command_line_says_the_same(assembly: Assembly, tmp_path: Path) -> N
     assert "CORRECT   → AMBIGUOUS  0.60  asked TWICE?" in text
     refused = localcrag(tmp_path, "runs", "thresholds", "--lower", "0.9")
     assert (refused.returncode, "must be within 0..1" in refused.stderr) == (2, True)
-    empty = localcrag(tmp_path, "runs", "thresholds", "--collection", "nothing")
-    assert "No questions asked yet that could be compared." in empty.stdout
+
+
+@pytest.mark.parametrize("command", ["thresholds", "stats", "list"])
+def test_questions_of_a_collection_that_is_gone_can_still_be_looked_at(
+    assembly: Assembly, tmp_path: Path, command: str
+) -> None:
+    store(assembly)
+    (run, *_) = assembly.runs.newest()
+    assembly.runs.save(dataclasses.replace(assembly.runs.get(run.run_id), collection="gone"))
+    assert localcrag(tmp_path, "runs", command, "--collection", "gone").returncode == 0
+    never = localcrag(tmp_path, "runs", command, "--collection", "never")
+    assert (never.returncode, "There is no collection “never”" in never.stderr) == (1, True)

@@ -75,6 +75,15 @@ def of_earlier_layouts(database: Database, embedder: str) -> list[str]:
     return [row["name"] for row in rows]
 
 
+def has_a_past(database: Database, name: str) -> bool:
+    """Whether questions were asked, labelled or pinned in a collection of that name, which may be gone."""
+    sql = """
+    SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
+    UNION SELECT 1 FROM pins WHERE collection = ?1
+    """
+    return bool(database.rows(sql, name))
+
+
 def require_collection(database: Database, name: str) -> None:
     """Raise UnknownCollection, with the names there are, when there is no collection `name`."""
     names = collection_names(database)

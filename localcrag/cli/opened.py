@@ -1,0 +1,32 @@
+"""The app for a command, once the collection that the command names is known to be there."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localcrag.app.assemble import Assembly
+    from localcrag.settings import Settings
+
+
+def opened(settings: Settings) -> Assembly:
+    """Return the app. Raises UnknownCollection, with those there are, when the settings name none of them."""
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+
+    assembly = Assembly(settings)
+    assembly.collections.require()
+    return assembly
+
+
+def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assembly:
+    """Return the app for what was asked and said before, of all collections where none is named; see `opened`.
+
+    Questions and labels outlive their collection: one that is gone, and has some, may be named too.
+    """
+    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+
+    assembly = Assembly(settings)
+    if parsed.collection is not None:
+        assembly.collections.require_past(parsed.collection)
+    return assembly
