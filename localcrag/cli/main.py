@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
@@ -26,15 +26,19 @@ INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    parsed = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        parsed = _parser().parse_args(arguments)
+    except SettingsError as error:
+        return _complain(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
         status = int(parsed.run(parsed, _settings(parsed)))
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:
-        return _complain(error, parsed, WRONG_USAGE)
+        return _complain(error, WRONG_USAGE, as_json=parsed.json)
     except LocalcragError as error:
-        return _complain(error, parsed, FAILED)
+        return _complain(error, FAILED, as_json=parsed.json)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing is left to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -44,8 +48,22 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _complain(error: LocalcragError, parsed: argparse.Namespace, status: int) -> int:
-    if parsed.json:
+class _Parser(argparse.ArgumentParser):
+    """One whose errors are ours, so that they are JSON where that is asked for; commands have parsers of this class."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print how it is used. Raises SettingsError."""
+        self.print_usage(sys.stderr)
+        raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
+
+
+def _is_json(argument: str) -> bool:
+    """Whether it is `--json`, or as much of it as argparse takes for it."""
+    return argument.startswith("--j") and "--json".startswith(argument)
+
+
+def _complain(error: LocalcragError, status: int, *, as_json: bool) -> int:
+    if as_json:
         print(json.dumps({"error": str(error), "kind": type(error).__name__}, ensure_ascii=False))
     print(f"localcrag: {error}", file=sys.stderr)
     return status
@@ -67,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     within.add_argument("--collection", metavar="NAME", help="the set of documents (default: “default”)")
 
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="localcrag",
         description="Answers from your own documents, on your own machine, with the retrieval checked first.",
     )

@@ -267,6 +267,26 @@ def test_a_collection_that_is_not_there_is_an_error_that_names_those_there_are(d
     assert "no collection “typo” (there are: default)" in error["error"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ask", "--json"],
+        ["ask", "q", "--json", "--colection", "x"],
+        ["--json"],
+        ["frobnicate", "--json"],
+        ["runs", "--json", "list", "--number", "0"],
+        ["runs", "list", "--js", "--number", "x"],
+    ],
+)
+def test_wrong_usage_is_json_too(data: Path, arguments: list[str]) -> None:
+    process = localcrag(data, *arguments)
+    result = as_json(process, status=2)
+    assert result["kind"] == "SettingsError"
+    assert "--help` shows" in result["error"]
+    assert process.stderr.startswith("usage: localcrag")
+    assert result["error"] in process.stderr
+
+
 def test_a_broken_settings_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text("{not json")
     process = as_process(tmp_path, "runs", "list")
