@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.cli.command_output import print_result
+from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import opened_for_the_past
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
@@ -102,11 +102,14 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError("Name labels by their ids, or by --run, --document or --all (of a --collection).")
     ids = parsed.ids or _found(assembly, parsed)
     removed = assembly.learning.labels.remove(ids)
-    if removed < len(set(ids)) or not removed:
+    if not removed:
+        raise LabelError("There are no such labels: none was removed. `localcrag labels list` shows those there are.")
+    if (named := len(set(ids))) > removed:
         raise LabelError(
-            f"Only {removed} such labels are there; these are removed. `localcrag labels list` shows them."
+            f"Only {removed} of the {named} labels that you named could be found and removed. "
+            "`localcrag labels list` shows those that are left."
         )
-    _print({"removed": removed}, parsed, f"{removed} labels removed.")
+    _print({"removed": removed}, parsed, f"{counted(removed, 'label')} removed.")
     return DONE
 
 
