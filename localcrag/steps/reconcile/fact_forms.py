@@ -18,7 +18,8 @@ ORDINALS = {
     word: float(number)
     for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1)
 }
-MAGNITUDES = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+_WRITTEN_OUT = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+MAGNITUDES = {**_WRITTEN_OUT, "k": 1e3, "m": 1e6}
 PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
 METRE, GRAM, SECOND, MONTH, LITRE = "metre", "gram", "second", "month", "litre"
 UNITS: dict[str, tuple[str, float]] = {
@@ -76,7 +77,10 @@ DIGITS = re.compile(
 )
 SPELLED = re.compile(r"\b(?<!-)(" + "|".join(sorted(WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I)
 AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
-MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(MAGNITUDES) + r")\b", re.IGNORECASE)
+MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
+_MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
+OF_MONEY = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
+"""Thousand and million, behind an amount whose currency stands before it, and between the two; 5m are metres."""
 UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
 LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")

@@ -23,6 +23,7 @@ from localcrag.steps.reconcile.fact_forms import (
     MAGNITUDES,
     MONTH_NUMBERS,
     NO_UNITS,
+    OF_MONEY,
     ORDINALS,
     PERCENT,
     SPELLED,
@@ -212,7 +213,8 @@ def _ordinal(text: str, value: float, start: int, end: int) -> Fact:
 def _quantity(
     text: str, start: int, end: int, values: Sequence[float], step: float, *, currency: str | None = None
 ) -> Fact:
-    if magnitude := MAGNITUDE.match(text, end):
+    of_money = OF_MONEY[0 if currency else 1]
+    if magnitude := MAGNITUDE.match(text, end) or of_money.match(text, end):
         factor, end = MAGNITUDES[magnitude[1].lower()], magnitude.end()
         values, step = [value * factor for value in values], step * factor
     label = LABEL.fullmatch(text[:start])
