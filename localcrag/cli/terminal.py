@@ -24,6 +24,7 @@ from localcrag.records.web import WebUse
 from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
 from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
+from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.words import one_line, shorten
 
@@ -191,12 +192,11 @@ def answer_text(run: Run) -> str:
     """Return the answer with its sources, as it is printed."""
     lines = [run.answer]
     named = {source.id: source for source in run.sources}
-    for piece in run.evidence:
+    for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
         place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
         place += f" ({source.dated})" if source.dated else ""
-        if f"[{piece.n}]" in run.answer:
-            lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
+        lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
 
 

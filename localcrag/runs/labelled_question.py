@@ -15,7 +15,7 @@ from localcrag.records.run import Run, Support
 from localcrag.runs import replay
 from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.steps.answer import layout
-from localcrag.steps.answer.cite import without_citations
+from localcrag.steps.answer.cite import cited, without_citations
 from localcrag.steps.refine.refine import BEST
 from localcrag.text.words import one_line
 
@@ -73,7 +73,7 @@ def strips_behind(run: Run, support: Support) -> tuple[str, ...]:
 
 def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     """Return the accepted answers, shortest first, and the evidence that holds them."""
-    shown = [piece for piece in run.evidence if f"[{piece.n}]" in run.answer]
+    shown = cited(run.answer, run.evidence)
     backed = [support for support in run.support if support.shown and support.supported]
     # Of a contradiction both sides are quoted: neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)

@@ -9,6 +9,7 @@ from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Source, Strip
 from localcrag.records.run import Run, StepCost
 from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
+from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.markdown import literal
 from localcrag.text.words import one_line
@@ -61,8 +62,10 @@ def _head(run: Run) -> str:
 
 def _sources(run: Run) -> str:
     named = {source.id: source for source in run.sources}
-    cited = [piece for piece in run.evidence if f"[{piece.n}]" in run.answer]
-    lines = [f"- \\[{piece.n}\\] {_place(named[piece.source])}: “{_text(piece.text)}”" for piece in cited]
+    lines = [
+        f"- \\[{piece.n}\\] {_place(named[piece.source])}: “{_text(piece.text)}”"
+        for piece in cited(run.answer, run.evidence)
+    ]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.run_store import RunStore
+from localcrag.cli.terminal import answer_text
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Attempt, Run, StepCost, Turn
@@ -297,6 +298,18 @@ def test_what_is_kept_of_the_settings_are_settings_and_nothing_private() -> None
 
 
 # Reports.
+
+
+@pytest.mark.parametrize("form", ["[1] in London [2].", "[1][2].", "[1, 2].", "[2 ,1]"])
+def test_sources_of_a_report_and_on_the_terminal_are_all_that_the_answer_cites(asked: Run, form: str) -> None:
+    first, second = asked.evidence[:2]
+    run = dataclasses.replace(asked, answer=f"The limit is 195 euros {form}")
+    lines = report.markdown(run).partition("### Sources\n\n")[2].splitlines()[:2]
+    assert [line[:7] for line in lines] == ["- \\[1\\]", "- \\[2\\]"]
+    printed = answer_text(run).splitlines()[2:]
+    assert [line[:3] for line in printed] == ["[1]", "[2]"]
+    assert first.text in printed[0]
+    assert second.text in printed[1]
 
 
 def test_a_report_has_everything_and_shows_hostile_text_as_text(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from localcrag.records.passages import Evidence
+
 _CITATION = re.compile(r"\s*\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _PREFACE = re.compile(
     r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
@@ -18,6 +20,12 @@ def citations(text: str) -> list[int]:
     """Return the numbers cited in a text, in order, each once."""
     found = [int(number) for group in _CITATION.findall(text) for number in group.split(",")]
     return list(dict.fromkeys(found))
+
+
+def cited(answer: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return the pieces of evidence that an answer cites, in their order."""
+    numbers = set(citations(answer))
+    return [piece for piece in evidence if piece.n in numbers]
 
 
 def without_citations(text: str) -> str:
