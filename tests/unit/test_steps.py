@@ -358,12 +358,37 @@ def test_a_search_query_is_used_only_when_it_adds_nothing(written: str, expected
         ("The answer is: The evidence does not say.", True),
         ("The documents do not mention this.", True),
         ("  ", True),
+        ("The answer is:", True),
         ("The evidence says 80 euros [1].", False),
         ("Paris does not say no to visitors.", False),
+        ("The evidence does not say what it costs. [1]", True),
+        ("The evidence does not say what it costs [1][2]. The documents don't mention it either.", True),
+        ("The evidence does not state the price; it cannot be answered from the documents.", True),
+        ("The documents do not mention a fee. No further information is available [2].", True),
+        ("The evidence does not say how long to wait while the paint dries.", True),
     ],
 )
 def test_the_app_knows_when_the_model_found_no_answer(answer: str, expected: bool) -> None:
     assert generate.says_nothing(answer) is expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("The evidence does not state the warranty; a battery costs 5 euros [1].", "A battery costs 5 euros [1]."),
+        ("The evidence does not state the price [1]. The hall holds 80.", "The hall holds 80."),
+        ("The documents do not mention Oslo, but the limit in Bergen is high [2].", "The limit in Bergen is high [2]."),
+        ("The text doesn't say who built it. However, it opened in 1889 [1].", "It opened in 1889 [1]."),
+        (
+            "The text does not say why. Tea is 2 euros [1]. Milk is not mentioned.",
+            "Tea is 2 euros [1]. Milk is not mentioned.",
+        ),
+        ("It opened in 1889 [1]. The evidence does not say who built it.", None),
+    ],
+)
+def test_what_an_answer_says_beside_that_something_is_not_said_is_kept(answer: str, said: str | None) -> None:
+    assert not generate.says_nothing(answer)
+    assert generate.said(answer) == (said or answer)
 
 
 def count_words(messages: list[Message]) -> int:

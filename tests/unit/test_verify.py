@@ -285,6 +285,13 @@ def test_where_a_model_finds_nothing_in_passages_that_are_sure_to_answer_they_ar
     assert "“The hotel limit in London is 195 euros" in run.answer
 
 
+def test_what_a_model_says_beside_that_something_is_not_said_is_the_answer(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    desk.llm = FakeLanguageModel("The evidence does not state a limit for Rome; the limit in London is 195 euros [1].")
+    _, run = desk.ask(ANSWERABLE)
+    assert run.answer == "The limit in London is 195 euros [1]."
+
+
 def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:
     library = Library(REPOSITORY_MODELS)
     assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-answerer")

@@ -10,7 +10,7 @@ from localcrag.records.passages import Evidence, Passage
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer.cite import without_citations, without_preface
 from localcrag.text.sanitize import sanitize
-from localcrag.text.words import one_line
+from localcrag.text.words import content_words, one_line
 
 NOT_SAID = "Not in the evidence."
 """Begins as no answer does: the first token tells."""
@@ -36,6 +36,18 @@ _NOT_SAID = re.compile(
     r"(?:say|answer|mention|contain|provide|state|specify|include)",
     re.IGNORECASE,
 )
+_NOT_ANSWERED = re.compile(
+    r"\b(?:cannot|can not|can['’]t|could not) be (?:answered|determined|said|known)\b|"
+    r"\bno (?:further |other |more |such )?(?:information|details?)\b|\bnot (?:said|answered|stated|mentioned)\b",
+    re.IGNORECASE,
+)
+"""What may follow it and says no more."""
+_CLAUSE_END = re.compile(
+    r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*\s+|;\s+|\s[–—]\s|,\s+(?=(?:but|however|though|although|while|whereas|yet)\b)"
+)
+_CONJUNCTION = re.compile(r"(?:but|however|though|although|while|whereas|yet|still)\b,?\s*", re.IGNORECASE)
+FEWEST_WORDS = 2
+"""Content words of what says anything: “[1] is close” does not."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*(?=\s|$)|[。！？][」』”]*(?:\s*\[[\d, ]+\])*")
 CountTokens = Callable[[Sequence[Message]], int]
 
@@ -123,6 +135,24 @@ def whole_sentences(written: str) -> str:
 
 
 def says_nothing(answer: str) -> bool:
-    """Whether the model says that the evidence does not answer the question, or says nothing at all."""
-    text = without_preface(answer)
-    return not text or _NOT_SAID.match(text) is not None
+    """Whether the model says that the evidence does not answer the question and nothing besides, or nothing at all."""
+    return not said(answer)
+
+
+def said(answer: str) -> str:
+    """Return an answer without what it begins with where that is only that the evidence does not say something."""
+    left = without_preface(answer)
+    if left and not _NOT_SAID.match(left):
+        return answer.strip()
+    while left:
+        end = _CLAUSE_END.search(left)
+        clause = left[: end.end()] if end else left
+        if not _is_no_claim(clause):
+            break
+        left = _CONJUNCTION.sub("", left[len(clause) :], count=1)
+    return left[:1].upper() + left[1:]
+
+
+def _is_no_claim(clause: str) -> bool:
+    few = len(content_words(without_citations(clause))) < FEWEST_WORDS
+    return few or bool(_NOT_SAID.match(clause) or _NOT_ANSWERED.search(clause))

@@ -178,7 +178,7 @@ def _attempt(
         return _Draft(_silent(written, task, context))
     if not context.steps.verify:
         return _Draft(Outcome.AS_WRITTEN, written)
-    return (yield from _verify(written, pieces, task, context))
+    return (yield from _verify(prompts.said(written), pieces, task, context))
 
 
 def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Generator[Event, None, str]:
