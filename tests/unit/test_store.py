@@ -213,6 +213,25 @@ def test_a_file_that_is_no_database_is_an_error_with_its_path(tmp_path: Path) ->
         Database(tmp_path / "db.sqlite3")
 
 
+def test_a_full_disk_is_said_with_the_file_and_what_to_do_and_nothing_is_half_written(tmp_path: Path) -> None:
+    database = Database(tmp_path / "localcrag.sqlite3")
+    sql = "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, 'e', 1, 'now')"
+    with database.transaction() as connection:
+        connection.execute(sql, ("before",))
+    (pages,) = database.rows("PRAGMA page_count")[0]
+    database.rows(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(StoreError) as refused, database.transaction() as connection:
+        connection.executemany(sql, [(f"{number:0500}",) for number in range(1000)])
+    said = str(refused.value)
+    assert f"The disk with the database {tmp_path / 'localcrag.sqlite3'} is full" in said
+    assert "Free some space there" in said
+    assert "rollback" not in said
+    database.rows("PRAGMA max_page_count = 100000")
+    with database.transaction() as connection:
+        connection.execute(sql, ("after",))
+    assert [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY id")] == ["before", "after"]
+
+
 def test_a_run_is_read_back_as_it_was_stored(tmp_path: Path) -> None:
     runs = RunStore(Database(tmp_path / "db.sqlite3"))
     run = Run(

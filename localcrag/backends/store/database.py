@@ -36,6 +36,8 @@ class Database:
                 self._connection.execute(f"PRAGMA {pragma}")
             self._migrate()
         except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and _is_full(error):
+                raise _full(path) from error
             raise StoreError(
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
                 "full; if the file is damaged, restore it from a backup or move it away to begin anew."
@@ -63,10 +65,11 @@ class Database:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._connection
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
+                    self._connection.execute("COMMIT")
+                finally:
+                    # SQLite ends a transaction by itself where the disk is full.
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise self._translated(error) from error
 
@@ -107,6 +110,8 @@ class Database:
                         )
                     copy.backup(self._connection)
             except sqlite3.Error as error:
+                if _is_full(error):
+                    raise _full(self.path) from error
                 raise StoreError(f"{path} cannot be read: {error}. Nothing was changed. Take another file.") from error
             self._migrate()
 
@@ -133,11 +138,24 @@ class Database:
             self._connection.close()
 
     def _translated(self, error: sqlite3.Error) -> StoreError:
+        if _is_full(error):
+            return _full(self.path)
         if "locked" in str(error):
             remedy = "Another localcrag is writing to it for very long: wait, or stop that one."
         else:
             remedy = "Check that the disk is not full and the file not damaged."
         return StoreError(f"The database {self.path} refused: {str(error).rstrip('.')}. {remedy}")
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+
+
+def _full(path: Path) -> StoreError:
+    return StoreError(
+        f"The disk with the database {path} is full: what was to be written is not in it, all that was there before "
+        "is. Free some space there, then try again; or move the folder to another disk and name it with --data-dir."
+    )
 
 
 def _unwritable(path: Path, error: Exception) -> StoreError:
