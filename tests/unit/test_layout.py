@@ -100,6 +100,19 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
             id="greater than, twice",
         ),
         pytest.param(
+            "- 1.2 l stock\n- -5 °C\n- 1. May", [], "- 1.2 l stock\n- -5 °C\n- 1\\. May [1]",
+            id="numbers that mark no list",
+        ),
+        pytest.param(
+            "Ann: 33 90 01\n+49 421 55 80 12\n-5 °C\n--- so", [],
+            "“Ann: 33 90 01  \n+49 421 55 80 12  \n-5 °C  \n\\--- so” [1]",
+            id="signs that mark no list",
+        ),
+        pytest.param(
+            "| Room | Fee |\n|---|---|\n| Single | 80 |", ["Single"], "| Room | Fee |\n| --- | --- |\n\n[1]",
+            id="a header alone",
+        ),
+        pytest.param(
             "> 65 guests came.\n> They left.", [], "“65 guests came.  \nThey left.” [1]", id="quoted",
         ),
         pytest.param(

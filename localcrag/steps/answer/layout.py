@@ -34,7 +34,8 @@ _COLUMNS = re.compile(r"[ ]{2,}|\t+")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")
-_BLOCK_MARK = re.compile(r"^(?=[#>+|~=`*_-]|\d{1,9}[.)])")
+_BLOCK_MARK = re.compile(r"^(?=[#>|~=`*_]|[+-](?:[\s+-]|\Z))")
+_COUNTS = re.compile(r"^(\d{1,9})([.)])(?=\s|\Z)")
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 _FENCE = re.compile(r"\s*(?:`{3,}[^`]*|~{3,}.*)\Z")
 _FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*\Z")
@@ -157,7 +158,7 @@ def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
 def _line(text: str) -> str:
     """Return a line that begins no block, whatever it begins with."""
     if re.match(r"\d", text):
-        return re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", text)
+        return _COUNTS.sub(r"\1\\\2", text)
     # What is emphasised may begin a line.
     return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
 
@@ -234,7 +235,8 @@ def _table(run: Sequence[Fragment]) -> list[str]:
     rows = [_cells(one.text.split("\n", 1)[0]) for one in run]
     ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
     width = max(len(row) for row in rows)
-    if run[0].kind is not BlockKind.HEADER or len(rows) == 1 or (not ruled and any(len(row) != width for row in rows)):
+    alone = len(rows) == 1 and "\n" not in run[0].text  # With a rule below it, it is a table's whatever follows.
+    if run[0].kind is not BlockKind.HEADER or alone or (not ruled and any(len(row) != width for row in rows)):
         return _lines(run)
     written = []
     for one, row in zip(run, rows, strict=True):
