@@ -50,6 +50,7 @@ _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per cent\b)")
 _WITH_UNIT = re.compile(
     rf"\b(?<!\d[.,])({_NUMBER})(?:[ \u00a0]?({_WRITTEN_UNIT})|(GB|MB|TB|kB|kWh|kW|W|ms))\b"
 )  # fmt: skip
+_PER = re.compile(r"\bper (?=[a-z])")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )({_SIGN}?)(?:[€$£] ?)?({_NUMBER})")
 
@@ -57,13 +58,13 @@ _SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )({_SIGN}?)(?:[€$�
 def comparable(text: str) -> str:
     """Return a text with currencies, percent signs and units as words behind their numbers, and ranges with "to".
 
-    Cents of 00 are left out, thousands, millions and billions are multiplied out.
+    Cents of 00 are left out, "per month" is "a month", thousands, millions and billions are multiplied out.
     """
     text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", _MINUS.sub("-", text)))
     text = _PRICE.sub(_price, _PRICES.sub(r"\1\2\1", text))
     text = _LARGE.sub(lambda found: _times(found[1], found[2]), text)
     text = _WITH_UNIT.sub(_unit, _PERCENT.sub(" percent", text))
-    return _ORDINAL.sub(r"\1", text)
+    return _PER.sub("a ", _ORDINAL.sub(r"\1", text))
 
 
 def signed(text: str) -> list[tuple[str, bool]]:

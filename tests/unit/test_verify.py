@@ -468,3 +468,18 @@ def test_a_yes_by_itself_stays_where_the_sentence_behind_it_says_yes(
     text = compose(verify(answer, evidence(piece), question, Strictness.BALANCED))
     said = answer.partition(". ")[2]
     assert text == with_citations(f"Yes. {said.removeprefix('** ')}" if shown else said, (1,))
+
+
+@pytest.mark.parametrize(
+    ("piece", "question", "sentence"),
+    [
+        ("Monthly rent: 840 euros", "What is the monthly rent?", "The monthly rent is 840 euros."),
+        ("The deposit is two months' rent, 1,680 euros.", "How high is the deposit?", "The deposit is €1,680."),
+        ("Rent of the shop: 1,450 euros a month.", "What is the rent?", "The rent is 1,450 euros per month."),
+        ("The late fee (12 euros) is due at once.", "How high is the late fee?", "The late fee is 12 euros."),
+    ],
+)
+def test_an_amount_behind_a_colon_a_comma_or_in_brackets_is_of_what_stands_before_it(
+    piece: str, question: str, sentence: str
+) -> None:
+    assert backing(sentence, piece, question) == (SUPPORTED, "")

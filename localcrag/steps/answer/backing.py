@@ -23,7 +23,10 @@ PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
 UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 
-_CLAUSE = re.compile(r"[;:,](?=\s)|[()]|\s[–—-]\s")
+WORDS_OF_AN_AMOUNT = 1
+"""Its unit, beside numbers."""
+
+_CLAUSE = re.compile(r"[;,](?=\s)|[()]|\s[–—-]\s")
 _NO = re.compile(r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
@@ -198,13 +201,25 @@ def _aside(number: str, evidence: str, asked: set[str]) -> bool:
     """Whether every clause with the number has less than half of the question's words that its sentence's best has."""
     aside = False
     for part in split_sentences(evidence):
-        clauses = [content_words(clause) for clause in _CLAUSE.split(part.text)]
+        clauses = _clauses(part.text)
         best = max(len(asked & clause) for clause in clauses)
         holding = [len(asked & clause) for clause in clauses if number in clause]
         if any(2 * shared >= best for shared in holding):
             return False
         aside = aside or bool(holding)
     return aside
+
+
+def _clauses(sentence: str) -> list[set[str]]:
+    """Return the words of each clause; an amount by itself is of the clause before: "two months' rent, 1,680 euros"."""
+    found: list[set[str]] = [set()]
+    for clause in _CLAUSE.split(sentence):
+        words = content_words(clause)
+        if words and len(words - numbers(clause)) <= WORDS_OF_AN_AMOUNT:
+            found[-1] |= words
+        else:
+            found.append(words)
+    return found
 
 
 def _denies(text: str) -> bool:
