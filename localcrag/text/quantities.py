@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
+from localcrag.text.moments import comparable_moments
+
 CURRENCIES = {
     **dict.fromkeys(("€", "eur", "euro", "euros"), "euro"),
     **dict.fromkeys(("$", "usd", "dollar", "dollars"), "dollar"),
@@ -58,9 +60,11 @@ _SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )({_SIGN}?)(?:[€$�
 def comparable(text: str) -> str:
     """Return a text with currencies, percent signs and units as words behind their numbers, and ranges with "to".
 
-    Cents of 00 are left out, "per month" is "a month", thousands, millions and billions are multiplied out.
+    Cents of 00 are left out, "per month" is "a month", thousands, millions and billions are multiplied out; dates and
+    times are as `comparable_moments` has them.
     """
-    text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", _MINUS.sub("-", text)))
+    text = comparable_moments(_MINUS.sub("-", text))
+    text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", text))
     text = _PRICE.sub(_price, _PRICES.sub(r"\1\2\1", text))
     text = _LARGE.sub(lambda found: _times(found[1], found[2]), text)
     text = _WITH_UNIT.sub(_unit, _PERCENT.sub(" percent", text))

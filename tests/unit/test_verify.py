@@ -446,6 +446,14 @@ def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sent
         pytest.param("It leaves from platform no. 3.", "It leaves from platform 3.", SUPPORTED, id="no. is a number"),
         pytest.param("It is open 9 am to 5 pm.", "It is open 9 am –5 pm.", SUPPORTED, id="a dash after am"),
         pytest.param("It is due on 2024-05-01.", "It is due on 2024-05-02.", NOT, id="dates are no ranges"),
+        pytest.param("It is due on 2024-05-01.", "It is due on 1 May 2024.", SUPPORTED, id="a date in words"),
+        pytest.param("It is due on 2024-05-01.", "It is due on May 1st, 2024.", SUPPORTED, id="the month first"),
+        pytest.param("It is due on 2024-05-01.", "It is due on 5 January 2024.", NOT, id="another date"),
+        pytest.param(
+            "It is due until 1 March or 1 May.", "It is due until March 1 or May 1.", SUPPORTED, id="two dates"
+        ),
+        pytest.param("It leaves at 18:30 sharp.", "It leaves at 6:30 am sharp.", NOT, id="another time"),
+        pytest.param("It leaves at 06:45 sharp.", "It leaves at 6:45 am sharp.", SUPPORTED, id="a leading zero"),
     ],
 )
 def test_quantities_are_compared_however_they_are_written(piece: str, sentence: str, expected: Backing) -> None:
