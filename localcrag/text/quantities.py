@@ -47,7 +47,10 @@ _PRICE = re.compile(
     rf"((?<!\w){_SIGN})?({_CURRENCY})[ \u00a0]?({_NUMBER})({_SHORT_POWER})?"
     rf"|(?<!\d)(?<!\d[.,])({_NUMBER})({_SHORT_POWER})?[ \u00a0]?({_CURRENCY})(?!\d)"
 )
-_LARGE = re.compile(rf"(?<!\d)(?<!\d[.,])({_NUMBER})[ \u00a0](thousand|million|billion)\b")
+_LARGE = re.compile(
+    rf"(?<!\d)(?<!\d[.,])({_NUMBER})(?:[ \u00a0](thousand|million|billion)\b"
+    r"|(k|K|m|M|mn|bn)(?=[ \u00a0](?:euros?|dollars?|pounds?)\b))"
+)
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per cent\b)")
 _WITH_UNIT = re.compile(
     rf"\b(?<!\d[.,])({_NUMBER})(?:[ \u00a0]?({_WRITTEN_UNIT})|(GB|MB|TB|kB|kWh|kW|W|ms))\b"
@@ -66,7 +69,7 @@ def comparable(text: str) -> str:
     text = comparable_moments(_MINUS.sub("-", text))
     text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", text))
     text = _PRICE.sub(_price, _PRICES.sub(r"\1\2\1", text))
-    text = _LARGE.sub(lambda found: _times(found[1], found[2]), text)
+    text = _LARGE.sub(lambda found: _times(found[1], found[2] or found[3]), text)
     text = _WITH_UNIT.sub(_unit, _PERCENT.sub(" percent", text))
     return _PER.sub("a ", _ORDINAL.sub(r"\1", text))
 

@@ -435,6 +435,8 @@ def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sent
         pytest.param("It is sold at $50k.", "It is sold at $50.", NOT, id="a thousandth"),
         pytest.param("It is sold at €5 million.", "It is sold at 5 euros.", NOT, id="a millionth"),
         pytest.param("It is sold at $50k.", "It is sold at $50,000.", SUPPORTED, id="thousands"),
+        pytest.param("It is sold at 30k euros.", "It is sold at 30,000 euros.", SUPPORTED, id="thousands in a word"),
+        pytest.param("It is sold at 30k euros.", "It is sold at 30 euros.", NOT, id="a thousandth in a word"),
         pytest.param("It has 1.5 million users.", "It has 1,500,000 users.", SUPPORTED, id="a million and a half"),
         pytest.param("It is sold at €12.00.", "It is sold at 12.00 euros.", SUPPORTED, id="cents with a word"),
         pytest.param("It is sold at 12.00–15.00 €.", "It is sold at €12.00 to €15.00.", SUPPORTED, id="cents, a range"),
