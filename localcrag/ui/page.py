@@ -58,7 +58,7 @@ def build(assembly: Assembly) -> App:
                 title = gr.HTML(_how(), elem_id="lc-right-title")
                 panel = gr.HTML(run_panel.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
-        screen = settings_screen.settings_screen(assembly, page, documents.collection, script)
+        screen = settings_screen.settings_screen(assembly, page, top, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
         chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, left, export, documents.collection))
         chats.wire(page)

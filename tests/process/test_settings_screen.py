@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
+from gradio.block_function import BlockFunction
 
 from localcrag.app.assemble import Assembly
+from localcrag.records.enums import WebMode
 from localcrag.settings import load
 from localcrag.ui.page import App, build
 from tests.support.first_start import started_before
@@ -34,9 +37,19 @@ def app(assembly: Assembly) -> Iterator[App]:
     app.close()
 
 
+def events(app: App, name: str) -> list[BlockFunction]:
+    """Return the events whose handler has that name."""
+    return [event for event in app.page.fns.values() if event.fn and event.fn.__qualname__.endswith(name)]
+
+
+def fields_of(event: BlockFunction) -> list[Any]:
+    """Return the components that an event changes."""
+    return list(event.outputs)
+
+
 def handler(app: App, name: str) -> Callable[..., Any]:
     """Return the handler of that name, as the page calls it."""
-    return next(event.fn for event in app.page.fns.values() if event.fn and event.fn.__qualname__.endswith(name))
+    return next(event.fn for event in events(app, name) if event.fn)
 
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:
@@ -61,3 +74,50 @@ def test_the_models_are_listed_with_what_they_are_for(app: App) -> None:
     (listed,) = handler(app, "ModelSettings.follow")()
     assert "Language model: writes the answers" in listed
     assert "relevance-v2" in listed
+
+
+CHANGED = {
+    "When the documents are enough": ("policy", "fraction"),
+    "Which sentences are shown": ("strictness", "lenient"),
+    "Look once more, in other words, when the first passages are not enough": ("retry", False),
+    "What picks the sentences": ("refiner", "llm"),
+    "How passages are cut": ("strip_mode", "paragraph"),
+    "Seconds for a question (0: no limit)": ("time_budget", 9.0),
+    "Where documents and web disagree, use": ("conflict_rule", "web"),
+    "Address of your SearXNG": ("searxng_url", "http://127.0.0.1:1"),
+    "Threads": ("threads", 1),
+    "Window of the language model, in tokens": ("context_tokens", 2048),
+}
+
+
+def test_every_field_shows_what_is_in_force_when_page_or_settings_are_opened(app: App, assembly: Assembly) -> None:
+    (event,) = events(app, "InForce.read")
+    assert {how for _, how in event.targets} == {"load", "change", "select"}
+    read, fields = handler(app, "InForce.read"), fields_of(event)
+    built = [field.value for field in fields]
+    assert read("default", *built) == [gr.skip()] * len(built)
+    assembly.change(**dict(CHANGED.values()), web_never_terms=("Heron",))
+    assembly.collection_settings.set_web_mode(WebMode.NEVER)
+    shown = {field.label: value for field, value in zip(fields, read("default", *built), strict=True)}
+    assert shown == {label: value for label, (_, value) in CHANGED.items()} | {
+        "May it be asked about this collection?": "never",
+        "Never send": "Heron",
+    }
+
+
+def test_a_field_that_says_what_is_in_force_writes_nothing(app: App, assembly: Assembly) -> None:
+    (event,) = events(app, "InForce.read")
+    assembly.change(searxng_url="http://127.0.0.1:1", language="en")
+    before, fields = assembly.settings, fields_of(event)
+    told = handler(app, "InForce.read")("default", *(field.value for field in fields))
+    value = {field: field.value if now == gr.skip() else now for field, now in zip(fields, told, strict=True)}
+    for saves in [*events(app, "_saves.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
+        assert saves.fn
+        saves.fn(value[saves.inputs[0]])
+    (web,) = events(app, "web_settings.<locals>.save")
+    assert web.fn
+    web.fn(*(value.get(given, "default") for given in web.inputs))
+    assert assembly.settings is before
+    assert (assembly.settings.data_dir / "settings.json").read_text() == (
+        '{\n  "searxng_url": "http://127.0.0.1:1",\n  "language": "en"\n}'
+    )

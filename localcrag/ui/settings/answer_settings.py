@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.records.enums import Policy, RefinerKind, Strictness, StripMode
+from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.settings.in_force import InForce
 
 STRICTNESS = {
     Strictness.STRICT: later("only sentences that the evidence backs in full"),
@@ -29,13 +32,13 @@ REFINERS = {
 }
 
 
-def answer_settings(in_use: SettingsInUse) -> gr.Dropdown:
+def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
     """Make the part where the steps of the flow are set; return where the policy is chosen."""
     settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
             [(_("as the preset says"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
-            value=settings.policy.value if "policy" in settings.model_fields_set else "",
+            value=_in_force(settings, "policy"),
             label=_("When the documents are enough"),
             filterable=False,
         )
@@ -68,12 +71,27 @@ def answer_settings(in_use: SettingsInUse) -> gr.Dropdown:
             ),
         }
     for name, control in controls.items():
+        in_force.add(control, _now(in_use, name))
         control.input(_saves(in_use, name), [control], None, **PRIVATE)
     return policy
 
 
+def _now(in_use: SettingsInUse, name: str) -> Callable[[str], Any]:
+    return lambda _: _in_force(in_use.now, name)
+
+
+def _in_force(settings: Settings, name: str) -> Any:
+    """Return a setting as its field shows it; a policy that the preset chooses is none."""
+    if name == "policy" and name not in settings.model_fields_set:
+        return ""
+    return settings.model_dump(mode="json", include={name})[name]
+
+
 def _saves(in_use: SettingsInUse, name: str) -> Any:
     def save(value: Any) -> None:
+        # Gradio says a list's value also when the list loses the focus.
+        if value == _in_force(in_use.now, name):
+            return
         with telling():
             in_use.change(**{name: None if value == "" else value})
 

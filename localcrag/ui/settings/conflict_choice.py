@@ -9,6 +9,7 @@ from localcrag.records.enums import ConflictRule
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.settings.in_force import InForce
 
 LABELS = {
     ConflictRule.SHOW_BOTH: later("both"),
@@ -19,7 +20,7 @@ LABELS = {
 }
 
 
-def conflict_choice(in_use: SettingsInUse) -> None:
+def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
     """Make the list of rules; the choice holds from the next question on."""
     choice = gr.Dropdown(
         [(_(label), rule.value) for rule, label in LABELS.items()],
@@ -31,7 +32,10 @@ def conflict_choice(in_use: SettingsInUse) -> None:
     )
 
     def use(name: str) -> None:
-        with telling():
-            in_use.change(conflict_rule=name)
+        # Gradio says a list's value also when the list loses the focus.
+        if name != in_use.now.conflict_rule.value:
+            with telling():
+                in_use.change(conflict_rule=name)
 
+    in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
     choice.input(use, [choice], None, **PRIVATE)

@@ -18,6 +18,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.ui import html
 from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.html import TEMPLATES
+from localcrag.ui.settings.in_force import InForce
 
 
 class ModelSettings:
@@ -29,7 +30,7 @@ class ModelSettings:
         self._embeddings = ReEmbeddings(assembly.collections.re_embed)
         self._wanted: set[str] = set()
 
-    def show(self, script: str) -> None:
+    def show(self, script: str, in_force: InForce) -> None:
         """Make the list."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         with gr.Row():
@@ -44,6 +45,7 @@ class ModelSettings:
             )  # fmt: skip
         self.wire(self.listing.input(self.do, None, [self.listing], **MANY))
         for number, name in ((threads, "threads"), (window, "context_tokens")):
+            in_force.add(number, self._now(name))
             gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)
 
     def wire(self, event: Any) -> None:
@@ -93,6 +95,9 @@ class ModelSettings:
         self._wanted.add(str(event.name))
         self._downloads.start(str(event.name))
         return self.listed()
+
+    def _now(self, name: str) -> Callable[[str], int]:
+        return lambda _: int(getattr(self._assembly.settings, name))
 
     def _saver(self, name: str) -> Callable[[float | None], str]:
         """Return what saves a number, if it is one and another than before."""

@@ -18,7 +18,9 @@ from localcrag.ui.chat.chat import preset_name
 from localcrag.ui.handlers import PRIVATE, telling
 
 
-def preset_choice(settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, collection: gr.Dropdown) -> None:
+def preset_choice(
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown
+) -> None:
     """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
         [(preset_name(preset), preset.value) for preset in Preset],
@@ -41,13 +43,17 @@ def preset_choice(settings: CollectionSettings, past: PastQuestions, page: gr.Bl
         said = " ".join(part for part in (limits(past, of), changed(past, before, Preset(name), of)) if part)
         return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), html.message(said)
 
-    def chosen(of: str) -> tuple[Any, str]:
+    def chosen(of: str) -> tuple[Any, Any]:
         preset = settings.preset(of)
         return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), html.message(limits(past, of))
+
+    def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
+        return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
 
     choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **PRIVATE)
+    top.select(chosen_since, [collection, choice], [choice, effect], **PRIVATE)
 
 
 def limits(past: PastQuestions, collection: str) -> str:

@@ -14,6 +14,7 @@ from localcrag.ui import frame, html, learning, lists
 from localcrag.ui.handlers import MANY, PRIVATE, told
 from localcrag.ui.settings.answer_settings import answer_settings
 from localcrag.ui.settings.conflict_choice import conflict_choice
+from localcrag.ui.settings.in_force import InForce
 from localcrag.ui.settings.model_settings import ModelSettings
 from localcrag.ui.settings.preset_choice import preset_choice
 from localcrag.ui.settings.storage_settings import StorageSettings
@@ -33,22 +34,25 @@ class SettingsScreen:
     storage: StorageSettings
 
 
-def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown, script: str) -> SettingsScreen:
-    """Make the screen; it is hidden until it is asked for."""
+def settings_screen(
+    assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str
+) -> SettingsScreen:
+    """Make the screen; it is hidden until it is asked for, by `top`."""
+    in_force = InForce()
     with gr.Column(elem_id="lc-settings"):
         head = gr.HTML(frame.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
-            preset_choice(assembly.collection_settings, assembly.past_questions, page, collection)
-            policy = answer_settings(assembly.settings_in_use)
-            conflict_choice(assembly.settings_in_use)
+            preset_choice(assembly.collection_settings, assembly.past_questions, page, top, collection)
+            policy = answer_settings(assembly.settings_in_use, in_force)
+            conflict_choice(assembly.settings_in_use, in_force)
             threshold_explorer(
                 assembly.settings_in_use, assembly.past_questions, assembly.calibrations, policy, collection
             )
         with _tab("web"):
-            web_settings(assembly.settings_in_use, assembly.collection_settings, assembly.web, page, collection)
+            web_settings(assembly.settings_in_use, assembly.collection_settings, assembly.web, in_force, collection)
         with _tab("models"):
             models = ModelSettings(assembly)
-            models.show(script)
+            models.show(script, in_force)
         with _tab("data"):
             storage = StorageSettings(assembly)
             storage.show(script)
@@ -57,6 +61,7 @@ def settings_screen(assembly: Assembly, page: gr.Blocks, collection: gr.Dropdown
             gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
         with _tab("labels"):
             said = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+    in_force.wire(page, top, collection)
     return SettingsScreen(head, figures, gaps, said, models, storage)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gradio as gr
 
 from localcrag.app.collection_settings import CollectionSettings
@@ -16,7 +14,7 @@ from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.ui import html
-from localcrag.ui.handlers import PRIVATE
+from localcrag.ui.settings.in_force import InForce
 
 MODES = [
     (later("Ask me: every query is shown to me before it leaves."), WebMode.ASK.value),
@@ -27,19 +25,23 @@ FIXED = later("Set by LOCALCRAG_WEB or settings.json (web): it holds for every c
 
 
 def web_settings(
-    in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, page: gr.Blocks, collection: gr.Dropdown
+    in_use: SettingsInUse, of_collection: CollectionSettings, web: Web, in_force: InForce, collection: gr.Dropdown
 ) -> None:
     """Make the part where the SearXNG is set and tested."""
     fixed = "web" in in_use.now.model_fields_set
     url, mode, terms, test, report = _components(in_use.now, of_collection.web_mode(), fixed=fixed)
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
+        said = {
+            "searxng_url": address.strip() or None,
+            "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
+        }
+        changes = {name: value for name, value in said.items() if value != getattr(in_use.now, name)}
         try:
-            in_use.change(
-                searxng_url=address.strip() or None,
-                web_never_terms=[line.strip() for line in never.splitlines() if line.strip()],
-            )
+            if changes:
+                in_use.change(**changes)
             if not fixed:
+                # Also the one in force: said for this collection, it holds under a preset that would choose another.
                 of_collection.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return html.message(str(error))
@@ -47,12 +49,10 @@ def web_settings(
         sign = {State.OK: _("Works:"), State.OFF: _("Off:"), State.FAILED: _("Does not work.")}[finding.state]
         return html.message(f"{sign} {finding.detail}")
 
-    def stored(of: str) -> Any:
-        return of_collection.web_mode(of).value, "\n".join(in_use.now.web_never_terms)
-
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
-    # Another page, or `localcrag web`, may have chosen meanwhile.
-    gr.on([page.load, collection.change], stored, [collection], [mode, terms], **PRIVATE)
+    in_force.add(url, lambda _: in_use.now.searxng_url or "")
+    in_force.add(mode, lambda of: of_collection.web_mode(of).value)
+    in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
 
 
 def _components(

@@ -1,0 +1,43 @@
+"""What is in force, shown by the fields of the settings whenever page or settings are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from localcrag.ui.handlers import PRIVATE
+
+
+class InForce:
+    """The fields, each with what returns its value in force for a collection.
+
+    The page is built once: without this, a reload would show what was set when the server was started. Another tab, or
+    a command, may have changed it as well.
+    """
+
+    def __init__(self) -> None:
+        self._fields: dict[Any, Callable[[str], Any]] = {}
+
+    def add(self, field: Any, value: Callable[[str], Any]) -> None:
+        """Have a field show this."""
+        self._fields[field] = value
+
+    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
+        """Show it: on load, for another collection, and when `top` says that the settings are opened."""
+        fields = list(self._fields)
+        gr.on(
+            [page.load, collection.change, top.select],
+            self.read,
+            [collection, *fields],
+            fields,
+            # A number that is out of bounds is replaced, too, and no error.
+            preprocess=False,
+            **PRIVATE,
+        )
+
+    def read(self, collection: str, *shown: Any) -> list[Any]:
+        """Return the values in force; what is `shown` already stays, and with it what is being typed meanwhile."""
+        values = [value(collection) for value in self._fields.values()]
+        return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
