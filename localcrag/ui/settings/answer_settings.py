@@ -72,7 +72,8 @@ def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
         }
     for name, control in controls.items():
         in_force.add(control, _now(in_use, name))
-        control.input(_saves(in_use, name), [control], None, **PRIVATE)
+        # What was said last counts, also while an earlier digit of it is being saved.
+        control.input(_saves(in_use, name), [control], None, trigger_mode="always_last", **PRIVATE)
     return policy
 
 

@@ -38,4 +38,4 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
                 in_use.change(conflict_rule=name)
 
     in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
-    choice.input(use, [choice], None, **PRIVATE)
+    choice.input(use, [choice], None, trigger_mode="always_last", **PRIVATE)

@@ -34,6 +34,8 @@ class InForce:
             fields,
             # A number that is out of bounds is replaced, too, and no error.
             preprocess=False,
+            # On load, a chat may choose another collection meanwhile.
+            trigger_mode="always_last",
             **PRIVATE,
         )
 

@@ -52,7 +52,8 @@ def preset_choice(
 
     choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
-    gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **PRIVATE)
+    at = [page.load, collection.change]
+    gr.on(at, chosen, [collection], [choice, effect], trigger_mode="always_last", **PRIVATE)
     top.select(chosen_since, [collection, choice], [choice, effect], **PRIVATE)
 
 
