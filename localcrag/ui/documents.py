@@ -19,6 +19,7 @@ from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists
 from localcrag.ui.handlers import MANY, PRIVATE, told
+from localcrag.ui.tabs import Tabs, session
 
 BETWEEN, ROWS = 0.5, 1_000
 """Seconds between two looks at files that are added, as long as all tabs together are shown no more rows than these.
@@ -77,28 +78,28 @@ class DocumentEvents:
         """`first_questions` writes what a chat without turns shows."""
         self._collections, self._uploads, self._first_questions = collections, uploads, first_questions
         self._followers: list[object] = []
+        self._in_sight: Tabs[str] = Tabs()
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
-    def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> None:
-        """Connect the components; the chat's `log` offers the samples."""
+    def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
+        """Connect the components; the chat's `log` offers the samples. Return the events that choose a collection."""
         shown = [at.uploads, at.listing]
         for source in (at.drop, at.folder):
             source.upload(self.add, [source, at.collection], [source, *shown], **MANY).then(
                 self.follow, [at.collection], shown, **MANY
             )
-        log.upload(self.add_samples, None, [at.collection, *shown], **MANY).then(
-            self.follow, [at.collection], shown, **MANY
-        ).then(self.first_questions, [where], [log], **PRIVATE)
+        added = log.upload(self.add_samples, None, [at.collection, *shown], **MANY)
+        added.then(self.follow, [at.collection], shown, **MANY).then(self.first_questions, [where], [log], **PRIVATE)
         at.uploads.input(self.change_uploads, [at.collection], shown, **MANY).then(
             self.follow, [at.collection], shown, **MANY
         )
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
-        page.load(self.choices, None, [at.collection], **PRIVATE)
-        at.collection.change(self.listed, [at.collection], [at.listing], **PRIVATE)
+        at.collection.change(self.choose, [at.collection], [at.listing], **PRIVATE)
         at.listing.delete(self.delete, [at.collection], shown, **PRIVATE)
         at.listing.submit(self.rename, [at.collection], [at.listing], **PRIVATE)
         at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **PRIVATE)
-        at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
+        changed = at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
+        return added, changed
 
     def add(self, paths: list[str] | str | None, collection: str) -> tuple[Any, ...]:
         """Add dropped files."""
@@ -115,16 +116,19 @@ class DocumentEvents:
         """Return what a chat without turns shows now; a chat that has been begun meanwhile stays."""
         return gr.skip() if where else self._first_questions()
 
-    def follow(self, collection: str) -> Iterator[tuple[Any, ...]]:
+    def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Show how far the files are, and the documents whenever one has gone in, until all are at their end.
 
-        A tab that is not among the last few to look is told no more until it has the focus again.
+        They are those of the collection that the tab shows by then. A tab that is not among the last few to look is
+        told no more until it has the focus again.
         """
-        done, me = -1, object()
+        done, me, tab = -1, object(), session(request)
+        self._in_sight.put(tab, collection)
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
                 finished = sum(not one.open for one in items)
+                collection = self._in_sight.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
                 done = finished
                 if finished < len(items):
@@ -145,6 +149,11 @@ class DocumentEvents:
     def choices(self) -> Any:
         """Return the collections that there are now."""
         return gr.update(choices=self._collections.offered())
+
+    def choose(self, collection: str, request: gr.Request) -> str:
+        """Return the documents of a collection, which the tab shows from now on."""
+        self._in_sight.put(session(request), collection)
+        return self.listed(collection)
 
     def listed(self, collection: str) -> str:
         """Return a collection's documents."""

@@ -134,22 +134,21 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
             assembly.learning.labels.remove([int(event.label_id)])
         return said(assembly)
 
-    def add(collection: str, event: gr.EventData) -> Iterator[tuple[Any, ...]]:
-        number = int(event.result) if event.result else None
-        for report, listing, *others in _add(assembly, str(event.run_id), number):
-            yield report, listed(assembly.collections, collection) if listing else gr.skip(), *others
+    def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
+        yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
+
+    def documents(collection: str) -> str:
+        return listed(assembly.collections, collection)
 
     labelled = shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
     shown.panel.submit(pin, None, [shown.panel, shown.said], **PRIVATE)
     gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **PRIVATE)
     shown.said.clear(remove, None, [shown.said], **PRIVATE)
-    gr.on(
-        [shown.panel.upload, shown.gaps.upload],
-        add,
-        [shown.collection],
-        [shown.uploads, shown.documents, shown.panel, shown.gaps],
-        **PRIVATE,
+    added = gr.on(
+        [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
+    # Of the collection that is shown by then.
+    added.then(documents, [shown.collection], [shown.documents], **PRIVATE)
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **PRIVATE)
     return labelled
@@ -166,8 +165,8 @@ def open_run(assembly: Assembly) -> Any:
 
 
 def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Yield, while a web text is added, report, whether the documents have changed, panel, and gaps."""
-    yield html.message(_("Adding the web text …")), False, gr.skip(), gr.skip()
+    """Yield, while a web text is added, report, panel, and gaps."""
+    yield html.message(_("Adding the web text …")), gr.skip(), gr.skip()
     try:
         with closing(assembly.gaps.add_web_text(run_id, number)) as events:
             results = [event for event in events if isinstance(event, IngestResult)]
@@ -176,4 +175,4 @@ def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[
         shown = panel_of(assembly, run_id)
     except LocalcragError as error:
         told_, shown = str(error), gr.skip()
-    yield html.message(told_), True, shown, gaps(assembly)
+    yield html.message(told_), shown, gaps(assembly)

@@ -62,9 +62,10 @@ def build(assembly: Assembly) -> App:
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
         chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, left, export, documents.collection))
         chats.wire(page)
-        DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly)).wire(
+        chosen = DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly)).wire(
             page, documents, column.log, column.where
         )
+        chats.goes_on(*chosen)
         source.wire(assembly, shown_source, documents.collection)
         speaks = PageLanguage(
             page,

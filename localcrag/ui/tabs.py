@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Generic, TypeVar
 
+import gradio as gr
 from cachetools import LRUCache
 
 MOST_TABS = 100
@@ -32,3 +33,8 @@ class Tabs(Generic[Known]):
         """Know this of a tab from now on, and forget what was used longest ago."""
         with self._lock:
             self._known[tab] = known
+
+
+def session(request: gr.Request) -> str:
+    """Return the session hash of the tab that a request comes from."""
+    return request.session_hash or ""

@@ -112,7 +112,7 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
     names = ["anchor.txt", "bollard.txt", "capstan.txt", "davit.txt", "fender.txt", "gangway.txt"]
     for name in names:
         (tmp_path / name).write_text(f"The {name.removesuffix('.txt')} is on deck.")
-    with running_app(tmp_path / "data") as url, opened(chromium, url) as page:
+    with running_app(tmp_path / "data") as url, opened(chromium, url) as page, opened(chromium, url) as other:
         documents = page.locator("#lc-documents")
         dropped(page, *(tmp_path / name for name in names))
         documents.get_by_label("Search documents").fill("AN")
@@ -134,6 +134,12 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
         expect(documents.locator("li")).to_have_count(2)
         ask(page, "Where is the davit?")
         expect(page.locator("#lc-panel")).to_contain_text("davit.txt")
+        # A tab from before there was this collection goes on with the chat.
+        other.locator("#lc-chats").get_by_label("Search chats").fill("davit")
+        other.locator("#lc-chats .lc-chat-title").click()
+        expect(other.locator("#lc-collection input")).to_have_value("cellar")
+        ask(other, "Where is the anchor?")
+        expect(other.locator("#lc-panel")).to_contain_text("anchor.txt")
         page.once("dialog", lambda dialog: dialog.accept("attic"))
         page.get_by_role("button", name="Rename this collection").click()
         expect(page.locator("#lc-collection input")).to_have_value("attic")
@@ -142,6 +148,9 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
         page.get_by_role("button", name="Delete this collection").click()
         expect(page.locator("#lc-collection input")).to_have_value("default")
         expect(documents).to_contain_text("crane.txt")
+        # The open chat goes on with that one.
+        ask(page, "Where is the crane?")
+        expect(page.locator("#lc-panel")).to_contain_text("crane.txt")
 
 
 def test_a_question_that_the_documents_answer(chromium: Browser, with_handbook: str, screens: Path) -> None:

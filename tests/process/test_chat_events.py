@@ -16,6 +16,7 @@ from gradio.state_holder import SessionState
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.jobs import Job
+from localcrag.records.enums import Preset
 from localcrag.runs.chats import TurnState
 from localcrag.settings import load
 from localcrag.ui.chat.chat import TURNS_SHOWN, View
@@ -135,6 +136,40 @@ def test_a_long_chat_shows_its_newest_turns_and_the_earlier_ones_to_the_tab_that
     assert shown(app.chats.open(the(chat=chat), request("two"))[LOG]) == newest
     app.chats.new_chat(request("one"))
     assert shown(app.chats.open(the(chat=chat), request("one"))[LOG]) == newest
+
+
+def test_a_chat_that_another_tab_began_is_opened_with_what_that_one_chose(app: App, assembly: Assembly) -> None:
+    assembly.collections.new("attic")
+    known = assembly.chats.begin("attic", preset=Preset.FAST).id
+    gone = assembly.chats.begin("cellar", llm="a-model-that-was-deleted").id
+    for chat, chosen in ((known, ("attic", "fast", "")), (gone, ("cellar", "", "a-model-that-was-deleted"))):
+        collection, preset, llm = app.chats.open(the(chat=chat), request("one"))[-3:]
+        assert (collection["value"], preset, llm["value"]) == chosen
+        assert collection["value"] in collection["choices"]
+        assert llm["value"] in [value for _, value in llm["choices"]]
+        assert "attic" in collection["choices"]
+    # Without a chat: what is chosen stays, among all that there is.
+    collection, preset, llm = app.chats.open(the(chat=""), request("one"))[-3:]
+    assert "attic" in collection["choices"]
+    assert [*collection, *preset, *llm].count("value") == 0
+
+
+def test_an_open_chat_goes_on_with_a_collection_that_was_made_or_deleted(app: App, assembly: Assembly) -> None:
+    chat = assembly.chats.begin("default").id
+    (changes,) = (one for one in app.page.fns.values() if one.name == "change_collection")
+    then = [one for one in app.page.fns.values() if one.trigger_after == changes._id and one.trigger_only_on_success]
+    assert [(one.name, list(one.inputs)) for one in then] == [("choose", [app.chats.at.column.where, *chosen(app)])]
+    app.chats.choose(str(chat), "attic", "", "")
+    assert assembly.chats.chat(chat).collection == "attic"
+    before = assembly.chats.chat(chat)
+    # Said again, as Gradio does when a list loses the focus: it does not come first among the chats for that.
+    app.chats.choose(str(chat), "attic", "", "")
+    assert assembly.chats.chat(chat) == before
+
+
+def chosen(app: App) -> list[object]:
+    at = app.chats.at
+    return [at.collection, at.column.preset, at.column.llm]
 
 
 def test_the_tabs_that_were_used_last_are_remembered() -> None:

@@ -26,8 +26,8 @@ from tests.support.raw_http import ask, config, exchange, opened, read, said, st
 CALLS, TABS, UPLOADS, SLOW = 1_000, 50, 500, 100
 MOST_USED = 3_000_000_000
 """Bytes of memory that the app may use under all of this, half of it for models."""
-CHEAP, FOLLOWS = "choices", "follow"
-"""Events of the page: one that reads the names of collections, one that goes on as long as files are taken in."""
+CHEAP, FOLLOWS = "left", "follow"
+"""Events of the page: one that reads what left this computer, one that goes on as long as files are taken in."""
 JSON = "application/json"
 KEPT = 2_000_000
 """Bytes that are kept of the beginning and of the end of an answer: an event stream can be long."""

@@ -41,7 +41,7 @@ from localcrag.records.events import (
 )
 from localcrag.records.models import ModelState
 from localcrag.records.run import Run
-from localcrag.runs.chats import ChatTurn
+from localcrag.runs.chats import Chat, ChatTurn
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
@@ -149,6 +149,16 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
     there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
     return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
+
+
+def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the collections and language models to choose from, with those of a chat that is shown."""
+    collections, llms = {*assembly.collections.offered()}, llm_choices(assembly)
+    if shown:
+        collections.add(shown.collection)
+        if shown.llm and shown.llm not in [name for _, name in llms]:
+            llms.append((shown.llm, shown.llm))
+    return sorted(collections), llms
 
 
 def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None, *, whole: bool) -> View:

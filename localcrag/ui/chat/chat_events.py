@@ -20,7 +20,7 @@ from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
 from localcrag.ui.handlers import GOOD, MANY, PRIVATE, told
-from localcrag.ui.tabs import Tabs
+from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
 Said = dict[Any, Any]
@@ -89,8 +89,7 @@ class ChatEvents:
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PRIVATE)
         card.refuse.click(self.refuse, [column.where], card.outputs, **PRIVATE)
-        for control in chosen:
-            control.input(self.choose, [column.where, *chosen], None, **PRIVATE)
+        gr.on([control.input for control in chosen], **self._chooses())
         at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
         at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
         # What was typed last counts, also where it was typed while an earlier word was sought.
@@ -98,8 +97,11 @@ class ChatEvents:
         at.chats.download(self.export, None, [at.export], **PRIVATE)
         page.load(self.listed, None, [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
-        # Others may have been downloaded since, or another one chosen.
-        page.load(lambda: gr.update(choices=chat.llm_choices(self._assembly)), None, [column.llm], **PRIVATE)
+
+    def goes_on(self, *events: Any) -> None:
+        """Have an open chat go on with the collection that these events choose."""
+        for event in events:
+            event.success(**self._chooses())
 
     def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
@@ -142,21 +144,29 @@ class ChatEvents:
         there = {one.id: one for one in told(self._assembly.chats.chats)}
         opened = there.get(int(wanted)) if wanted.isdigit() else None
         if opened is None:
-            return *self._show(None, request), gr.skip(), gr.skip(), gr.skip()
-        return *self._show(opened.id, request), opened.collection, opened.preset or "", opened.llm or ""
+            collections, llms = chat.offered(self._assembly)
+            return *self._show(None, request), gr.update(choices=collections), gr.skip(), gr.update(choices=llms)
+        # Another tab may have made the collection or got the model, or deleted it: it is among the choices either way.
+        collections, llms = chat.offered(self._assembly, opened)
+        return (
+            *self._show(opened.id, request),
+            gr.update(choices=collections, value=opened.collection),
+            opened.preset or "",
+            gr.update(choices=llms, value=opened.llm or ""),
+        )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
         """Show to its end what was being answered when the tab came to show its chat, as long as it shows it.
 
         That may have ended since: the finished turn is shown then.
         """
-        session = _session(request)
-        shown = self._shown.get(session)
+        tab = session(request)
+        shown = self._shown.get(tab)
         yield self._unchanged()
         if not shown or not shown.answering:
             return
         for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
-            if self._shown.get(session) is not shown:
+            if self._shown.get(tab) is not shown:
                 return  # Another chat is looked at now; this one goes on by itself.
             yield view.values()
         shown.answering = None  # All that was found on its way would stay in memory, for every tab.
@@ -167,13 +177,13 @@ class ChatEvents:
 
     def choose(self, where: str, collection: str, preset: str, llm: str) -> None:
         """Let a chat's next questions go to another collection, preset or model."""
-        if chat_id := _number(where):
-            store = self._assembly.chats
-            told(
-                lambda: store.change(
-                    replace(store.chat(chat_id), collection=collection, preset=_preset(preset), llm=llm or None)
-                )
-            )
+        chat_id, store = _number(where), self._assembly.chats
+        if chat_id:
+            now = told(lambda: store.chat(chat_id))
+            then = replace(now, collection=collection, preset=_preset(preset), llm=llm or None)
+            # Gradio says a list's value also when the list loses the focus.
+            if then != now:
+                told(lambda: store.change(then))
 
     def stop(self, where: str) -> None:
         """End the answer that is being written."""
@@ -194,7 +204,7 @@ class ChatEvents:
 
     def earlier(self, where: str, request: gr.Request) -> str:
         """Show all turns of a chat from now on."""
-        if shown := self._shown.get(_session(request)):
+        if shown := self._shown.get(session(request)):
             shown.whole = True
         return self.log(where, request)
 
@@ -206,7 +216,7 @@ class ChatEvents:
 
     def log(self, where: str, request: gr.Request) -> str:
         """Return the finished turns of a chat, with what was said of them by now."""
-        shown = self._shown.get(_session(request))
+        shown = self._shown.get(session(request))
         whole = bool(shown and shown.whole)
         return told(lambda: chat.log(self._assembly, _number(where), self._answering(where), whole=whole))
 
@@ -245,6 +255,11 @@ class ChatEvents:
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
         return html.download(kept.title, form.value, TYPES[form], text)
 
+    def _chooses(self) -> dict[str, Any]:
+        column = self.at.column
+        inputs = [column.where, self.at.collection, column.preset, column.llm]
+        return {"fn": self.choose, "inputs": inputs, "outputs": None, "trigger_mode": "always_last", **PRIVATE}
+
     def _chat(self, said: Said) -> int:
         """Return the number of the chat that is shown, or that of a new one."""
         column = self.at.column
@@ -262,16 +277,12 @@ class ChatEvents:
         return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
-        session = _session(request)
+        tab = session(request)
         answering = self._conversations.answering(chat_id) if chat_id else None
-        before = self._shown.get(session)
+        before = self._shown.get(tab)
         whole = bool(before and before.whole and before.chat_id == chat_id)
-        self._shown.put(session, _Shown(chat_id, answering, whole))
+        self._shown.put(tab, _Shown(chat_id, answering, whole))
         return told(lambda: chat.opened(self._assembly, chat_id, answering, whole=whole)).values()
-
-
-def _session(request: gr.Request) -> str:
-    return request.session_hash or ""
 
 
 def _number(where: str) -> int | None:

@@ -1,0 +1,48 @@
+"""The column of documents: what a tab is told while files go in, of the collection that it shows by then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import cast
+
+import gradio as gr
+
+from localcrag.app.collections import Collections
+from localcrag.app.uploads import Uploads
+from localcrag.records.documents import Document
+from localcrag.records.enums import IngestStatus
+from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.ui.documents import DocumentEvents
+
+
+class FakeCollections:
+    """Collections of one document each, which is called as its collection is. Not real: it stores nothing."""
+
+    def documents(self, collection: str) -> list[Document]:
+        return [Document(1, f"of the {collection}", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
+
+    def offered(self) -> list[str]:
+        return ["attic", "cellar"]
+
+
+def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: Path) -> None:
+    go = threading.Event()
+
+    def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        assert go.wait(60)
+        yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+
+    uploads = Uploads(taken_in)
+    events = DocumentEvents(cast(Collections, FakeCollections()), uploads, lambda: "")
+    tab, other = gr.Request(session_hash="one"), gr.Request(session_hash="two")
+    (tmp_path / "a.txt").write_text("x")
+    uploads.add([tmp_path / "a.txt"], "attic")
+    told, others = events.follow("attic", tab), events.follow("attic", other)
+    assert "of the attic" in next(told)[1]
+    assert "of the attic" in next(others)[1]
+    assert "of the cellar" in events.choose("cellar", tab)
+    go.set()
+    assert "of the cellar" in list(told)[-1][1]
+    assert "of the attic" in list(others)[-1][1]
