@@ -18,7 +18,7 @@ from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists
-from localcrag.ui.handlers import MANY, PRIVATE, told
+from localcrag.ui.handlers import MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 BETWEEN, ROWS = 0.5, 1_000
@@ -89,7 +89,8 @@ class DocumentEvents:
                 self.follow, [at.collection], shown, **MANY
             )
         added = log.upload(self.add_samples, None, [at.collection, *shown], **MANY)
-        added.then(self.follow, [at.collection], shown, **MANY).then(self.first_questions, [where], [log], **PRIVATE)
+        followed = added.then(self.follow, [at.collection], shown, **MANY)
+        releases(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
         at.uploads.input(self.change_uploads, [at.collection], shown, **MANY).then(
             self.follow, [at.collection], shown, **MANY
         )

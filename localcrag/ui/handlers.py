@@ -68,6 +68,12 @@ def _telling_all(handler: Callable[..., Any]) -> Callable[..., Any]:
     return piece_by_piece if inspect.isgeneratorfunction(handler) else once
 
 
+def releases(*steps: Any) -> None:
+    """Have the buttons that were pressed for an event take clicks again: after its last step, or one that failed."""
+    for ended in (*(step.failure for step in steps), steps[-1].then):
+        ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)
+
+
 def told(make: Callable[[], Made]) -> Made:
     """Return what is made; tell the page what is wrong, and end the event."""
     with telling():

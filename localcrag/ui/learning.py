@@ -20,7 +20,7 @@ from localcrag.steps.ingest import web_document
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists, run_panel
 from localcrag.ui.documents import listed
-from localcrag.ui.handlers import GOOD, PRIVATE, telling
+from localcrag.ui.handlers import GOOD, PRIVATE, releases, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
     # Of the collection that is shown by then.
-    added.then(documents, [shown.collection], [shown.documents], **PRIVATE)
+    releases(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **PRIVATE)
     return labelled

@@ -28,6 +28,20 @@ const say = (text) => {
   if (place) place.textContent = text;
 };
 
+// A button that has been pressed takes no second click until there is an answer. The server's answer may be an error, or
+// the same HTML as before, of which Gradio tells this script nothing: handlers.py has this called then.
+const press = (button) => {
+  button.disabled = true;
+  button.dataset.pressed = "";
+};
+window.lcRelease ??= () => {
+  document.querySelectorAll("button[data-pressed]").forEach((button) => {
+    button.disabled = false;
+    delete button.dataset.pressed;
+  });
+  document.dispatchEvent(new Event("lc-released"));
+};
+
 // What the sliders of the threshold explorer say, for the server. A number field that has just been emptied says null,
 // which Gradio would answer with an error: what was there before counts until there is a number again. A slider that is
 // moved past the other one takes it along.
@@ -137,16 +151,23 @@ const parts = {
       copy.querySelectorAll(".lc-cite").forEach((chip) => chip.replaceWith(`[${chip.dataset.n}]`));
       return copy.innerText.trim();
     };
-    const edit = (turn) => {
+    // Questions that are being edited, by their turns, with what is typed: each answer writes the whole list anew.
+    const edited = new Map();
+    const named = (turn) => `${turn.dataset.turn} ${turn.dataset.run || ""}`;
+    const edit = (turn, typed) => {
+      const name = named(turn);
       const asked = turn.querySelector(".lc-asked");
       const form = turn.querySelector("template").content.firstElementChild.cloneNode(true);
       const box = form.elements.question;
-      box.value = asked.querySelector("p").textContent;
+      box.value = typed ?? asked.querySelector("p").textContent;
+      edited.set(name, box.value);
+      box.addEventListener("input", () => edited.set(name, box.value));
       const children = [...asked.childNodes].filter((child) => child.nodeName !== "TEMPLATE");
       children.forEach((child) => child.remove());
       asked.append(form);
-      box.focus();
+      if (typed === undefined || document.activeElement === document.body) box.focus({ preventScroll: typed !== undefined });
       const cancel = () => {
+        edited.delete(name);
         form.remove();
         asked.append(...children);
         asked.querySelector("[data-do=edit]").focus();
@@ -173,12 +194,12 @@ const parts = {
       if (wanted) trigger("download", { name: wanted.dataset.get });
       const samples = event.target.closest("[data-samples]");
       if (samples) {
-        samples.disabled = true;
+        press(samples);
         trigger("upload", {});
       }
       const earlier = event.target.closest("[data-earlier]");
       if (earlier) {
-        earlier.disabled = true;
+        press(earlier);
         before = { turn: element.querySelector(".lc-turn").dataset.turn, below: column.scrollHeight - column.scrollTop };
         trigger("expand", {});
       }
@@ -204,6 +225,7 @@ const parts = {
         trigger("input", { run_id, good: pressed ? "" : does === "good" ? "yes" : "no" });
       }
     });
+    document.addEventListener("lc-released", () => { before = null; });
     // Earlier turns come in above: what was read stays where it is, and has the focus.
     watch("value", () => {
       if (!before || element.querySelector("[data-earlier]")) return;
@@ -213,6 +235,13 @@ const parts = {
       if (!turn) return;
       turn.tabIndex = -1;
       turn.focus({ preventScroll: true });
+    });
+    watch("value", () => {
+      const turns = new Map([...element.querySelectorAll(".lc-turn")].map((turn) => [named(turn), turn]));
+      for (const [name, typed] of edited) {
+        if (!turns.has(name)) edited.delete(name);
+        else if (!turns.get(name).querySelector(".lc-edit")) edit(turns.get(name), typed);
+      }
     });
     // What is typed and not yet asked is there again when the page is loaded anew, as Gradio does by itself when it
     // finds that the server was started anew. If the server did get the question, it is shown as a turn.
@@ -418,7 +447,7 @@ const parts = {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
       if (!button || (button.dataset.confirm && !window.confirm(button.dataset.confirm))) return;
-      button.disabled = true;
+      press(button);
       trigger("input", { what: button.dataset.do, name: button.dataset.name || "" });
     });
   },
@@ -491,7 +520,7 @@ const parts = {
         keep(says.dataset.key);
         trigger("input", { run_id: run(), what: says.dataset.say, place: says.dataset.place, good: says.dataset.good });
       } else if (add) {
-        add.disabled = true;
+        press(add);
         keep(null);
         trigger("upload", { run_id: run(), result: add.dataset.add });
       } else if (unpin) {
@@ -588,7 +617,7 @@ const parts = {
         if (close) close.click();
         side("right", true);
       } else if (button.dataset.add) {
-        button.disabled = true;
+        press(button);
         trigger("upload", { run_id: button.dataset.add, result: "" });
       } else if (button.dataset.unpin) trigger("delete", { run_id: button.dataset.unpin });
       else if (button.dataset.remove) trigger("clear", { label_id: button.dataset.remove });

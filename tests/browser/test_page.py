@@ -285,7 +285,19 @@ def test_a_question_is_edited_answered_again_and_copied(chromium: Browser, with_
         box.press("Escape")
         expect(turn(page).locator(".lc-asked p")).to_have_text("Who keeps the handbook?")
         turn(page).get_by_role("button", name="Edit this question and ask again").click()
+        # An answer that ends meanwhile leaves what is typed, and where.
+        question_box(page).fill("Who keeps the handbook, and where?")
+        page.locator("#lc-send").click()
+        expect(page.locator("#lc-stop")).to_be_visible()
+        # The server stands still meanwhile: the answer could be there before the words.
+        server = process_at(with_handbook)
+        os.kill(server, signal.SIGSTOP)
         box.fill("How are rental cars booked?")
+        os.kill(server, signal.SIGCONT)
+        answered(page, 2)
+        box = turn(page, 0).get_by_label("Your question")
+        expect(box).to_have_value("How are rental cars booked?")
+        expect(box).to_be_focused()
         box.press("Enter")
         expect(turn(page).locator(".lc-asked p")).to_have_text("How are rental cars booked?")
         answered(page, 1)
@@ -607,6 +619,7 @@ def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path
             expect(tiny.get_by_role("alert")).to_contain_text("tiny-chat")
             tiny.get_by_role("button", name="Use tiny-chat").click()
             expect(page.locator(".toast-body")).to_contain_text("tiny-chat")
+            expect(tiny.get_by_role("button", name="Use tiny-chat")).to_be_enabled()
             expect(tiny).not_to_contain_text("in use")
             threads = screen.get_by_label("Threads")
             threads.fill("1")
@@ -640,6 +653,12 @@ def test_data_is_copied_restored_and_deleted_on_the_page(chromium: Browser, tmp_
     with running_app(tmp_path / "data") as url, opened(chromium, url) as page:
         dropped(page, tmp_path / "tarn.txt")
         screen = open_settings(page, "Data")
+        # A file is in the way of the folder.
+        (tmp_path / "data" / "backups").write_text("")
+        screen.get_by_role("button", name="Make a copy").click()
+        expect(page.locator(".toast-body")).to_be_visible()
+        page.locator(".toast-close").click()
+        (tmp_path / "data" / "backups").unlink()
         screen.get_by_role("button", name="Make a copy").click()
         expect(screen.locator(".lc-storage")).to_contain_text("Everything was copied to")
         # No path of the machine that it is taken on.

@@ -19,7 +19,7 @@ from localcrag.ui import html, learning, lists
 from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import GOOD, MANY, PRIVATE, told
+from localcrag.ui.handlers import GOOD, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -82,7 +82,7 @@ class ChatEvents:
         for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
-        column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE)
+        releases(column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE))
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
         column.stop.click(self.stop, [column.where], None, **PRIVATE)
         column.new.click(self.new_chat, None, outputs, **PRIVATE)

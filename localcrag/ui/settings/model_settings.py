@@ -16,7 +16,7 @@ from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html
-from localcrag.ui.handlers import MANY, PRIVATE, told
+from localcrag.ui.handlers import MANY, PRIVATE, releases, told
 from localcrag.ui.html import TEMPLATES
 from localcrag.ui.settings.in_force import InForce
 
@@ -43,7 +43,9 @@ class ModelSettings:
                 label=_("Window of the language model, in tokens"),
                 info=_("Prompt and answer together; memory grows with it."),
             )  # fmt: skip
-        self.wire(self.listing.input(self.do, None, [self.listing], **MANY))
+        done = self.listing.input(self.do, None, [self.listing], **MANY)
+        self.wire(done)
+        releases(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
             gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)

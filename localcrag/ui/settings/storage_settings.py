@@ -9,7 +9,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.records.errors import LocalcragError
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html
-from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.handlers import PRIVATE, releases, told
 from localcrag.ui.html import TEMPLATES
 
 ATTEMPTS = 20
@@ -25,7 +25,7 @@ class StorageSettings:
     def show(self, script: str) -> None:
         """Make the list."""
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
-        self.listing.input(self.do, None, [self.listing], **PRIVATE)
+        releases(self.listing.input(self.do, None, [self.listing], **PRIVATE))
 
     def listed(self, said: str = "", *, anew: bool = False) -> str:
         """Return what is stored now; `anew`: the page has to be loaded again, since all of it shows something else."""
