@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from localcrag.app.jobs import Job
-from localcrag.app.waiting_consent import WaitingConsent
-from localcrag.records.errors import ChatBusy, LocalcragError, QuestionError
+from localcrag.app.waiting_consent import STOPPED, WaitingConsent
+from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError, QuestionError
 from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, Turn
@@ -63,8 +63,31 @@ class Answering:
     def stop(self) -> None:
         """End it before its next event; what is there of the answer is kept."""
         self.stopping.set()
-        self.consent.end()
+        # Before the wait for a person ends: nothing of the flow comes after it.
         self.job.stop()
+        self.consent.end()
+
+
+class _Models:
+    """One answer's hold on the models, of which there is one set."""
+
+    def __init__(self, models: threading.Lock, stopping: threading.Event) -> None:
+        self._models, self._stopping = models, stopping
+        self._held = False
+
+    def take(self, *, wait: bool = True) -> bool:
+        """Take the models, when others have ended; return False when they are not free, or the answer is stopped."""
+        while not (held := self._models.acquire(timeout=0.1 if wait else 0)):
+            if not wait or self._stopping.is_set():
+                break
+        self._held = held
+        return held
+
+    def give_back(self) -> None:
+        """Let others have them, if this answer has."""
+        if self._held:
+            self._held = False
+            self._models.release()
 
 
 class Conversations:
@@ -123,16 +146,18 @@ class Conversations:
         self._require_idle(chat_id)
         turn = self._chats.ask(chat_id, question)
         consent, stopping = WaitingConsent(), threading.Event()
+        models = _Models(self._models, stopping)
 
         def aside(query: str) -> str | None:
             # Nobody needs the models while a person thinks: other chats go on.
-            self._models.release()
+            models.give_back()
             try:
                 return consent(query)
             finally:
-                self._models.acquire()
+                if not models.take():
+                    raise ConsentMissing(STOPPED)
 
-        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), stopping), name=f"answer {chat_id}")
+        job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), models), name=f"answer {chat_id}")
         # What has ended is written down; all that was found on its way would stay in memory, for every chat.
         self._last = {chat: one for chat, one in self._last.items() if one.job.running}
         self._last[chat_id] = Answering(chat_id, turn, job, consent, stopping)
@@ -148,16 +173,15 @@ class Conversations:
         chat_id: int,
         turn: ChatTurn,
         answer: Callable[[], Recording],
-        stopping: threading.Event,
+        models: _Models,
     ) -> Generator[Happened, None, None]:
         recording: Recording | None = None
         state, said = TurnState.STOPPED, ""
         try:
-            if not self._models.acquire(blocking=False):
+            if not models.take(wait=False):
                 yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
-                while not self._models.acquire(timeout=0.1):
-                    if stopping.is_set():
-                        return
+                if not models.take():
+                    return
             try:
                 with closing(answer()) as recording:
                     for event in recording:
@@ -165,7 +189,7 @@ class Conversations:
                             state = TurnState.ANSWERED
                         yield Happened(event, recording.run)
             finally:
-                self._models.release()
+                models.give_back()
         except LocalcragError as error:
             state, said = TurnState.FAILED, str(error)
             raise

@@ -9,6 +9,8 @@ from localcrag.records.errors import ConsentMissing
 WAIT_SECONDS = 300.0
 """Long enough to read, think and come back with a coffee; the next question waits behind this one."""
 
+STOPPED = "The web was not asked: the question was stopped before the query was sent."
+
 
 class WaitingConsent:
     """One question's Consent: its thread waits in the call, and the page's buttons end the wait."""
@@ -27,7 +29,7 @@ class WaitingConsent:
                 "Ask the question again to be asked again."
             )
         if self._ended:
-            raise ConsentMissing("The web was not asked: the question was stopped before the query was allowed.")
+            raise ConsentMissing(STOPPED)
         return self._query
 
     def say(self, query: str | None) -> None:

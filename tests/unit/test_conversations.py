@@ -13,8 +13,8 @@ import pytest
 from localcrag.app.conversations import Answering, Conversations, Happened
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
-from localcrag.records.errors import ChatBusy, GenerationError, QuestionError, UnknownChat
-from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted
+from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, UnknownChat
+from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted, Warned
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, StepCost, Turn
@@ -262,6 +262,43 @@ def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: 
     assert said == ["another query"]
     # And the models are free again.
     assert conversations.ask(waiting.chat_id, "next").job.wait(SECONDS)
+
+
+def test_a_question_that_is_stopped_at_its_query_waits_for_no_other_chat(chats: ChatStore, answerer: Answerer) -> None:
+    asked, went_on = threading.Event(), threading.Event()
+
+    def events(run: Run, consent: Consent) -> Generator[Event, None, None]:
+        yield RunStarted(run)
+        asked.set()
+        try:
+            consent("query")
+        except ConsentMissing as error:
+            yield Warned(str(error))
+        went_on.set()
+
+    def answer(chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
+        if question != "web":
+            return answerer(chat, question, history, consent)
+        run = started(question)
+        return Recording(run, events(run, consent), FakeRunLog())
+
+    conversations = Conversations(chats, answer)
+    waiting = conversations.ask(chats.begin("default").id, "web")
+    assert asked.wait(SECONDS)
+    other = conversations.ask(chats.begin("default").id, "other")
+    assert answerer.begun.acquire(timeout=SECONDS)
+    waiting.stop()
+    ended(waiting)
+    assert not went_on.is_set()
+    assert chats.turns(waiting.chat_id)[0].state is TurnState.STOPPED
+    # The other one still has the models, and they are free when it has ended.
+    third = conversations.ask(waiting.chat_id, "third")
+    assert next(third.job.follow()) == (Happened(StepStarted("wait", "waiting for another answer to end"), None),)
+    answerer.goes_on.set()
+    ended(other)
+    ended(third)
+    assert answerer.most_at_once == 1
+    assert [turn.state for turn in chats.turns(waiting.chat_id)] == [TurnState.STOPPED, TurnState.ANSWERED]
 
 
 def test_what_led_to_an_answer_is_given_up_when_another_chat_asks(
