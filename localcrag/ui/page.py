@@ -45,6 +45,8 @@ def build(assembly: Assembly) -> App:
     script = (HERE / "page.js").read_text("utf-8")
     uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection), assembly.collections.renew)
     uploads.renew(assembly.collections.outdated())
+    # Questions that an earlier server was killed over: nobody answers them any more.
+    assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         top = gr.HTML(frame.top(), elem_id="lc-top", js_on_load=script)
         with gr.Row(elem_id="lc-columns"):

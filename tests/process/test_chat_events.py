@@ -172,6 +172,15 @@ def chosen(app: App) -> list[object]:
     return [at.collection, at.column.preset, at.column.llm]
 
 
+def test_what_was_being_answered_when_the_server_ended_is_shown_as_stopped(
+    assembly: Assembly, request: pytest.FixtureRequest
+) -> None:
+    chat = assembly.chats.begin("default").id
+    assembly.chats.ask(chat, QUESTION)
+    app: App = request.getfixturevalue("app")
+    assert "Stopped." in app.chats.open(the(chat=chat), gr.Request(session_hash="one"))[LOG]
+
+
 def test_the_tabs_that_were_used_last_are_remembered() -> None:
     tabs: Tabs[int] = Tabs()
     for number in range(MOST_TABS):
