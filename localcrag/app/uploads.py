@@ -10,13 +10,15 @@ import dataclasses
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
-from pathlib import Path
+from itertools import chain, count
+from pathlib import Path, PurePosixPath
 
 from localcrag.app.background import BackgroundList, Task, TaskState, Tell
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 
+FOLDER = "\u2215"
+"""A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
 Renew = Callable[[str], Generator[IngestEvent, None, None]]
@@ -67,9 +69,9 @@ class Uploads:
             there = self._files.items()
             if not any(one.open for one in there) and (whole := [one.id for one in there if _is_in_as_a_whole(one)]):
                 self._files.dismiss(whole)
-            for path in paths:
+            for path, name in _named(paths).items():
                 self._files.start(
-                    Uploading(id=next(self._ids), name=path.name, collection=collection, path=path, copy=copies)
+                    Uploading(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
                 )
 
     def renew(self, collections: Sequence[str]) -> None:
@@ -129,6 +131,18 @@ class Uploads:
         except UnknownCollection:
             pass  # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+
+
+def _named(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the name of each file in the collection, where one of the same name would take another's place."""
+    named: dict[Path, str] = {}
+    taken: set[str] = set()
+    for path in dict.fromkeys(paths):
+        name = PurePosixPath(path.name.replace(FOLDER, "/"))
+        numbered = (name.with_stem(f"{name.stem} ({number})") for number in count(2))
+        named[path] = next(str(one) for one in chain([name], numbered) if str(one) not in taken)
+        taken.add(named[path])
+    return named
 
 
 def _is_in_as_a_whole(one: Uploading) -> bool:

@@ -464,6 +464,18 @@ const parts = {
       const button = event.target.closest("[data-do]");
       if (button) trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
     });
+    // Files of a folder are called by their paths within it: in two folders there may be files of one name. A slash would be
+    // cut off on the way; app/uploads.py puts it back.
+    document.addEventListener("change", (event) => {
+      const input = event.target;
+      if (!input.webkitdirectory) return;
+      const named = new DataTransfer();
+      for (const file of input.files) {
+        const path = file.webkitRelativePath.split("/").slice(1).join("\u2215");
+        named.items.add(new File([file], path || file.name, { type: file.type }));
+      }
+      input.files = named.files;
+    }, true);
     // Only the last few tabs are told how far files are: this one again, when somebody looks at it.
     window.addEventListener("focus", () => {
       if (element.querySelector("[data-do]")) trigger("focus", {});

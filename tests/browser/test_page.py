@@ -115,6 +115,15 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
     with running_app(tmp_path / "data") as url, opened(chromium, url) as page, opened(chromium, url) as other:
         documents = page.locator("#lc-documents")
         dropped(page, *(tmp_path / name for name in names))
+        for name in ("mast.txt", "fore/mast.txt"):
+            (tmp_path / "ship" / name).parent.mkdir(exist_ok=True)
+            (tmp_path / "ship" / name).write_text(f"This is {name}.")
+        page.locator("#lc-left input[webkitdirectory]").set_input_files(tmp_path / "ship")
+        for name in ("mast.txt", "fore/mast.txt"):
+            expect(documents.locator(f"li[data-name='{name}']")).to_have_count(1)
+            page.once("dialog", lambda dialog: dialog.accept())
+            page.get_by_role("button", name=f"Delete {name}", exact=True).click()
+            expect(documents.locator(f"li[data-name='{name}']")).to_have_count(0)
         documents.get_by_label("Search documents").fill("AN")
         expect(documents.locator("li:visible")).to_have_count(3)
         documents.get_by_label("Search documents").fill("nothing is called that")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.background import TaskState
-from localcrag.app.uploads import Uploading, Uploads
+from localcrag.app.uploads import FOLDER, Uploading, Uploads
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
@@ -172,6 +172,20 @@ def test_the_end_of_the_app_ends_what_is_under_way(tmp_path: Path) -> None:
     uploads.add(files(tmp_path, *(f"{number}.txt" for number in range(50))), "documents")
     uploads.close()
     assert all(not one.open for one in uploads.items())
+
+
+def test_files_of_one_name_from_several_folders_go_in_side_by_side(tmp_path: Path) -> None:
+    uploads = Uploads(taken_in)
+    paths = []
+    for folder, name in (("1", "a.txt"), ("2", "a.txt"), ("3", f"notes{FOLDER}a.txt"), ("4", "a.txt")):
+        (tmp_path / folder).mkdir()
+        paths += files(tmp_path / folder, name)
+    # Of files that are the same to the last byte, Gradio names one twice.
+    uploads.add([*paths, paths[0]], "documents")
+    found = last(uploads)
+    assert list(found) == ["a.txt", "a (2).txt", "notes/a.txt", "a (3).txt"]
+    assert all(one.state is TaskState.DONE for one in found.values())
+    assert len(uploads.items()) == len(found)
 
 
 def test_what_went_in_before_is_not_listed_again(tmp_path: Path) -> None:
