@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from localcrag.text.blocks import Heading
 
-LAYOUT = 2
+LAYOUT = 3
+"""The rules by which documents are read and cut into chunks now; those of an earlier number are cut anew in the
+background, and read anew when they are added again."""
 FROM_TEXT = -LAYOUT
 """Of a document that was cut anew from its stored text, without what a reader of its file knows of headings."""
-"""The rules by which documents are cut into chunks now; those of an earlier number are cut anew in the background."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ bullets, columns, capital letters, blank lines. Knows no documents, tokens or sc
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import accumulate, count
+from itertools import count
 
+from localcrag.text.fences import Fences, fence_of
 from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
 from localcrag.text.lines import TextLine, lines_of, wrapped_at
 from localcrag.text.table_lines import cells_in, has_rule_below, is_rule
@@ -30,8 +30,6 @@ MOST_PLAIN_WORDS = 7
 _UNDERLINE = re.compile(r"(=+|-{3,}|~{3,})\s*\Z")
 _UNDERLINED = "=-~"
 """With what headings are underlined, the highest first: Markdown's two, and reStructuredText's usual third."""
-_FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
-_FENCE_END = re.compile(r"(?:`{3,}|~{3,})\Z")
 _NUMBER = re.compile(
     r"(?:§+[ \t]*\d+[a-z]?|(?:section|article|chapter|part|clause|annex|appendix)[ \t]+[\dA-Z]+\b|"
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
@@ -54,7 +52,10 @@ class BlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading that a reader of files knows of: its place in the page's text, and its level, 1 the highest."""
+    """A heading that a reader of files knows of: its place in the page's text, and its level, 1 the highest.
+
+    With level 0 it is known to be none: the header that stands on every page.
+    """
 
     start: int
     end: int
@@ -90,10 +91,7 @@ class _Parser:
         self._known = {heading.start: heading for heading in headings}
         self._text_from = end_of_front_matter(text)
         self._last_step, self._behind_step, self._last_title = "", 0, ""
-        ends = [number for number, line in enumerate(self._lines) if _FENCE_END.match(line.text)]
-        self._closing = {mark: [at for at in ends if self._lines[at].text[0] == mark] for mark in "`~"}
-        marks = {mark: [self._lines[at].text for at in reversed(closing)] for mark, closing in self._closing.items()}
-        self._longest = {mark: [*accumulate(map(len, some), max)][::-1] for mark, some in marks.items()}
+        self._fences = Fences(self._lines)
         self._at = 0
 
     def blocks(self) -> Iterator[Block]:
@@ -131,24 +129,17 @@ class _Parser:
             return None
         while self._at < len(self._lines) and self._lines[self._at].start < found.end:
             self._at += 1
-        return Block(BlockKind.HEADING, found.start, found.end, found.level)
+        return Block(BlockKind.HEADING if found.level else BlockKind.LINE, found.start, found.end, found.level)
 
     def _fence(self) -> str:
         """Return the mark of the fence that the line opens, empty where it opens none."""
-        found = _FENCE.match(self._text(0))
-        mark = (found[1] or found[2]) if found else ""
+        mark = fence_of(self._text(0))
         return "" if mark.startswith("~") and _underlines(self._text(0), self._text(-1)) else mark
 
     def _code(self, fence: str) -> Block:
         """Read up to the closing fence, which is as long at least; where there is none, up to the next blank line."""
-        closing = self._closing[fence[0]]
-        first = bisect_right(closing, self._at)
-        # Many that none closes are not sought again and again.
-        closes = max(self._longest[fence[0]][first : first + 1], default=0) >= len(fence)
-        below = range(first, len(closing)) if closes else range(0)
-        ends = (closing[at] for at in below if self._lines[closing[at]].text.startswith(fence))
-        last = next(ends, -1)
-        if last < 0:
+        last = self._fences.closes(self._at, fence)
+        if last is None:
             last = self._at + self._run_length() - 1
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
@@ -274,9 +265,9 @@ class _Parser:
 
     def _begins_block(self, line: TextLine) -> bool:
         text = line.text
-        return bool(
-            line.start in self._known or is_marked(line) or _FENCE.match(text) or text.startswith("|")
-        ) or is_item(text)
+        return bool(line.start in self._known or is_marked(line) or fence_of(text) or text.startswith("|")) or is_item(
+            text
+        )
 
     def _paragraph(self) -> Iterator[Block]:
         """Read running text up to a blank line or another block; lines that are not wrapped are lines of their own."""

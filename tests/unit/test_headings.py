@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers.open_document import open_document
+from localcrag.steps.ingest.title import document_title
+from localcrag.text.blocks import blocks_of
 from tests.support import documents
 
 PROSE = [
@@ -22,7 +24,7 @@ Lines = Sequence[tuple[str, str, float] | str]
 def headings(path: Path) -> list[tuple[int, str]]:
     found = []
     for page in open_document(path, path.name).pages:
-        for heading in page.headings:
+        for heading in (one for one in page.headings if one.level):
             assert heading.start == 0 or page.text[heading.start - 1] in " \n"
             assert heading.end == len(page.text) or page.text[heading.end] == "\n"
             found.append((heading.level, page.text[heading.start : heading.end]))
@@ -154,6 +156,37 @@ def test_a_running_header_is_no_heading(tmp_path: Path) -> None:
     pages: list[Lines] = [[(f"Chapter {word}", BOLD, 14), *PROSE, *PROSE] for word in ("one", "two", "three", "four")]
     found = typed(tmp_path, *pages, header="Handbook")
     assert [text for _, text in found] == ["Chapter one", "Chapter two", "Chapter three", "Chapter four"]
+
+
+def test_what_every_page_says_at_its_edge_is_read_once_and_is_no_heading(tmp_path: Path) -> None:
+    pages: list[Lines] = [
+        [
+            ("Acme Handbook of Travel", BOLD, 12), "", "", f"Section {word}", "",
+            f"Of {word}, this is said: {PROSE[0]}", PROSE[1], "", "", f"Page {number} of 5",
+        ]
+        for number, word in enumerate(("one", "two", "three", "four", "five"), start=1)
+    ]  # fmt: skip
+    path = documents.make_typed_pdf(tmp_path / "a.pdf", pages, header="ACME LIMITED")
+    read = list(open_document(path, "a.pdf").pages)
+    whole = "\f".join(page.text for page in read)
+    assert [whole.count(said) for said in ("ACME LIMITED", "Acme Handbook of Travel", "Page 1 of 5")] == [1, 1, 1]
+    assert "of 5" not in whole.split("\f", 1)[1]
+    told = [page.text[b.start : b.end] for page in read for b in blocks_of(page.text, page.headings) if b.level]
+    assert told == [f"Section {word}" for word in ("one", "two", "three", "four", "five")]
+    assert document_title(None, read, "walk.pdf") == "Section one"
+
+
+def test_what_a_page_says_of_itself_at_its_top_stays(tmp_path: Path) -> None:
+    pages: list[Lines] = [
+        [("Chapter 4", BOLD, 14), "", "", "Room\tFee", "Single\t80", "", *PROSE],
+        [("Chapter 5", BOLD, 14), "", "", "Room\tFee", "Double\t90", "", *PROSE],
+        [("Chapter 5", BOLD, 14), "", "", "Room\tFee", "Attic\t30", "", *PROSE],
+    ]
+    path = documents.make_typed_pdf(tmp_path / "a.pdf", pages)
+    tops = [page.text.split("\n\n")[0] for page in open_document(path, "a.pdf").pages]
+    assert tops[0].startswith("Chapter 4")
+    assert tops[1].startswith("Chapter 5")
+    assert tops[2].startswith("Room  Fee"), "a table's header stays on every page"
 
 
 def test_a_heading_said_anew_on_the_next_page_goes_on(tmp_path: Path) -> None:

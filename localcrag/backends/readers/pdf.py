@@ -25,6 +25,7 @@ from localcrag.backends.readers._headings import Headings, typography_of
 from localcrag.backends.readers._page_lines import page_lines
 from localcrag.backends.readers._paragraphs import Printed, composed
 from localcrag.backends.readers._pdf_outline import outline_of
+from localcrag.backends.readers._running_lines import RunningLines
 from localcrag.backends.readers.text import normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
@@ -81,12 +82,17 @@ def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
         with LOCK:
             outline = outline_of(document)
         found = Headings(typography_of([(read.printed, outline.get(at, ())) for at, read in looked_at.items()]))
+        running = RunningLines(found.typography.running)
         for index in range(count):
             read = looked_at.pop(index, None)
             if read is None:
                 with LOCK:
                     read = _read(document, index, name)
-            page = _page(index, read, found.of_page(read.printed, outline.get(index, ())))
+            read = _Read(running.without_said(index, read.printed), read.shows)
+            headings = found.of_page(read.printed, outline.get(index, ()))
+            # What stands on many pages is no heading where it stands first, either.
+            none = [((at, at + 1), 0) for at in running.first_said(read.printed)]
+            page = _page(index, read, sorted({*headings, *none}))
             unread += page.unread
             characters += len(page.text)
             yield page

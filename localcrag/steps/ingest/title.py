@@ -33,7 +33,7 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
 
 def _headings(page: Page) -> list[tuple[int, str]]:
     """Return the headings that the file tells of, in order, each with its level."""
-    return [(heading.level, heading_text(page.text[heading.start : heading.end])) for heading in page.headings]
+    return [(known.level, heading_text(page.text[known.start : known.end])) for known in page.headings if known.level]
 
 
 def _is_name(stated: str, name: str) -> bool:
@@ -47,7 +47,9 @@ def _running(pages: Sequence[Page]) -> set[str]:
     for page in pages:
         lines = [line for line in page.text.split("\n") if line.strip()]
         seen.update({_without_numbers(line) for line in (*lines[:1], *lines[-1:])})
-    return {line for line, times in seen.items() if times >= max(RUNNING, len(pages) / RUNNING)}
+    often = {line for line, times in seen.items() if times >= max(RUNNING, len(pages) / RUNNING)}
+    known = [page.text[one.start : one.end] for page in pages for one in page.headings if not one.level]
+    return often | set(map(_without_numbers, known))
 
 
 def _without_numbers(line: str) -> str:
