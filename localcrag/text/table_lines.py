@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 LONGEST_CELL, MANY_CELLS = 40, 3
 """Characters, and cells, of a table's row without lines between them."""
@@ -34,3 +35,9 @@ def cells_in(line: str, *, header: bool = False) -> int:
     short = all(len(cell) <= LONGEST_CELL for cell in cells)
     is_row = header or "\t" in line or len(cells) >= MANY_CELLS or _DIGIT.search(line)
     return len(cells) if short and is_row else 1
+
+
+def row_of(cells: Sequence[str]) -> str:
+    """Return a row with bars, at its sides too: without them an empty first or last cell would not show."""
+    written = (f" {text}" if (text := cell.replace("|", r"\|")) else "" for cell in cells)
+    return f"|{' |'.join(written)} |"

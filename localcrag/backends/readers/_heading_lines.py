@@ -184,7 +184,25 @@ def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
 
 
 def _is_row(printed: Printed) -> bool:
-    return any(row.tabular for row in printed.rows) and _has_columns(printed)
+    return any(row.tabular for row in printed.rows) and (printed.text.startswith("|") or _has_columns(printed))
+
+
+def cells_alone(page: Sequence[Printed]) -> Iterator[int]:
+    """Yield the lines that are cells of a table and stand by themselves: between its rows, or above them in columns."""
+    texts = [at for at, printed in enumerate(page) if printed.rows]
+    if len(texts) > MOST_LINES:
+        return
+    over_row = False
+    for place in reversed(range(len(texts))):
+        at = texts[place]
+        if _is_row(page[at]):
+            over_row = True
+            continue
+        above = place > 0 and _is_row(page[texts[place - 1]])
+        below = place + 1 < len(texts) and _is_row(page[texts[place + 1]])
+        over_row = over_row and len(page[at].text) <= MOST_CHARACTERS and ((above and below) or _in_columns(page, at))
+        if over_row:
+            yield at
 
 
 def _goes_on(above: Printed, line: Printed) -> bool:

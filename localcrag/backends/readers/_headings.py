@@ -17,6 +17,7 @@ from localcrag.backends.readers._heading_lines import (
     Key,
     Place,
     Typography,
+    cells_alone,
     guessed,
     is_bold,
     key_of,
@@ -53,7 +54,10 @@ class Headings:
     _tops: set[str] = field(default_factory=set)
 
     def of_page(self, page: Sequence[Printed], entries: Sequence[Entry]) -> list[tuple[Place, int]]:
-        """Return where the headings of a page are, and the level of each. `entries` are the outline's for this page."""
+        """Return where the headings of a page are, and the level of each: 0 of lines that are none, as a table's cells.
+
+        `entries` are the outline's for this page.
+        """
         running = set(self.typography.running).union(*self._before)
         places = {line for printed in page for line in map(place_of, printed.rows)}
         # A header that names the chapter is not on most pages; on left and right pages there may be two.
@@ -67,6 +71,8 @@ class Headings:
         for (first, behind), key in guessed(page, self.typography, running):
             if taken.isdisjoint(range(first, behind)):
                 found[first, behind] = _level(self.typography, key)
+                taken.update(range(first, behind))
+        found.update({(at, at + 1): 0 for at in cells_alone(page) if at not in taken})
         return sorted(found.items())
 
 

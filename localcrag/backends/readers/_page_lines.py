@@ -9,12 +9,12 @@ import statistics
 import sys
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import pypdfium2
 
-from localcrag.backends.readers._paragraphs import COLUMN_GAP, SPACELESS, Line, is_marker
+from localcrag.backends.readers._paragraphs import COLUMN_GAP, SPACELESS, Cell, Line, is_marker
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
 # pdfium puts one of these in the place of a hyphen at the end of a line, and no newline after it.
@@ -31,6 +31,7 @@ SMALLEST = 1.0  # points; some files give none
 DOWNWARDS = -0.9  # sine of the angle, straight down or nearly; at others the order of the file is right
 FONT_NAME_BYTES = 128  # names end in what tells bold from regular, and are cut at the end; few are longer
 FIXED_PITCH = 1  # ISO 32000, table 121: font flags
+CURRENCIES = frozenset("$€£¥")
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
 
 
@@ -83,7 +84,8 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
     if _right_to_left("".join(strings)):
         sides = [(-right, -left) for left, right in sides]
     size = max(statistics.median(_size(handle, start) for start, _ in words), SMALLEST)
-    content, tabular = _spaced(strings, sides, size)
+    cells = _cells(strings, sides, size)
+    content = "  ".join(cell.text for cell in cells)
     fonts = {_font(handle, start) for start, _ in (words[0], words[-1])}
     return Line(
         text=content,
@@ -96,21 +98,25 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
         font=next(iter(fonts))[0] if len(fonts) == 1 else "",
         monospaced=all(fixed for _, fixed in fonts),
         hyphen=hyphen,
-        tabular=tabular,
+        tabular=len(cells) > 1,
+        cells=cells,
     )
 
 
-def _spaced(words: Sequence[str], sides: Sequence[tuple[float, float]], size: float) -> tuple[str, bool]:
-    """Return the words in a row, gaps between columns as two spaces, and whether there is such a gap."""
-    content, tabular = words[0], False
-    for number in range(1, len(words)):
-        wide = sides[number][0] - sides[number - 1][1] > COLUMN_GAP * size
+def _cells(words: Sequence[str], sides: Sequence[tuple[float, float]], size: float) -> tuple[Cell, ...]:
+    """Return the words of a line, put together where no gap as between columns is."""
+    wide = [False, *(right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))]
+    for number, word in enumerate(words):
         # The gap behind a bullet or an item's number is no column.
-        if number == 1 and is_marker(content):
-            wide = False
-        content += ("  " if wide else " ") + words[number]
-        tabular = tabular or wide
-    return content, tabular
+        if number == 1 and is_marker(words[0]):
+            wide[number] = False
+        # In accounts, the sign of a currency stands at its column's left.
+        if word in CURRENCIES and any(wide[number + 1 : number + 2]):
+            wide[number], wide[number + 1] = number > 0, False
+    starts = [0, *(number for number in range(1, len(words)) if wide[number]), len(words)]
+    return tuple(
+        Cell(" ".join(words[first:behind]), sides[first][0], sides[behind - 1][1]) for first, behind in pairwise(starts)
+    )
 
 
 def _string(codes: str) -> str:

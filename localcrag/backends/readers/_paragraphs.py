@@ -14,12 +14,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands between two wide gaps of a line, or all of it."""
+
+    text: str
+    left: float
+    right: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A run of text on one baseline. Lengths in points; left and right in reading direction, baselines upwards.
 
     `size` is the type size as it is seen, `first_word` the first word's width.
-    `hyphen` says that a hyphen was taken off its end, `tabular` that it has gaps as between columns; `font` is empty
+    `hyphen` says that a hyphen was taken off its end, `tabular` that it has gaps as between columns,
+    which part its `cells`; `font` is empty
     where it begins in one and ends in another, `monospaced` tells typewriter fonts.
     """
 
@@ -34,6 +44,7 @@ class Line:
     monospaced: bool = False
     hyphen: bool = False
     tabular: bool = False
+    cells: tuple[Cell, ...] = ()
 
 
 # Multiples of the type size, where not said otherwise; found by trial over some 100 PDFs of all kinds.
@@ -67,12 +78,11 @@ class Printed:
 
 def compose(lines: Sequence[Line]) -> str:
     """Return the lines' text: paragraphs on one line each, apart by an empty line, items and rows by a newline."""
-    return "\n".join(printed.text for printed in composed(lines))
+    return "\n".join(printed.text for printed in composed(rows_of(lines)))
 
 
-def composed(lines: Sequence[Line]) -> list[Printed]:
+def composed(rows: Sequence[Line]) -> list[Printed]:
     """Return the lines of that text in order, each with the rows that are in it."""
-    rows = _rows(lines)
     spelled = set(re.findall(r"\w+-\w+", " ".join(row.text for row in rows)))
     found: list[tuple[list[str], list[Line]]] = [([], [])]
     previous: Line | None = None
@@ -90,7 +100,7 @@ def composed(lines: Sequence[Line]) -> list[Printed]:
     return [Printed("".join(parts), tuple(of)) for parts, of in found]
 
 
-def _rows(lines: Sequence[Line]) -> list[Line]:
+def rows_of(lines: Sequence[Line]) -> list[Line]:
     """Put together what stands on one baseline: words with their superscripts, and the cells of a table's row."""
     rows: list[Line] = []
     for line in lines:
@@ -105,7 +115,7 @@ def _same_row(a: Line, b: Line) -> bool:
     """Return whether `b` goes on to the right of `a`, a little higher or lower at most."""
     size = max(a.size, b.size)
     level = abs(a.baseline - b.baseline) < SAME_BASELINE * size
-    return level and b.left > a.right - SAME_BASELINE * size and _parallel(a, b)
+    return level and b.left > a.right - SAME_BASELINE * size and parallel(a, b)
 
 
 def _merged(a: Line, b: Line) -> Line:
@@ -113,6 +123,7 @@ def _merged(a: Line, b: Line) -> Line:
     gap = (b.left - a.right) / max(a.size, b.size)
     wide = gap > COLUMN_GAP
     space = "-" if a.hyphen else "  " if wide else " " if gap > WORD_GAP else ""
+    cells = (*a.cells, *b.cells) if wide and a.cells and b.cells else _bonded(a, b, space)
     return replace(
         main,
         text=a.text + space + b.text,
@@ -121,7 +132,16 @@ def _merged(a: Line, b: Line) -> Line:
         first_word=a.first_word,
         hyphen=b.hyphen,
         tabular=a.tabular or b.tabular or wide,
+        cells=cells,
     )
+
+
+def _bonded(a: Line, b: Line, space: str) -> tuple[Cell, ...]:
+    """Return the cells of two lines in one row, the last of the one and the first of the other as one."""
+    if not a.cells or not b.cells:
+        return ()
+    last, first = a.cells[-1], b.cells[0]
+    return (*a.cells[:-1], Cell(last.text + space + first.text, last.left, first.right), *b.cells[1:])
 
 
 def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
@@ -139,7 +159,7 @@ def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
 
 def _leading(a: Line, b: Line) -> float | None:
     """Return how far `b` stands below `a`, in sizes, or None where they cannot be lines of one paragraph."""
-    if not _parallel(a, b) or not _same_size(a, b) or min(a.right, b.right) <= max(a.left, b.left):
+    if not parallel(a, b) or not _same_size(a, b) or min(a.right, b.right) <= max(a.left, b.left):
         return None
     leading = (a.baseline - b.baseline) / max(a.size, b.size)
     return leading if LEADING[0] < leading < LEADING[1] else None
@@ -189,7 +209,7 @@ def _break(a: Line, b: Line, edge: float, *, in_item: bool) -> str:
 
 def _between_blocks(a: Line, b: Line, spelled: set[str]) -> str:
     """Return what goes between two blocks: nothing much where a sentence goes on in the next column or below a gap."""
-    alike = _parallel(a, b) and _same_size(a, b) and not (a.tabular or b.tabular)
+    alike = parallel(a, b) and _same_size(a, b) and not (a.tabular or b.tabular)
     goes_on = b.text[:1].islower() and not SENTENCE_END.search(a.text)
     if alike and goes_on and (b.baseline > a.baseline or a.right - a.left > PROSE * a.size):
         return _bond(a, b, spelled)
@@ -216,7 +236,8 @@ def _opens_item(line: Line) -> bool:
     return BULLET.match(line.text) is not None or NUMBERED.match(line.text) is not None
 
 
-def _parallel(a: Line, b: Line) -> bool:
+def parallel(a: Line, b: Line) -> bool:
+    """Return whether two lines run in the same direction."""
     return abs(math.remainder(a.angle - b.angle, math.tau)) < PARALLEL
 
 

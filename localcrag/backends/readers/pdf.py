@@ -23,9 +23,10 @@ from localcrag.backends.readers import _kinds
 from localcrag.backends.readers._heading_lines import Place
 from localcrag.backends.readers._headings import Headings, typography_of
 from localcrag.backends.readers._page_lines import page_lines
-from localcrag.backends.readers._paragraphs import Printed, composed
+from localcrag.backends.readers._paragraphs import Printed, composed, rows_of
 from localcrag.backends.readers._pdf_outline import outline_of
 from localcrag.backends.readers._running_lines import RunningLines
+from localcrag.backends.readers._tables import with_bars
 from localcrag.backends.readers.text import normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
@@ -92,7 +93,7 @@ def _pages(path: Path, name: str, count: int) -> Generator[Page, None, None]:
             headings = found.of_page(read.printed, outline.get(index, ()))
             # What stands on many pages is no heading where it stands first, either.
             none = [((at, at + 1), 0) for at in running.first_said(read.printed)]
-            page = _page(index, read, sorted({*headings, *none}))
+            page = _page(index, read, sorted(dict([*none, *headings]).items()))
             unread += page.unread
             characters += len(page.text)
             yield page
@@ -172,7 +173,7 @@ def _read(document: Any, index: int, name: str) -> _Read:
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             lines = page_lines(textpage)
-            return _Read(composed(lines), not lines and _may_show_text(page))
+            return _Read(composed(with_bars(rows_of(lines))), not lines and _may_show_text(page))
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
