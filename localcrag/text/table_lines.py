@@ -10,6 +10,9 @@ LONGEST_CELL, MANY_CELLS = 40, 3
 
 _RULE = re.compile(r"(?=.*(?:--|==|\|))[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?\Z")
 _GAP = re.compile(r"(?<=\S)(?: {2,}|\t+)(?=\S)")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_CELLS = re.compile(r"(?:\A|\|)((?:`[^`]*`|\\\||[^|])*)")
+"""Each behind a bar, code whole."""
 _DIGIT = re.compile(r"\d")
 
 
@@ -37,7 +40,32 @@ def cells_in(line: str, *, header: bool = False) -> int:
     return len(cells) if short and is_row else 1
 
 
+def cells_of(line: str, *, header: str = "") -> list[str]:
+    """Return the cells of a row, without the marks of Markdown between them.
+
+    The `header` of its table tells what a bar at the beginning means, and how many cells there are: in code, authors
+    write bars as they are.
+    """
+    line = line.strip()
+    if "|" not in line:
+        return [cell.strip() for cell in _GAP.split(line)]
+    closed = line.endswith("|") and not line.endswith(r"\|")
+    if line.startswith("|") and (closed or not header or header.lstrip().startswith("|")):
+        line = line[1:]
+    if closed:
+        line = line[:-1]
+    cells = [cell.strip() for cell in _CELL_END.split(line)]
+    if header and len(cells) > len(cells_of(header)):
+        cells = [cell.strip() for cell in _CELLS.findall(line)]
+    return cells
+
+
+def in_cell(text: str) -> str:
+    """Return a text as it stands in a row with bars."""
+    return _CELL_END.sub(r"\|", text)
+
+
 def row_of(cells: Sequence[str]) -> str:
     """Return a row with bars, at its sides too: without them an empty first or last cell would not show."""
-    written = (f" {text}" if (text := cell.replace("|", r"\|")) else "" for cell in cells)
+    written = (f" {in_cell(cell)}" if cell else "" for cell in cells)
     return f"|{' |'.join(written)} |"

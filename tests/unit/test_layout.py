@@ -67,6 +67,20 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
             "Room\tFee\nSingle\t80\nDouble\t110", [],
             "| Room | Fee |\n| --- | --- |\n| Single | 80 |\n| Double | 110 |\n\n[1]", id="columns by tabs",
         ),
+        pytest.param(
+            "| | 2023 | 2022 |\nSales | 5 | 6\n| | | 7 |", [],
+            "|  | 2023 | 2022 |\n| --- | --- | --- |\n| Sales | 5 | 6 |\n|  |  | 7 |\n\n[1]", id="empty first cells",
+        ),
+        pytest.param(
+            "Room | Fee | VAT\nHall | | 3\n| 4 | 5", [],
+            "| Room | Fee | VAT |\n| --- | --- | --- |\n| Hall |  | 3 |\n|  | 4 | 5 |\n\n[1]",
+            id="an empty first cell below a header without a bar in front",
+        ),
+        pytest.param(
+            "| Command | Means |\n|---|---|\n| `a | b` | both |\n| a\\|b | one |", [],
+            "| Command | Means |\n| --- | --- |\n| `a \\| b` | both |\n| a\\|b | one |\n\n[1]",
+            id="bars within cells",
+        ),
         pytest.param("Ann: Hello.\nBob: At eight.", [], "“Ann: Hello.  \nBob: At eight.” [1]", id="lines"),
         pytest.param(
             "## Pets\n\nDogs are welcome.", [], "**Pets**\n\n“Dogs are welcome.” [1]", id="a heading is bold",

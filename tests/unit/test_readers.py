@@ -244,6 +244,48 @@ def test_a_footnote_of_a_word_document_stands_at_its_end(tmp_path: Path) -> None
     assert read(path) == "The limit is 140 euros.[1]\n\n1. 110 euros until 2024."
 
 
+def test_a_numbered_list_of_a_word_document_counts_on_behind_a_paragraph(tmp_path: Path) -> None:
+    path = documents.make_docx(tmp_path / "a.docx", ["1. One", "1. Two", "A note.", "* A bullet", "1. Three", "# End"])
+    assert read(path) == "1. One\n2. Two\n\nA note.\n\n* A bullet\n\n3. Three\n\nEnd"
+
+
+def test_a_list_of_a_word_document_that_restarts_begins_anew(tmp_path: Path) -> None:
+    path = documents.make_docx(tmp_path / "a.docx", ["1. One", "1. Two", "1. Again", "1. Once more"])
+    with zipfile.ZipFile(path) as archive:
+        numbering = archive.read("word/numbering.xml").decode()
+        body = archive.read("word/document.xml").decode()
+        styles = archive.read("word/styles.xml").decode()
+    (list_of,) = re.findall(r'w:styleId="ListNumber">.*?<w:numId w:val="(\d+)"/>', styles, re.DOTALL)
+    (kind,) = re.findall(rf'<w:num w:numId="{list_of}"[^>]*>\s*<w:abstractNumId w:val="(\d+)"', numbering)
+    anew = (
+        f'<w:num w:numId="99"><w:abstractNumId w:val="{kind}"/>'
+        '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num></w:numbering>'
+    )
+    documents.replace_part(path, "word/numbering.xml", numbering.replace("</w:numbering>", anew).encode())
+    number = '<w:pStyle w:val="ListNumber"/><w:numPr><w:ilvl w:val="0"/><w:numId w:val="99"/></w:numPr>'
+    style = '<w:pStyle w:val="ListNumber"/>'
+    documents.replace_part(path, "word/document.xml", number.join(body.rsplit(style, 2)).encode())
+    assert read(path) == "1. One\n2. Two\n5. Again\n6. Once more"
+
+
+def test_tabs_and_breaks_of_every_kind_part_words_in_a_word_document(tmp_path: Path) -> None:
+    path = documents.make_docx(tmp_path / "a.docx", ["Rent, TAB 500 euros, CR a month"])
+    with zipfile.ZipFile(path) as archive:
+        body = archive.read("word/document.xml").decode()
+    for word, markup in ((", TAB ", '<w:ptab w:alignment="right" w:relativeTo="margin"/>'), (", CR ", "<w:cr/>")):
+        body = body.replace(word, f"</w:t>{markup}<w:t>")
+    documents.replace_part(path, "word/document.xml", body.encode())
+    assert read(path) == "Rent 500 euros\na month"
+
+
+def test_a_long_cell_of_a_word_document_leaves_its_table_a_table(tmp_path: Path) -> None:
+    said = ("The desk pays. " * 60).strip()
+    path = documents.make_docx(
+        tmp_path / "a.docx", ["Terms."], table=[["Term", "Means"], ["Hotel", said], ["Bus", "Ours"]]
+    )
+    assert read(path) == f"Terms.\n\nTerm | Means\nHotel | {said}\nBus | Ours"
+
+
 def test_fields_and_text_in_a_direction_of_its_own_are_read_in_a_word_document(tmp_path: Path) -> None:
     path = documents.make_docx(tmp_path / "a.docx", ["It ends on END.", "In the BDO room.", "Of RUBY."])
     run = "<w:r><w:t>{}</w:t></w:r>"

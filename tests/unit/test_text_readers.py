@@ -115,6 +115,30 @@ PAGES = {
         "<table><tr><th>Item<th>Price</tr><tr><td colspan=2>Fruit</tr><tr><td>Pear<td>2</tr></table>",
         "Item | Price\nFruit | |\nPear | 2",
     ),
+    "an empty first cell is in its place": (
+        "<table><tr><th><th>2023<th>2022</tr><tr><td>Sales<td>5<td>6</tr><tr><td><td><td>7</tr></table>",
+        "| | 2023 | 2022 |\nSales | 5 | 6\n| | | 7 |",
+    ),
+    "a bar within a cell is none between cells": (
+        "<table><tr><th>Option<th>Means</tr><tr><td>a|b<td>one of them</tr></table>",
+        "Option | Means\na\\|b | one of them",
+    ),
+    "a header of two rows is one": (
+        "<table><tr><th rowspan=2>City<th colspan=2>2025<tr><th>Night<th>Day<tr><td>Hull<td>80<td>20</table>",
+        "City | 2025 Night | 2025 Day\nHull | 80 | 20",
+    ),
+    "a header's row of one cell is its caption": (
+        "<table><thead><tr><th colspan=2>Prices<tr><th>City<th>Night</thead><tr><td>Hull<td>80</table>",
+        "Prices\nCity | Night\nHull | 80",
+    ),
+    "a long cell under a header is a cell": (
+        f"<table><tr><th>Term<th>Means<tr><td>Tide<td>{'Rise. ' * 150}<tr><td>Ebb<td>Fall</table>",
+        f"Term | Means\nTide | {'Rise. ' * 149}Rise.\nEbb | Fall",
+    ),
+    "a long cell without a header arranges the page": (
+        f"<table><tr><td>Menu<td>{'Rise. ' * 150}<tr><td>Ebb<td>Fall</table>",
+        f"Menu\n{'Rise. ' * 149}Rise.\nEbb\nFall",
+    ),
     "a row of one cell above a table is its caption": (
         "<table><tr><td colspan=2>Prices of 2026</tr><tr><th>Item<th>Price</tr><tr><td>Pear<td>2</tr></table>",
         "Prices of 2026\nItem | Price\nPear | 2",

@@ -14,16 +14,14 @@ import lxml.etree
 import lxml.html
 
 from localcrag.backends.readers._markup_headings import Marked, level_of, reads_as_heading, without_bold_runs
+from localcrag.backends.readers._markup_seen import seen
+from localcrag.backends.readers._markup_tables import data_rows
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.line_marks import CODE_INDENT
 
 Element = Any  # lxml has no type hints
 html: Any = lxml.html
 etree: Any = lxml.etree
-UNSEEN = frozenset(
-    "script style template noscript head title meta link svg canvas iframe object embed applet audio video map "
-    "datalist textarea input frame".split()
-)
 # An empty line before and after; the other blocks only start and end a line.
 SPACED = frozenset(
     "p figure h1 h2 h3 h4 h5 h6 ul ol dl article section blockquote pre table hr form fieldset details address".split()
@@ -34,13 +32,7 @@ BLOCKS = SPACED | frozenset(
 )
 VERBATIM = frozenset(("pre", "xmp", "listing", "plaintext"))
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
-HIDDEN_STYLE = re.compile(r"(?<![\w-])(display\s*:\s*none|visibility\s*:\s*(hidden|collapse))", re.IGNORECASE)
 
-# A table with one of these in it, or with a cell of that many characters, arranges a page; its rows are not data.
-PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
-DATA_CELL_CHARACTERS = 600
-CELL_SEPARATOR, NO_CELLS = " | ", " | |"
-MAX_SPAN = 100  # columns or rows that one cell may reach over
 BULLET = "* "
 INDENT = "  "
 DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
@@ -77,14 +69,6 @@ def _unreadable(name: str, reason: str) -> UnreadableDocument:
     )
 
 
-def _seen(element: Element) -> bool:
-    if not isinstance(element.tag, str):  # a comment or processing instruction
-        return False
-    closed = element.tag == "dialog" and "open" not in element.attrib
-    hidden = "hidden" in element.attrib or HIDDEN_STYLE.search(element.get("style", ""))
-    return not (element.tag in UNSEEN or closed or hidden)
-
-
 def _show(root: Element) -> Shown:
     text = _Text()
     text.start(root)
@@ -96,61 +80,15 @@ def _show(root: Element) -> Shown:
             path.pop()
             text.end(parent)
             text.write(parent.tail if path else None)
-        elif not _seen(child):
+        elif not seen(child):
             text.write(child.tail)
-        elif child.tag == "table" and (rows := _data_rows(child)) is not None:
+        elif child.tag == "table" and (rows := data_rows(child, _flat)) is not None:
             text.write_rows(rows)
             text.write(child.tail)
         else:
             text.start(child)
             path.append((child, iter(child)))
     return text.finish()
-
-
-def _data_rows(table: Element) -> list[str] | None:
-    """Return a line per row, cells set apart, or None for a table that arranges a page."""
-    if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
-        return None
-    rows = [_flat(caption) for caption in table.iterchildren("caption") if _seen(caption)]
-    carried: dict[int, tuple[int, str]] = {}
-    for row in table.iter("tr"):
-        if _seen(row) and _seen(row.getparent()):
-            cells = _cells(row, carried)
-            if any(len(cell) > DATA_CELL_CHARACTERS for cell in cells):
-                return None
-            line = CELL_SEPARATOR.join(cells).rstrip(CELL_SEPARATOR)
-            # A row of one cell over all columns is within the table; above it, it is a caption.
-            of_group = CELL_SEPARATOR not in line and any(CELL_SEPARATOR in before for before in rows)
-            rows.append(f"{line}{NO_CELLS}" if line and of_group else line)
-    return [row for row in rows if row]
-
-
-def _cells(row: Element, carried: dict[int, tuple[int, str]]) -> list[str]:
-    """Return a row's cells by column; `carried` holds, per column, a cell that reaches down and for how many rows."""
-    cells: list[str] = []
-    for cell in row.iterchildren("td", "th"):
-        _fill(cells, carried)
-        text = _flat(cell) if _seen(cell) else ""
-        rows_below = _span(cell, "rowspan") - 1
-        for shown in (text, *[""] * (_span(cell, "colspan") - 1)):
-            if rows_below:
-                carried[len(cells)] = (rows_below, shown)
-            cells.append(shown)
-    _fill(cells, carried)
-    return cells
-
-
-def _fill(cells: list[str], carried: dict[int, tuple[int, str]]) -> None:
-    while len(cells) in carried:
-        rows_below, text = carried.pop(len(cells))
-        if rows_below > 1:
-            carried[len(cells)] = (rows_below - 1, text)
-        cells.append(text)
-
-
-def _span(cell: Element, attribute: str) -> int:
-    value = cell.get(attribute, "")
-    return min(int(value), MAX_SPAN) if re.fullmatch("[1-9][0-9]{0,5}", value) else 1
 
 
 def _flat(element: Element) -> str:

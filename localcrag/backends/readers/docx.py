@@ -16,6 +16,8 @@ import mammoth as untyped_mammoth
 
 from localcrag.backends.readers import _kinds
 from localcrag.backends.readers._markup_headings import TITLE_CLASS
+from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
+from localcrag.backends.readers._word_markup import BODY, NUMBERING, STYLES, known, numbered
 from localcrag.backends.readers.html import render
 from localcrag.records.documents import Page
 from localcrag.records.errors import EncryptedDocument, UnreadableDocument
@@ -29,11 +31,8 @@ MAX_RATIO = 200
 BIG_PART_BYTES = 10_000_000
 # mammoth takes about a second and 30 MB of memory for each MB of this, and no book has as much.
 MAX_XML_BYTES = 100_000_000
-_BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
-# Simple fields, text in a direction of its own, and what has its pronunciation above it.
-_LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 # Beside mammoth's own, which knows "Heading 1" to "Heading 6".
-STYLES = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh"
+STYLE_MAP = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh\ntable => table.{WORD_TABLE_CLASS}:fresh"
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -76,23 +75,24 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         with path.open("rb") as file:
-            markup = mammoth.convert_to_html(_known_to_mammoth(file), convert_image=_no_image, style_map=STYLES).value
+            markup = mammoth.convert_to_html(
+                _known_to_mammoth(file), convert_image=_no_image, style_map=STYLE_MAP
+            ).value
     except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
         raise _damaged(name, error) from error
-    yield render(_without_back_links(markup), name)
+    yield render(numbered(_without_back_links(markup)), name)
 
 
 def _known_to_mammoth(file: BinaryIO) -> BinaryIO:
-    """Return the document with elements that mammoth leaves out with their text as ones whose text it reads."""
+    """Return the document with markup that mammoth leaves out as some that it reads."""
     with zipfile.ZipFile(file) as archive:
-        bodies = {part: archive.read(part) for part in archive.namelist() if _BODY.fullmatch(part)}
-        if not any(map(_LEFT_OUT.search, bodies.values())):
-            return file
+        names = [part for part in archive.namelist() if BODY.fullmatch(part) or part in (NUMBERING, STYLES)]
+        parts = {part: archive.read(part) for part in names}
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
-                data = bodies.get(part.filename) or archive.read(part)
-                mended.writestr(part, _LEFT_OUT.sub(rb"<\1w:smartTag", data) if part.filename in bodies else data)
+                of_body = BODY.fullmatch(part.filename)
+                mended.writestr(part, known(part.filename, parts) if of_body else archive.read(part))
     return copy
 
 

@@ -14,6 +14,7 @@ from localcrag.steps.answer.fragments import Fragment
 from localcrag.text.blocks import BlockKind
 from localcrag.text.lines import NARROWEST_WRAPPED
 from localcrag.text.sanitize import quotable, without_unseen
+from localcrag.text.table_lines import cells_of
 from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
 
@@ -30,8 +31,6 @@ _REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _GOES_ON = re.compile(r"[a-zß-öø-ÿ]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
-_COLUMNS = re.compile(r"[ ]{2,}|\t+")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")
 _BLOCK_MARK = re.compile(r"^(?=[#>|~=`*_]|[+-](?:[\s+-]|\Z))")
@@ -232,7 +231,9 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
 
 def _table(run: Sequence[Fragment]) -> list[str]:
     """Return rows as a table where they have a header and as many cells, else as lines."""
-    rows = [_cells(one.text.split("\n", 1)[0]) for one in run]
+    lines = [one.text.split("\n", 1)[0] for one in run]
+    header = lines[0] if run[0].kind is BlockKind.HEADER else ""
+    rows = [cells_of(line, header=header) for line in lines]
     ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
     width = max(len(row) for row in rows)
     alone = len(rows) == 1 and "\n" not in run[0].text  # With a rule below it, it is a table's whatever follows.
@@ -244,17 +245,6 @@ def _table(run: Sequence[Fragment]) -> list[str]:
         cells = [_cell(cell, likely=likely) for cell in row]
         written.append("| " + " | ".join([*cells, *[""] * (width - len(row))]) + " |")
     return ["\n".join([written[0], "|" + " --- |" * width, *written[1:]])]
-
-
-def _cells(line: str) -> list[str]:
-    line = line.strip()
-    if "|" not in line:
-        return [cell.strip() for cell in _COLUMNS.split(line)]
-    if line.startswith("|"):
-        line = line[1:]
-    if line.endswith("|") and not line.endswith(r"\|"):
-        line = line[:-1]
-    return [cell.strip() for cell in _CELL_END.split(line)]
 
 
 def _cell(text: str, *, likely: bool) -> str:
