@@ -134,6 +134,20 @@ def make_typed_pdf(
     return path
 
 
+def make_raised_pdf(path: Path, pieces: Sequence[str]) -> Path:
+    """Write a PDF of one line; pieces that begin with ^ are small and raised, with _ small and lowered."""
+    canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=A4)
+    left = 72.0
+    for piece in pieces:
+        rise = {"^": 4, "_": -2}.get(piece[0], 0)
+        text, size = (piece[1:], 6) if rise else (piece, 10)
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(left, 700 + rise, text)
+        left += canvas.stringWidth(text, "Helvetica", size)
+    canvas.save()
+    return path
+
+
 def make_dated_pdf(path: Path, text: str, *, created: str, modified: str) -> Path:
     """Write a PDF whose two dates are given as YYYYMMDDHHmmSS, as PDF writes them."""
     make_pdf(path, [text])

@@ -80,9 +80,9 @@ PARAGRAPHS = {
         [line("if ready:", 50, 110, 700, monospaced=True), line("start()", 70, 110, 688, monospaced=True)],
         "if ready:\nstart()",
     ),
-    "a superscript joins its word": (
+    "a note's mark is set apart from its word": (
         [line("see the note", 50, 120, 700), line("2", 120, 124, 704, size=6), line("below", 128, 160, 700)],
-        "see the note2 below",
+        "see the note ² below",
     ),
     "cells on one baseline are a row": (
         [line("Hamburg", 50, 100, 700), line("140 euros", 200, 250, 700)],

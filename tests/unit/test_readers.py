@@ -131,6 +131,22 @@ def test_a_word_hyphenated_at_the_end_of_a_line_is_put_together(tmp_path: Path) 
     assert read(path) == "Every claim is checked within five days and the reimbursement follows."
 
 
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        pytest.param(["Sales of 1,234", "^1", " million"], "Sales of 1,234 ¹ million", id="a note's mark"),
+        pytest.param(["All sales", "^1,2", " of May."], "All sales ¹,² of May.", id="two marks behind a word"),
+        pytest.param(["Some 3.2 x 10", "^6", ", or 10", "^-3", " mol"], "Some 3.2 x 10⁶, or 10⁻³ mol", id="exponents"),
+        pytest.param(["80 m", "^2", ", and x", "^2"], "80 m², and x²", id="squares"),
+        pytest.param(["^1", "Unaudited."], "¹ Unaudited.", id="the note itself"),
+        pytest.param(["H", "_2", "O in 2024"], "H2O in 2024", id="what is lowered stays"),
+        pytest.param(["On May 1", "^st", ", 2024"], "On May 1st, 2024", id="letters stay"),
+    ],
+)
+def test_raised_digits_are_not_taken_for_a_numbers_own(tmp_path: Path, pieces: list[str], text: str) -> None:
+    assert read(documents.make_raised_pdf(tmp_path / "a.pdf", pieces)) == text
+
+
 def test_what_was_filled_into_a_pdf_form_is_read(tmp_path: Path) -> None:
     path = documents.make_form_pdf(tmp_path / "form.pdf", "Name of the traveller", "Tobias Wren")
     assert "Tobias Wren" in read(path)

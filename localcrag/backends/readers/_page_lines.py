@@ -15,6 +15,7 @@ from typing import Any
 import pypdfium2
 
 from localcrag.backends.readers._paragraphs import COLUMN_GAP, SPACELESS, Cell, Line, is_marker
+from localcrag.backends.readers._superscripts import HIGHER, MARK, MAY_HAVE_MARK, SMALLER, joined
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
 # pdfium puts one of these in the place of a hyphen at the end of a line, and no newline after it.
@@ -79,7 +80,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
 
 def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool) -> Line:
     angle = -raw.FPDFText_GetCharAngle(handle, words[0][0])  # pdfium counts clockwise
-    strings = [_string(text[start:end]) for start, end in words]
+    strings = [_word(handle, text, start, end) for start, end in words]
     sides = [_sides(handle, start, end - 1, angle) for start, end in words]
     if _right_to_left("".join(strings)):
         sides = [(-right, -left) for left, right in sides]
@@ -117,6 +118,36 @@ def _cells(words: Sequence[str], sides: Sequence[tuple[float, float]], size: flo
     return tuple(
         Cell(" ".join(words[first:behind]), sides[first][0], sides[behind - 1][1]) for first, behind in pairwise(starts)
     )
+
+
+def _word(handle: Any, text: str, start: int, end: int) -> str:
+    """Return a word; what stands raised in it is told from what stands before it."""
+    word = _string(text[start:end])
+    if len(word) != end - start or not MAY_HAVE_MARK.match(word):
+        return word
+    # Punctuation stands behind a superscript, as "10⁶," has it.
+    last = end - 1
+    while last > start and text[last] in ".,;:":
+        last -= 1
+    # Where a note begins with its mark, the mark is first.
+    base, raised = (start, last) if _is_raised(handle, start, last) else (last, start)
+    if not _is_raised(handle, base, raised):
+        return word
+    places = [place for place in range(start, last + 1) if _is_raised(handle, base, place)]
+    first, behind = places[0], places[-1] + 1
+    mark = text[first:behind]
+    if behind - first != len(places) or not MARK.fullmatch(mark) or (first > start and behind <= last):
+        return word
+    return joined(text[start:first], mark) + text[behind:end]
+
+
+def _is_raised(handle: Any, base: int, place: int) -> bool:
+    """Whether a character is smaller and stands higher than another."""
+    size = _size(handle, base)
+    if _size(handle, place) > SMALLER * size:
+        return False
+    angle = -raw.FPDFText_GetCharAngle(handle, base)
+    return _baseline(handle, place, angle) - _baseline(handle, base, angle) > HIGHER * size
 
 
 def _string(codes: str) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from localcrag.backends.readers._superscripts import HIGHER, MARK, SMALLER, joined
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -123,6 +125,10 @@ def _merged(a: Line, b: Line) -> Line:
     gap = (b.left - a.right) / max(a.size, b.size)
     wide = gap > COLUMN_GAP
     space = "-" if a.hyphen else "  " if wide else " " if gap > WORD_GAP else ""
+    if not space and MARK.fullmatch(b.text) and b.size < SMALLER * a.size and b.baseline > a.baseline + HIGHER * a.size:
+        word = a.text.rsplit(" ", 1)[-1]
+        b = replace(b, text=joined(word, b.text)[len(word) :])
+        b = replace(b, cells=(Cell(b.text, b.left, b.right),))
     cells = (*a.cells, *b.cells) if wide and a.cells and b.cells else _bonded(a, b, space)
     return replace(
         main,
