@@ -58,6 +58,14 @@ def test_a_web_pages_headings_are_known_with_their_places(
     assert headings(documents.make_html(tmp_path / "a.html", body)) == found
 
 
+def test_a_step_of_several_paragraphs_is_no_heading(tmp_path: Path) -> None:
+    steps = "".join(f"<li><p>{said} the lid</p><p>{PROSE[0]}</p></li>" for said in ("Open", "Shut", "Lock"))
+    path = documents.make_html(tmp_path / "a.html", f"<p>In this order:</p><ol>{steps}</ol><p>{PROSE[0]}")
+    (page,) = open_document(path, "a.html").pages
+    kinds = [(block.kind.value, block.steps) for block in blocks_of(page.text, page.headings)]
+    assert kinds == [("paragraph", False), *[("item", True)] * 3, ("paragraph", False)]
+
+
 def test_a_word_documents_title_and_headings_are_known(tmp_path: Path) -> None:
     path = documents.make_docx(tmp_path / "a.docx", ["= The lease", "# Fees", "Text.", "## Late payment", "More."])
     assert headings(path) == [(1, "The lease"), (1, "Fees"), (2, "Late payment")]

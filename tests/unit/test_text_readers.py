@@ -85,6 +85,10 @@ PAGES = {
         "<ul><li>a<ul><li>b</ul></ul><ol start=4><li>four<li>five</ol>",
         "* a\n  * b\n\n4. four\n5. five",
     ),
+    "the paragraphs of an item stay with it": (
+        "<ol><li><p>Open it.</p><p>It is heavy.</p><li><p>Wait</p><ul><li>long</ul><pre>ok</pre><li><p>Go</ol><p>End",
+        "1. Open it.\n   It is heavy.\n2. Wait\n   * long\n\n       ok\n3. Go\n\nEnd",
+    ),
     "terms and their meanings are apart": ("<dl><dt>Tide</dt><dd>Rise of the sea</dd></dl>", "Tide\nRise of the sea"),
     "line breaks are kept": ("<p>a<br>b<br><br>c</p>", "a\nb\n\nc"),
     "scripts, styles and comments are not text": (

@@ -34,7 +34,6 @@ VERBATIM = frozenset(("pre", "xmp", "listing", "plaintext"))
 LISTS = frozenset(("ul", "ol", "menu", "dir"))
 
 BULLET = "* "
-INDENT = "  "
 DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
 
 
@@ -106,19 +105,23 @@ class _Text:
         self._gap = False  # an empty line is due before the next one
         self._verbatim = 0
         self._numbers: list[int | None] = []  # per open list, the next item's number, None for bullets
+        self._widths: list[int] = []  # of the markers of their latest items
         self._marker = ""
 
     def start(self, element: Element) -> None:
         tag = element.tag
         if tag in BLOCKS:
             # Two line breaks make an empty line; a list within a list gets none.
-            self._break(spaced=(tag in SPACED and not self._numbers) or (tag == "br" and not self._pieces))
+            spaced = tag in SPACED and (not self._numbers or tag in VERBATIM)
+            self._break(spaced=spaced or (tag == "br" and not self._pieces))
         if tag in VERBATIM:
             self._verbatim += 1
         elif tag in LISTS:
             self._numbers.append(int(_number(element.get("start")) or 1) if tag == "ol" else None)
+            self._widths.append(len(BULLET))
         elif tag == "li":
             self._marker = self._next_marker(element.get("value"))
+            self._widths[-1:] = [len(self._marker)] if self._widths else []
         if level_of(element):
             self._heading_from = len(self._lines)
         self.write(element.text)
@@ -126,13 +129,15 @@ class _Text:
     def end(self, element: Element) -> None:
         tag = element.tag
         if tag in BLOCKS and tag != "br":
-            self._break(spaced=tag in SPACED and not (tag in LISTS and len(self._numbers) > 1))
+            # The paragraphs of a list's item stay together.
+            self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
         if level := level_of(element):
             self._note_heading(level)
         if tag in VERBATIM:
             self._verbatim -= 1
         elif tag in LISTS:
             self._numbers.pop()
+            self._widths.pop()
         elif tag == "li":
             self._marker = ""
 
@@ -175,8 +180,9 @@ class _Text:
 
     def _indent(self) -> str:
         marker, self._marker = self._marker, ""
-        depth = min(len(self._numbers), DEEPEST_INDENT)
-        return INDENT * (depth - bool(depth)) + marker if marker else INDENT * depth
+        # What goes on with an item begins where its text does.
+        widths = self._widths[:DEEPEST_INDENT]
+        return " " * sum(widths[:-1]) + marker if marker else " " * sum(widths)
 
     def _next_marker(self, value: str | None) -> str:
         number = self._numbers[-1] if self._numbers else None
