@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from localcrag.text.blocks import Heading
 
 LAYOUT = 3
-"""The rules by which documents are read and cut into chunks now; those of an earlier number are cut anew in the
-background, and read anew when they are added again."""
+"""The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
+another."""
+LEAST_LAYOUT = 2
+"""Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
+them, those of this number would gain nothing there, and lose what their reader knew of headings."""
 FROM_TEXT = -LAYOUT
 """Of a document that was cut anew from its stored text, without what a reader of its file knows of headings."""
 

@@ -10,7 +10,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.shelving import delete_collection, rename_collection, rename_document
-from localcrag.records.documents import FROM_TEXT, LAYOUT, Chunk
+from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.steps.ingest.renew import renew
@@ -41,6 +41,14 @@ def older(folder: Path, *names: str) -> DocumentStore:
     with database.transaction() as connection:
         connection.execute("UPDATE documents SET layout = 1")
     return store
+
+
+def test_a_document_that_earlier_rules_of_reading_made_waits_for_its_file(tmp_path: Path) -> None:
+    store = older(tmp_path, "a.md")
+    with Database(tmp_path / "db.sqlite3").transaction() as connection:
+        connection.execute("UPDATE documents SET layout = ?", (LEAST_LAYOUT,))
+    assert LEAST_LAYOUT < LAYOUT, "what is added again is read anew"
+    assert store.outdated() == []
 
 
 def test_documents_of_an_earlier_version_are_cut_anew_and_found_by_their_headings(tmp_path: Path) -> None:

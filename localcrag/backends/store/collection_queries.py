@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LAYOUT, Document
+from localcrag.records.documents import LEAST_LAYOUT, Document
 from localcrag.records.errors import UnknownCollection, UnknownDocument
 
 DOCUMENT = """
@@ -69,7 +69,7 @@ def of_earlier_layouts(database: Database, embedder: str) -> list[str]:
     rows = database.rows(
         "SELECT DISTINCT k.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE abs(d.layout) < ? "
         "AND k.embedder = ? ORDER BY k.name",
-        LAYOUT,
+        LEAST_LAYOUT,
         embedder,
     )
     return [row["name"] for row in rows]

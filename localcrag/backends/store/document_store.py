@@ -14,7 +14,7 @@ import numpy as np
 from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
-from localcrag.records.documents import FROM_TEXT, LAYOUT, Chunk, Document
+from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
 from localcrag.records.errors import (
     EmbedderMismatch,
     UnknownCollection,
@@ -101,7 +101,7 @@ class DocumentStore:
 
     def outdated(self) -> list[Document]:
         """Return the documents that an earlier version cut into chunks, by name."""
-        return [one for one in self.documents() if abs(one.layout) < LAYOUT]
+        return [one for one in self.documents() if abs(one.layout) < LEAST_LAYOUT]
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
@@ -125,7 +125,7 @@ class DocumentStore:
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             row = connection.execute(
                 "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND sha256 = ? AND abs(layout) < ?",
-                (self.id, document.name, document.sha256, LAYOUT),
+                (self.id, document.name, document.sha256, LEAST_LAYOUT),
             ).fetchone()
             if row is None:
                 return

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LAYOUT
+from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.text.titles import in_front, named
 
@@ -68,7 +68,7 @@ def _search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> No
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL AND abs(d.layout) >= ?",
-        (shelf, name, LAYOUT),
+        (shelf, name, LEAST_LAYOUT),
     ).fetchall():
         front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LAYOUT
+from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, in_context, named, title_of
@@ -73,7 +73,7 @@ def titles_of(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
     return {
         row["id"]: row["title"]
         # Until it is cut anew, a document of before has the title that its text makes.
-        or (named(row["name"]) if abs(row["layout"]) >= LAYOUT else title_of(row["beginning"], row["name"]))
+        or (named(row["name"]) if abs(row["layout"]) >= LEAST_LAYOUT else title_of(row["beginning"], row["name"]))
         for row in rows
     }
 
