@@ -74,6 +74,40 @@ def test_text_is_tidied_and_otherwise_left_alone(tmp_path: Path, written: str, r
     assert read(path) == filler + read_as
 
 
+# reStructuredText
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        pytest.param(
+            "=====\nLease\n=====\n\nRent\n----\nIt is due.\n\nNotice\n------\n\nBy ``post``.",
+            "# Lease\n\n## Rent\nIt is due.\n\n## Notice\n\nBy `post`.",
+            id="titles, with and without a line above",
+        ),
+        pytest.param(
+            "Run this::\n\n    make x\n\n      y\n\nThen:\n\n"
+            ".. code-block:: python\n   :linenos:\n\n   print(1)\n\nEnd.",
+            "Run this:\n\n```\nmake x\n\n  y\n```\n\nThen:\n\n```python\nprint(1)\n```\n\nEnd.",
+            id="code",
+        ),
+        pytest.param(
+            "=====  ====  =====\nRoom   Fee   Note\n=====  ====  =====\n"
+            "Hall   90    a\n             b\nAttic        c\n"
+            "=====  ====  =====\n\nEnd.",
+            "| Room | Fee | Note |\n| --- | --- | --- |\n| Hall | 90 | a b |\n| Attic | | c |\n\nEnd.",
+            id="a simple table",
+        ),
+        pytest.param("a == b\n\n----\n\nOne\ntwo", "a == b\n\n----\n\nOne\ntwo", id="plain text"),
+        pytest.param("See:: there.\nEnds with::\n\nNo code.", "See:: there.\nEnds with:\n\nNo code.", id="no code"),
+    ],
+)
+def test_restructured_text_is_read_as_markdown(tmp_path: Path, written: str, text: str) -> None:
+    path = tmp_path / "a.rst"
+    path.write_text(written, "utf-8")
+    assert [page.text for page in open_document(path, "a.rst").pages] == [text]
+
+
 # Web pages
 
 PAGES = {

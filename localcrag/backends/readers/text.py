@@ -1,6 +1,7 @@
 """Reader for plain text and Markdown in any encoding; decoding and tidying shared by all readers.
 
-What is decided here: which encoding, and which characters a document's text may hold. Markup is left as it is.
+What is decided here: which encoding, and which characters a document's text may hold. Markup is left as it is, but for
+reStructuredText's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 import charset_normalizer
 
 from localcrag.backends.readers import _kinds
+from localcrag.backends.readers.restructured_text import as_markdown
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 
@@ -58,7 +60,8 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
-    yield Page(None, normalise(decode(path.read_bytes(), name)))
+    content = normalise(decode(path.read_bytes(), name))
+    yield Page(None, as_markdown(content) if name.lower().endswith(".rst") else content)
 
 
 def normalise(text: str) -> str:
