@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from pathlib import PurePath
 
 from localcrag.text.words import one_line, words_in
 
 BEGINNING = 2000
-"""Characters of a document that its title is looked for in."""
+"""Characters of a document that its title is looked for in, behind its front matter."""
+LONGEST_MATTER = 20_000
+"""Characters of front matter."""
 LONGEST = 120
 """Characters of a title. It must leave room for the passage in the models' windows."""
 HEADING_WORDS = 15
@@ -29,6 +32,14 @@ FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL
 """Markdown's, as static site generators read it."""
 _FRONT_MATTER_LINES = re.compile(r"(?:[^\s:][^:\n]{0,30}:.*|[ \t].*|-[ \t].*|#.*|)\Z")
 _FRONT_MATTER_TITLE = re.compile(r"^title:(?:[ \t]*[|>][+-]?[ \t]*\n[ \t]+)?([^\n]+)$", re.MULTILINE)
+_MAIL_FIELD = re.compile(
+    r"^(from|to|cc|sent|date|subject|von|an|gesendet|datum|betreff|de|à|envoyé|objet|para|fecha|asunto)[ \t]*:(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SUBJECTS = ("subject", "betreff", "objet", "asunto")
+_H1 = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
+_PICTURED = re.compile(r"<img\b[^<>]*?\balt=[\"']([^\"'<>]*)", re.IGNORECASE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
@@ -98,6 +109,9 @@ def title_of(beginning: str, name: str) -> str:
     if written and (stated := _line(written[1].strip().strip("\"'"))):
         return stated
     text = beginning[matter.end() :] if matter else beginning
+    subject, text = _mail(text[:BEGINNING].lstrip())
+    if stated := subject or _marked_up(text):
+        return _line(stated)
     # A table's row says what is in it.
     lines = (line for line in text.splitlines() if words_in(line) and " | " not in line)
     first = next((line for line in lines if may_be_title(_without_marks(line))), "")
@@ -108,8 +122,26 @@ def title_of(beginning: str, name: str) -> str:
 
 def end_of_front_matter(text: str) -> int:
     """Return where Markdown's front matter ends, 0 where there is none: a rule at the top is none by itself."""
-    matter = _front_matter(text[:BEGINNING])
+    matter = _front_matter(text[:LONGEST_MATTER])
     return matter.end() if matter else 0
+
+
+def _mail(text: str) -> tuple[str, str]:
+    """Return the subject of an e-mail that a text is, and what is written in it; of other texts nothing, and all."""
+    head, _, written = text.partition("\n\n")
+    fields = {found[1].casefold(): found[2].strip() for found in _MAIL_FIELD.finditer(head)}
+    # One field may begin any text.
+    if not _MAIL_FIELD.match(head) or len(fields) == 1:
+        return "", text
+    return next((fields[name] for name in _SUBJECTS if fields.get(name)), ""), written
+
+
+def _marked_up(text: str) -> str:
+    """Return the title that a Markdown text has as HTML, where it stands above all headings by Markdown's marks."""
+    found = _H1.search(text)
+    if not found or re.search(r"^#{1,6}[ \t]", text[: found.start()], re.MULTILINE):
+        return ""
+    return unescape(one_line(_TAG.sub(" ", found[1]))) or one_line(" ".join(_PICTURED.findall(found[1])))
 
 
 def _front_matter(beginning: str) -> re.Match[str] | None:

@@ -12,6 +12,12 @@ CHAT_LINE = (
 )
 
 
+def test_long_front_matter_is_no_text() -> None:
+    text = "---\nnote: |\n" + "  word word word\n" * 300 + "---\n# Minutes\n\nText."
+    assert {kind for kind, _ in kinds(text)[:302]} == {"line"}
+    assert kinds(text)[303:] == [("heading1", "# Minutes"), ("paragraph", "Text.")]
+
+
 def kinds(text: str, *headings: Heading) -> list[tuple[str, str]]:
     """Return each block's kind and its text, white space as one space."""
     return [

@@ -39,6 +39,23 @@ from tests.support.fakes import CALIBRATION, FakeScorer
         pytest.param("", ".txt", "txt", id="nothing"),
         pytest.param("12 March 2024\n\nLease for the flat\n", "x.txt", "Lease for the flat", id="a date"),
         pytest.param("CONFIDENTIAL\n17\nContents\nLease", "x.txt", "Lease", id="what says nothing"),
+        pytest.param(
+            "From: Ann <a@example.org>\nTo: Bob\nSubject: The roof leaks\nDate: 2 May\n\nDear Bob,", "m.txt",
+            "The roof leaks", id="a mail",
+        ),
+        pytest.param("Von: Ann\nBetreff: Das Dach\n\nHallo", "m.txt", "Das Dach", id="a German mail"),
+        pytest.param("From: Ann\nTo: Bob\n\nThe roof", "m.txt", "The roof", id="a mail without a subject"),
+        pytest.param("To: all who live here\n\nIt is cold.", "m.txt", "To: all who live here", id="no mail"),
+        pytest.param(
+            "<p align='center'><img src='a.png'></p>\n<h1 align=\"center\">\n  Acme &amp; <b>Co</b>\n</h1>\n\n# Use\n",
+            "README.md", "Acme & Co", id="a heading in HTML",
+        ),
+        pytest.param("<h1><img src='a.png' alt='Acme'></h1>\n\nIt is.", "README.md", "Acme", id="a logo"),
+        pytest.param("# Acme\n\nWrite `<h1>Title</h1>` there.", "x.md", "Acme", id="HTML that is written of"),
+        pytest.param(
+            "---\nnote: |\n" + "  word word word\n" * 300 + "---\n# Minutes\n", "x.md", "Minutes",
+            id="long front matter",
+        ),
         pytest.param("City | Night\nHull | 140\n\nHotels", "x.txt", "Hotels", id="a table"),
     ],
 )  # fmt: skip

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from localcrag.records.documents import Page
-from localcrag.text.titles import BEGINNING, heading_text, is_heading, may_be_title, title_of, without_site
+from localcrag.text.titles import (
+    BEGINNING,
+    LONGEST_MATTER,
+    heading_text,
+    is_heading,
+    may_be_title,
+    title_of,
+    without_site,
+)
 
 FIRST_PAGES = 3
 """Of a document, those that its title is looked for on."""
@@ -26,7 +34,7 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
         if fit:
             return min(fit, key=lambda heading: heading[0])[1]
     running = _running(pages)
-    beginning = "\n".join(page.text for page in pages[:FIRST_PAGES])[:BEGINNING]
+    beginning = "\n".join(page.text for page in pages[:FIRST_PAGES])[: LONGEST_MATTER + BEGINNING]
     lines = (line for line in beginning.split("\n") if _without_numbers(line) not in running)
     return title_of("\n".join(lines), name)
 
