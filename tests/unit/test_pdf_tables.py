@@ -48,6 +48,11 @@ def read(path: Path, *lines: str) -> list[str]:
             id="a group's name, and a label over two lines",
         ),
         pytest.param(
+            ["E3\tWarm it, and", "\tplug it in", "FL\tEmpty it until it", "\tclicks"],
+            ["| E3 | Warm it, and plug it in |", "| FL | Empty it until it clicks |"],
+            id="cells of two lines",
+        ),
+        pytest.param(
             ["Room\tFee", "Single | double\t80", "Attic\t30", "Shed"],
             ["Room  Fee", "Single | double  80", "Attic  30", "Shed"],
             id="a line below is no row",

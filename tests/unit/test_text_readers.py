@@ -169,6 +169,10 @@ PAGES = {
         "<table><thead><tr><th colspan=2>Prices<tr><th>City<th>Night</thead><tr><td>Hull<td>80</table>",
         "Prices\nCity | Night\nHull | 80",
     ),
+    "a header of one cell is its caption": (
+        "<table><tr><th colspan=2>Prices<tr><td>Hull<td>80<tr><td>Cork<td>90</table>",
+        "Prices\nHull | 80\nCork | 90",
+    ),
     "a long cell under a header is a cell": (
         f"<table><tr><th>Term<th>Means<tr><td>Tide<td>{'Rise. ' * 150}<tr><td>Ebb<td>Fall</table>",
         f"Term | Means\nTide | {'Rise. ' * 149}Rise.\nEbb | Fall",

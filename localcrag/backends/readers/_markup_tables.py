@@ -13,7 +13,7 @@ Element = Any  # lxml has no type hints
 # A table with one of these in it arranges a page; its rows are not data.
 PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 LONG_CELL = 600
-"""Characters: a table with such a cell arranges a page, too, unless it has a header, or is a word document's."""
+"""Characters: a table with such a cell arranges a page, too, unless it has a header and no lists, or is of Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
 LONG_SHARE = 0.5
 """Of the cells: with more long ones, paragraphs are easier to read than rows."""
@@ -36,8 +36,7 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[str] | Non
     rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
     if _arranges_page(table, rows):
         return None
-    if heads > 1:
-        rows[:heads] = _in_one(rows[:heads])
+    rows[:heads] = _in_one(rows[:heads])
     lines: list[str] = []
     for cells in rows:
         line = _line(cells)
@@ -50,7 +49,8 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[str] | Non
 def _arranges_page(table: Element, rows: Sequence[Sequence[str]]) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     long = sum(len(cell) > LONG_CELL for cell in cells)
-    of_data = table.get("class") == WORD_TABLE_CLASS or table.find(".//th") is not None
+    headed = table.find(".//th") is not None and table.find(".//li") is None
+    of_data = headed or table.get("class") == WORD_TABLE_CLASS
     return long > (LONG_SHARE * len(cells) if of_data and len(rows) > 1 else 0)
 
 
@@ -66,7 +66,7 @@ def _header_rows(rows: Sequence[Element]) -> int:
 
 def _in_one(header: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the rows of a header in one, below those that are a caption: one cell over all columns."""
-    width = max(map(len, header))
+    width = max(map(len, header), default=0)
     captions = [[row[0]] for row in header if len(row) == width > 1 and len(set(row)) == 1]
     rows = [[*row, *[""] * (width - len(row))] for row in header if len(set(row)) > 1 or width == 1 or len(row) < width]
     # A cell that reaches down is in each of its rows.
@@ -79,7 +79,8 @@ def _line(cells: Sequence[str]) -> str:
     if not filled:
         return ""
     # Without a bar in front, an empty first cell would not show.
-    return row_of(cells) if filled[0] else CELL_SEPARATOR.join(map(in_cell, cells[: filled[-1] + 1]))
+    shown = cells[: filled[-1] + 1]
+    return row_of(shown) if filled[0] else CELL_SEPARATOR.join(map(in_cell, shown))
 
 
 def _cells(

@@ -57,8 +57,10 @@ def with_bars(rows: Sequence[Line]) -> list[Line]:
     at = 0
     while at < len(rows):
         behind = _end(rows, at)
+        columns = _columns(rows[at:behind])
+        while columns and behind < len(rows) and _hangs(rows[behind - 1], rows[behind], columns):
+            behind += 1
         region = rows[at:behind]
-        columns = _columns(region)
         table = _table(region, done, columns) if columns else None
         if table is None:
             done += region
@@ -83,6 +85,12 @@ def _end(rows: Sequence[Line], first: int) -> int:
         elif row.tabular:
             break
     return last + 1
+
+
+def _hangs(above: Line, line: Line, columns: Columns) -> bool:
+    """Whether a line goes on with a cell of the last row."""
+    near = 0 < above.baseline - line.baseline < TIGHT * line.size and parallel(above, line)
+    return near and len(line.cells) == 1 == len(_overlapped(line.cells[0], columns)) and line.text[0].islower()
 
 
 def _columns(region: Sequence[Line]) -> Columns:
