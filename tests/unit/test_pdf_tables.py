@@ -48,6 +48,11 @@ def read(path: Path, *lines: str) -> list[str]:
             id="a group's name, and a label over two lines",
         ),
         pytest.param(
+            ["\t2023\t2022", "Ferries, buses and all", "other fares\t7\t9", "Hotels\t25\t86"],
+            ["| | 2023 | 2022 |", "| Ferries, buses and all other fares | 7 | 9 |", "| Hotels | 25 | 86 |"],
+            id="a first label over two lines",
+        ),
+        pytest.param(
             ["E3\tWarm it, and", "\tplug it in", "FL\tEmpty it until it", "\tclicks"],
             ["| E3 | Warm it, and plug it in |", "| FL | Empty it until it clicks |"],
             id="cells of two lines",

@@ -22,6 +22,7 @@ MOST_BETWEEN = 3
 """Lines by themselves (names of groups, labels over two lines) between two rows."""
 FURTHEST, TIGHT = 3.5, 1.5
 """Times the size: how far below each other the rows of a table may stand, and the lines of a cell."""
+MOST_HEADER_LINES = 60
 HEADER_GAP, HIGHEST_HEADER = 2.2, 5
 """Times the size: how far the lines of a header may stand above each other, and above the first row."""
 WIDEST = 2.5 * PROSE
@@ -60,6 +61,10 @@ def with_bars(rows: Sequence[Line]) -> list[Line]:
         columns = _columns(rows[at:behind])
         while columns and behind < len(rows) and _hangs(rows[behind - 1], rows[behind], columns):
             behind += 1
+        # The label of the first row may begin on a line above it.
+        if columns and done and _overlapped(rows[at].cells[0], columns) == [0] and _hangs(done[-1], rows[at], columns):
+            at -= 1
+            done.pop()
         region = rows[at:behind]
         table = _table(region, done, columns) if columns else None
         if table is None:
@@ -88,9 +93,13 @@ def _end(rows: Sequence[Line], first: int) -> int:
 
 
 def _hangs(above: Line, line: Line, columns: Columns) -> bool:
-    """Whether a line goes on with a cell of the last row."""
+    """Whether a line goes on with a cell of the line above: one of them is a cell by itself."""
     near = 0 < above.baseline - line.baseline < TIGHT * line.size and parallel(above, line)
-    return near and len(line.cells) == 1 == len(_overlapped(line.cells[0], columns)) and line.text[0].islower()
+    cells = above.cells if line.tabular else line.cells
+    alone = (
+        len(cells) == 1 and len(places := _overlapped(cells[0], columns)) == 1 and (not line.tabular or not places[0])
+    )
+    return near and alone and line.text[0].islower()
 
 
 def _columns(region: Sequence[Line]) -> Columns:
@@ -134,7 +143,7 @@ def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tu
 def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
     """Return how many of the lines above a table are of its header: they stand over its columns."""
     found, heights = 0, [top.baseline]
-    for number, line in enumerate(reversed(done), start=1):
+    for number, line in enumerate(reversed(done[-MOST_HEADER_LINES:]), start=1):
         places = [_overlapped(cell, columns) for cell in line.cells]
         high = line.baseline - top.baseline
         if high < SAME_HEIGHT * top.size or line.baseline - max(heights) > HEADER_GAP * top.size:
