@@ -125,6 +125,12 @@ def test_bold_labels_in_a_table_are_no_headings(tmp_path: Path) -> None:
     assert typed(tmp_path, [*PROSE, ("Hotels", BOLD, 10), *PROSE, *rows, *PROSE]) == [(1, "Hotels")]
 
 
+def test_a_bold_line_over_a_table_with_bold_rows_is_a_heading(tmp_path: Path) -> None:
+    rows = [(line, BOLD, 10.0) for line in ("In euros\t2023\t2022", "Abroad:", "All of them:")]
+    table: Lines = [*rows, "Hull\t140\t130", "Cork\t130\t120", ""]
+    assert typed(tmp_path, [*PROSE, ("Hotels", BOLD, 10), "", *table, *PROSE]) == [(1, "Hotels")]
+
+
 def test_an_address_in_bold_is_no_heading(tmp_path: Path) -> None:
     address: Lines = [(line, BOLD, 10) for line in ("Ottilie Brandt", "Travel desk", "Quay Street", "Falmouth")]
     assert typed(tmp_path, [*PROSE, *address, "", *PROSE, *PROSE]) == []

@@ -150,11 +150,13 @@ def _in_columns(page: Sequence[Printed], at: int) -> bool:
 
 
 def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
-    """Whether a line is one of many bold ones below each other."""
+    """Whether a line is one of many bold ones below each other, other than a table's rows."""
     run = 1
     for step in (-1, 1):
         beside = at + step
-        while 0 <= beside < len(page) and all(map(is_bold, page[beside].rows)):
+        while (
+            0 <= beside < len(page) and all(map(is_bold, page[beside].rows)) and not page[beside].text.startswith("|")
+        ):
             run += bool(page[beside].rows)
             beside += step
     return run > MOST_BOLD_IN_A_ROW
