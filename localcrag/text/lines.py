@@ -17,6 +17,11 @@ HALF, NEARLY_FULL = 0.5, 0.75
 
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
 _QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_RECORD = re.compile(
+    r"(?P<named>[^\W_a-zß-ÿ][^:!?]{0,40}:[ \t]+\S)"
+    r"|(?P<dated>\d{1,4}(?:[-./]\d{1,2}){1,2}\.?(?!\w)|\d{1,2}[:.]\d\d(?!\w))"
+)
+"""A name and what is said of it, "Vet clinic: open day and night"; or a date or time with what was then."""
 _COMPARED = re.compile(r"=|[-+−±$€£¥]?[ \t]?[.,]?\d")
 
 
@@ -41,7 +46,7 @@ class Width:
 
     def joins(self, above: TextLine, line: TextLine) -> bool:
         """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
-        if self.characters is None:
+        if self.characters is None or _are_records(above.text, line.text):
             return False
         length = above.indent + len(above.text)
         first_word = line.text.split(None, 1)[0]
@@ -50,6 +55,12 @@ class Width:
         # Typed by hand, lines end early.
         goes_on = first_word[0].islower() or not _SENTENCE_END.search(above.text)
         return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
+
+
+def _are_records(above: str, line: str) -> bool:
+    """Whether two lines are each an entry of a list without any mark: a phone list, a diary."""
+    one, other = _RECORD.match(above), _RECORD.match(line)
+    return bool(one and other and one.lastgroup == other.lastgroup)
 
 
 def lines_of(text: str) -> list[TextLine]:

@@ -211,6 +211,23 @@ def one_line(text: str, block: object) -> str:
             id="chat log",
         ),
         pytest.param(
+            "Plumber Hartmann: 0421 55 80 12, emergency service until 22:00\nVet clinic: 0421 60 60 60, day and night",
+            [("line", "Plumber Hartmann: 0421 55 80 12, emergency service until 22:00"),
+             ("line", "Vet clinic: 0421 60 60 60, day and night")],
+            id="list of names without a mark",
+        ),
+        pytest.param(
+            "2026-03-01 five km in 31 minutes, knee felt fine\n2026-03-04 seven km along the river, rain all day",
+            [("line", "2026-03-01 five km in 31 minutes, knee felt fine"),
+             ("line", "2026-03-04 seven km along the river, rain all day")],
+            id="diary",
+        ),
+        pytest.param(
+            "The contract ends in June. Note: it may go on by\nconsent. The rent: it is due at once.",
+            [("paragraph", "The contract ends in June. Note: it may go on by consent. The rent: it is due at once.")],
+            id="wrapped sentences with colons",
+        ),
+        pytest.param(
             "Run it:\n\n```sh\nmake\n\nmake install\n```\nThen test.",
             [("paragraph", "Run it:"), ("code", "```sh make make install ```"), ("paragraph", "Then test.")],
             id="code",
