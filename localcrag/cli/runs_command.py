@@ -180,12 +180,12 @@ def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _stats_lines(found: Aggregates) -> list[str]:
-    if found.web_rate is None or found.abstention_rate is None:
+    if found.web_rate is None or found.abstention_rate is None or found.uncertain_rate is None:
         return ["No questions asked yet."]
     lines = [
         f"{found.runs} questions, {found.decided} of them decided",
         "actions: " + _shares(found.actions),
-        f"web asked: {found.web_rate:.0%}, abstained: {found.abstention_rate:.0%}",
+        f"web: {found.web_rate:.0%}, uncertain: {found.uncertain_rate:.0%}, abstained: {found.abstention_rate:.0%}",
         f"median seconds: {found.usual_seconds or 0:.2f} in all, "
         + ", ".join(f"{name} {seconds:.2f}" for name, seconds in found.seconds.items()),
         "model calls a question: " + ", ".join(f"{action} {calls:.1f}" for action, calls in found.llm_calls.items()),

@@ -47,7 +47,7 @@ MEANING = {
     Cause.STRIP: "a passage that was used holds it, the evidence made of it does not",
     Cause.GENERATOR: "the evidence holds it, what the model wrote does not",
     Cause.VERIFY: "the model wrote it, and it was taken out as not backed",
-    Cause.ABSTAINED: "the evidence holds it, and no answer was given",
+    Cause.ABSTAINED: "the evidence holds it, and no answer was given, or an uncertain one",
     Cause.INVENTED: "answered, though neither documents nor web hold an answer",
 }
 
@@ -63,7 +63,7 @@ class Loss:
 def is_right(question: Question, run: Run) -> bool:
     """Whether an accepted answer was given; of an unanswerable question, whether none was."""
     if question.held_by is HeldBy.NOWHERE:
-        return run.abstained
+        return not run.answered
     return bool(answer_match(question, run))
 
 
@@ -99,7 +99,7 @@ def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
     may be the label's fault last; then the surer the evaluator was, the worse.
     """
     marked = not _shown_as_certain(run) if question.answers else not unmarked_invention(question, run)
-    return run.abstained, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
+    return not run.answered, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
 
 
 def _invented(run: Run) -> Loss:
@@ -112,7 +112,7 @@ def _invented(run: Run) -> Loss:
 
 def _questionable(question: Question, run: Run) -> str | None:
     """Return why the accepted answers, rather than the run, may be wrong."""
-    if run.abstained:
+    if not run.answered:
         return None
     if (shared := token_f1(question, run) or 0.0) >= NEARLY:
         return f"the answer shares words with an accepted one (token F1 {shared:.2f})"
@@ -177,16 +177,22 @@ def _not_said(question: Question, run: Run) -> Loss:
     if any(not support.shown and holds(support.sentence, question.answers) for support in run.support):
         why = "; ".join(dict.fromkeys(support.why for support in run.support if not support.shown and support.why))
         return Loss(Cause.VERIFY, why or "taken out")
-    if run.abstained:
-        written = "nothing of what the model wrote was backed" if run.support else "the model said that it found none"
-        return Loss(Cause.ABSTAINED, written)
+    if not run.answered:
+        return Loss(Cause.ABSTAINED, _why_unanswered(run))
     pieces = [piece.n for piece in run.evidence if holds(piece.text, question.answers)]
     return Loss(Cause.GENERATOR, f"evidence {', '.join(map(str, pieces))} of {len(run.evidence)} holds it")
 
 
+def _why_unanswered(run: Run) -> str:
+    if run.support:
+        return "nothing of what the model wrote was backed"
+    asked = "generate" in {step.name for step in run.steps}
+    return "the model said that it found none" if asked else "too doubtful to have an answer written"
+
+
 def _shown_as_certain(run: Run) -> bool:
     shown = [support for support in run.support if support.shown]
-    return not run.abstained and (not shown or any(support.backing is Backing.SUPPORTED for support in shown))
+    return run.answered and (not shown or any(support.backing is Backing.SUPPORTED for support in shown))
 
 
 def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:

@@ -21,24 +21,24 @@ from localcrag.steps.evaluate.evaluate import is_scored
 
 
 def answer_match(question: Question, run: Run) -> float | None:
-    """Return whether an accepted answer is in the answer; what an abstention quotes is none."""
+    """Return whether an accepted answer is in the answer; what an abstention or an uncertain answer quotes is none."""
     if not question.answers:
         return None
-    return float(not run.abstained and holds(shown(run), question.answers))
+    return float(run.answered and holds(shown(run), question.answers))
 
 
 def exact_match(question: Question, run: Run) -> float | None:
     """Return whether the answer is an accepted one and nothing else."""
     if not question.answers:
         return None
-    return float(not run.abstained and normalised(shown(run)) in {normalised(answer) for answer in question.answers})
+    return float(run.answered and normalised(shown(run)) in {normalised(answer) for answer in question.answers})
 
 
 def token_f1(question: Question, run: Run) -> float | None:
     """Return the harmonic mean of precision and recall of the answer's words, of the accepted answer that fits best."""
     if not question.answers:
         return None
-    return 0.0 if run.abstained else max(_f1(shown(run), answer) for answer in question.answers)
+    return max(_f1(shown(run), answer) for answer in question.answers) if run.answered else 0.0
 
 
 def shown(run: Run) -> str:
@@ -59,17 +59,17 @@ def in_texts(question: Question, texts: Iterable[str]) -> float | None:
 
 def abstention_precision(question: Question, run: Run) -> float | None:
     """Return whether an abstention was right: neither documents nor web answer the question."""
-    return float(question.held_by is HeldBy.NOWHERE) if run.abstained else None
+    return None if run.answered else float(question.held_by is HeldBy.NOWHERE)
 
 
 def abstention_recall(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was abstained from."""
-    return float(run.abstained) if question.held_by is HeldBy.NOWHERE else None
+    return float(not run.answered) if question.held_by is HeldBy.NOWHERE else None
 
 
 def invention(question: Question, run: Run) -> float | None:
     """Return whether an unanswerable question was answered all the same."""
-    return float(not run.abstained) if question.held_by is HeldBy.NOWHERE else None
+    return float(run.answered) if question.held_by is HeldBy.NOWHERE else None
 
 
 def unmarked_invention(question: Question, run: Run) -> float | None:
@@ -77,7 +77,12 @@ def unmarked_invention(question: Question, run: Run) -> float | None:
     if question.held_by is not HeldBy.NOWHERE:
         return None
     in_full = [support for support in run.support if support.shown and support.backing is Backing.SUPPORTED]
-    return float(not run.abstained and (bool(in_full) or not run.support))
+    return float(run.answered and (bool(in_full) or not run.support))
+
+
+def uncertain(_question: Question, run: Run) -> float:
+    """Return whether the likeliest passages were shown in place of an answer, and said to be uncertain."""
+    return float(run.uncertain)
 
 
 def action_right(question: Question, run: Run) -> float | None:
@@ -204,7 +209,7 @@ def _judged(run: Run) -> list[tuple[str, Backing]]:
 
     Those of the language model: what the app quotes beside them is the evidence itself.
     """
-    if run.abstained or not run.evidence:
+    if not (run.answered and run.evidence):
         return []
     if run.support:
         return [

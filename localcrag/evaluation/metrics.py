@@ -44,7 +44,8 @@ class Metric:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "answer_match", "answer match",
-        "An accepted string is in the answer. Of questions with an answer; an abstention is none, whatever it quotes.",
+        "An accepted string is in the answer. Of questions with an answer; an abstention is none, nor is an uncertain "
+        "answer, whatever they quote.",
         measures.answer_match, source=f"{SQUAD}'s normalisation; containment as in {CRAG}, section 5.1 (PopQA)",
     ),
     Metric("exact_match", "exact match", "The answer is an accepted string.", measures.exact_match, source=SQUAD),
@@ -63,23 +64,28 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "abstention_precision", "abstention precision",
-        "Of abstentions, those on questions that neither documents nor web answer.",
+        "Of abstentions and uncertain answers, those on questions that neither documents nor web answer.",
         measures.abstention_precision, source=SQUAD2,
     ),
     Metric(
         "abstention_recall", "abstention recall",
-        "Of questions that neither documents nor web answer, those that were abstained from.",
+        "Of questions that neither documents nor web answer, those that were abstained from or said to be uncertain.",
         measures.abstention_recall, source=SQUAD2,
     ),
     Metric(
         "invention", "invention rate",
-        "Of questions that neither documents nor web answer, those that were answered all the same.",
+        "Of questions that neither documents nor web answer, those that were answered all the same, not as uncertain.",
         measures.invention, Better.LOWER, source=SQUAD2,
     ),
     Metric(
         "unmarked_invention", "unmarked invention rate",
         "Of the same questions, those answered in the model's words with a sentence that nothing marks as doubtful.",
         measures.unmarked_invention, Better.LOWER,
+    ),
+    Metric(
+        "uncertain", "uncertain answers",
+        "Questions for which the likeliest passages were shown, and said to be uncertain.",
+        measures.uncertain, Better.NEITHER,
     ),
     Metric(
         "action_right", "action accuracy", "CORRECT was decided just where the documents hold the answer.",

@@ -164,6 +164,7 @@ class Answered:
 
     answer: str
     abstained: bool
+    uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

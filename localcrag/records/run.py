@@ -119,8 +119,9 @@ class Run:
 
     `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
     `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
-    `plain_prompt_tokens` the length of the prompt that plain RAG would
-    have sent: every retrieved passage, whole. `readings` are the two that a doubtful question has; none for others.
+    `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
+    `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown in its place.
+    `readings` are the two that a doubtful question has; none for others.
     """
 
     run_id: str
@@ -137,6 +138,7 @@ class Run:
     thresholds: Thresholds
     answer: str = ""
     abstained: bool = False
+    uncertain: bool = False
     stopped: bool = False
     sources: tuple[Source, ...] = ()
     passages: tuple[GradedPassage, ...] = ()
@@ -157,3 +159,8 @@ class Run:
     forced_from: str | None = None
     plain_prompt_tokens: int | None = None
     readings: tuple[Reading, ...] = ()
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer was given that is not said to be uncertain."""
+        return not (self.abstained or self.uncertain)

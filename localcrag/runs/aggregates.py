@@ -31,6 +31,7 @@ class RunLine:
     abstained: bool
     web_used: bool
     steps: tuple[StepCost, ...] = ()
+    uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Aggregates:
     actions: dict[Action, int]
     web_rate: float | None
     abstention_rate: float | None
+    uncertain_rate: float | None
     seconds: dict[str, float]
     usual_seconds: float | None
     llm_calls: dict[Action, float]
@@ -92,6 +94,7 @@ def aggregate(runs: Sequence[RunLine]) -> Aggregates:
         actions=actions,
         web_rate=_share([run.web_used for run in decided]),
         abstention_rate=_share([run.abstained for run in decided]),
+        uncertain_rate=_share([run.uncertain for run in decided]),
         seconds={name: statistics.median(values) for name, values in seconds.items()},
         usual_seconds=statistics.median(whole) if whole else None,
         llm_calls={action: calls[action] / number for action, number in actions.items() if number},

@@ -54,7 +54,7 @@ def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
     found = []
     for own in of_question.values():
         if own[-1].action is Action.INCORRECT:
-            by_web = [run.run_id for run in own if run.web_used and not run.abstained]
+            by_web = [run.run_id for run in own if run.web_used and not (run.abstained or run.uncertain)]
             found.append(OpenQuestion(own[-1], len(own), by_web[-1] if by_web else None))
     order = {run.run_id: number for number, run in enumerate(runs)}
     return sorted(found, key=lambda question: -order[question.last.run_id])

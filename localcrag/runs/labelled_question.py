@@ -39,7 +39,7 @@ def proposed(run: Run) -> Question:
     to, unless its documents were called enough: then a model or time was lacking.
     """
     question, history = replay.question_of(run)
-    nobody = run.abstained and run.action is not Action.CORRECT
+    nobody = not run.answered and run.action is not Action.CORRECT
     answers, pieces = ((), ()) if nobody else _accepted(run)
     sources = [source for source in run.sources if source.id in {piece.source for piece in pieces}]
     held_by = HeldBy.NOWHERE if nobody else HeldBy.DOCUMENTS
@@ -77,7 +77,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # Of a contradiction both sides are quoted: neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    quoted = [] if run.abstained else [strip for strip in strips if layout.item(strip) in run.answer][:BEST]
+    quoted = [strip for strip in strips if layout.item(strip) in run.answer][:BEST] if run.answered else []
     # Below a sentence that says the best strip, what is quoted is where that stands.
     says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
     if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):

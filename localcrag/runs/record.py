@@ -80,8 +80,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             return dataclasses.replace(run, plain_prompt_tokens=tokens)
         case Verified(support, cost):
             changed = dataclasses.replace(run, support=support)
-        case Answered(answer, abstained):
-            return dataclasses.replace(run, answer=answer, abstained=abstained)
+        case Answered(answer, abstained, uncertain):
+            return dataclasses.replace(run, answer=answer, abstained=abstained, uncertain=uncertain)
         case Warned(message):
             return dataclasses.replace(run, warnings=(*run.warnings, message))
         case _:

@@ -53,7 +53,7 @@ def _head(run: Run) -> str:
         lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
     if run.replays:
         lines.append(f"a replay of {run.replays}")
-    if run.abstained:
+    if not run.answered:
         lines.append("no answer was made up")
     if run.stopped:
         lines.append("stopped before its end")

@@ -101,7 +101,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
 
 def _not_asked_to_write(run: Run) -> bool:
     """Whether the answer is the sources' own lines, without a language model having been asked for one."""
-    answered = bool(run.answer and run.evidence) and not (run.abstained or run.stopped)
+    answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
     return answered and "generate" not in {step.name for step in run.steps}
 
 

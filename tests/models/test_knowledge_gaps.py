@@ -57,6 +57,7 @@ def test_the_newest_run_that_the_web_answered_is_named() -> None:
         asked(1, "Who?", web_used=True, abstained=False),
         asked(2, "Who?", web_used=True, abstained=False),
         asked(3, "Who?", web_used=True, abstained=True),
+        asked(4, "Who?", web_used=True, abstained=False, uncertain=True),
     ]
     assert [gap.answered_by for gap in grouped(open_questions(runs))] == ["run-2"]
     assert grouped(open_questions(runs[2:]))[0].answered_by is None

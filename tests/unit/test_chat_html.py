@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from localcrag.evaluation.configurations import FULL
@@ -52,6 +54,10 @@ def test_a_stopped_turn_and_one_that_failed_say_so() -> None:
 )
 def test_an_action_is_said_in_words_that_are_about_what_was_found(name: str, words: str) -> None:
     assert meaning(RUNS[name]) == words
+
+
+def test_likely_passages_in_place_of_an_answer_are_not_certain() -> None:
+    assert meaning(dataclasses.replace(RUNS["right"], uncertain=True)) == "not certain"
 
 
 def test_turns_whose_runs_are_gone_are_still_shown() -> None:

@@ -124,13 +124,15 @@ def test_a_language_model_that_breaks_off_leaves_the_evidence_quoted(tmp_path: P
     assert any("out of memory" in warning for warning in run.warnings)
 
 
-def test_a_model_that_finds_no_answer_in_doubtful_passages_makes_the_run_abstain(tmp_path: Path) -> None:
+def test_a_model_that_finds_no_answer_in_doubtful_passages_leaves_the_run_uncertain(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT, retry=False)
     desk.llm = FakeLanguageModel("The evidence does not say.")
     _, run = desk.ask(HALF)
     assert run.action is Action.AMBIGUOUS
-    assert run.abstained
-    assert run.answer.startswith("Your documents do not say this outright.")
+    assert run.uncertain
+    assert not run.abstained
+    assert not run.answered
+    assert run.answer.startswith("It is not certain that your documents answer this.")
 
 
 def test_a_model_that_finds_no_answer_is_not_believed_where_a_passage_is_correct(tmp_path: Path) -> None:

@@ -236,8 +236,8 @@ def test_doubtful_passages_and_an_answer_without_support_end_in_saying_so(tmp_pa
     desk = Desk(tmp_path, *DOCUMENT, retry=False)
     desk.llm = FakeLanguageModel("Paris has 999 hotels [1].", "Paris has 888 hotels [1].")
     _, run = desk.ask(HALF)
-    assert run.abstained
-    assert run.answer.startswith("Your documents do not say this outright.")
+    assert run.uncertain
+    assert run.answer.startswith("It is not certain that your documents answer this.")
 
 
 @pytest.mark.parametrize(("strictness", "asked"), [("balanced", False), ("strict", False), ("lenient", True)])
@@ -248,7 +248,8 @@ def test_a_small_model_is_not_asked_about_doubtful_passages(tmp_path: Path, stri
     assert run.action is Action.AMBIGUOUS
     assert bool(desk.llm.prompts) is asked
     assert run.answer.startswith("It is not certain that your documents answer this.") is not asked
-    assert run.abstained or asked
+    assert run.uncertain is not asked
+    assert not run.abstained
     assert run.evidence
 
 

@@ -144,7 +144,7 @@ def test_what_comes_nearest_is_shown_at_length_and_said_to_be_uncertain_once(tmp
     text = "## Rooms\n\nThe hotel limit is 195 euros. Breakfast is included. Ask at the desk for more."
     run, desk = asked(tmp_path, "Which hotel limit suits Paris?", text)
     assert run.action is Action.AMBIGUOUS
-    assert run.abstained
+    assert run.uncertain
     assert desk.llm.prompts == []
     assert run.answer.count("It is not certain") == 1
     assert "**0.50 · Rooms**" in run.answer

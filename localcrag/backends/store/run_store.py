@@ -73,12 +73,12 @@ class RunStore:
         """
         rows = self._database.rows(
             "SELECT id, created_at, collection, action, json_extract(record, "
-            "'$.replays', '$.standalone_question', '$.abstained', '$.web.used', '$.steps') AS counted "
+            "'$.replays', '$.standalone_question', '$.abstained', '$.uncertain', '$.web.used', '$.steps') AS counted "
             "FROM runs WHERE collection = coalesce(?, collection) ORDER BY created_at, rowid",
             collection,
         )
         lines = ((row, json.loads(row["counted"])) for row in rows)
-        return [_line(row, *counted) for row, (replays, *counted) in lines if replays is None]
+        return [_line(row, counted) for row, (replays, *counted) in lines if replays is None]
 
     def speeds(self, newest: int = 200) -> dict[str, float]:
         """Return how many tokens a second each language model wrote, its prompt included: the median of the newest."""
@@ -131,7 +131,8 @@ class RunStore:
             raise StoreError(f"The stored run “{run_id}” was written by another version and cannot be read.") from error
 
 
-def _line(row: sqlite3.Row, question: str, abstained: bool, web_used: bool, steps: list[dict[str, Any]]) -> RunLine:
+def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
+    question, abstained, uncertain, web_used, steps = counted
     return RunLine(
         run_id=row["id"],
         created_at=row["created_at"],
@@ -139,6 +140,7 @@ def _line(row: sqlite3.Row, question: str, abstained: bool, web_used: bool, step
         question=question,
         action=row["action"] and Action(row["action"]),
         abstained=abstained,
+        uncertain=bool(uncertain),  # None in runs of before there was such a thing
         web_used=web_used,
         steps=tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps),
     )

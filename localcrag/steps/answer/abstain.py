@@ -61,7 +61,7 @@ def evidence_silent(nearest: str, web: WebUse) -> str:
         if web.results
         else _("Your documents do not say this outright. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}{web_note(web)}"
+    return f"{said}\n\n{nearest}"
 
 
 def uncertain(nearest: str, web: WebUse) -> str:
@@ -71,7 +71,7 @@ def uncertain(nearest: str, web: WebUse) -> str:
         if web.results
         else _("It is not certain that your documents answer this. What comes nearest:")
     )
-    return f"{said}\n\n{nearest}{web_note(web)}"
+    return f"{said}\n\n{nearest}"
 
 
 def not_backed(best: str) -> str:

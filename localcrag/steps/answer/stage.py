@@ -36,12 +36,11 @@ WRITING, AGAIN = later("writing the answer"), later("writing it again, from the 
 class Outcome(Enum):
     """What writing an answer came to."""
 
-    AS_WRITTEN = "shown as the model wrote it: nothing verifies it"
-    BACKED = "what the evidence backs is shown"
+    WRITTEN = "what the evidence backs of what the model wrote, or all of it where nothing verifies"
     NOT_BACKED = "nothing is backed, and the evidence answers"
     IN_THEIR_WORDS = "the evidence answers, and says more than the model does"
     SILENT = "the evidence does not say it"
-    DOUBTFUL = "the evidence is too doubtful for this model"
+    DOUBTFUL = "it is uncertain whether the evidence says it"
     NO_TIME = "the time budget is used up"
     NOT_WRITTEN = "the model failed"
     NO_EVIDENCE = "there is nothing to answer from"
@@ -67,11 +66,12 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     the answer of a larger model stand lists that it leaves lines out of, and what is more to the point.
     """
     draft = yield from _draft(task, context)
-    text, abstained = _SAID[draft.outcome]
-    said = text(task, draft, context)
+    said = _SAID[draft.outcome](task, draft, context)
+    if draft.outcome is not Outcome.NO_EVIDENCE:  # which says more of the web
+        said += abstain.web_note(task.web)
     # With what must be said of its sources: that they disagree, or how old they are.
     said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
-    yield Answered(said, abstained)
+    yield Answered(said, draft.outcome in ABSTAINS, draft.outcome is Outcome.DOUBTFUL)
 
 
 def _laid_out(task: Task, context: Context) -> str:
@@ -81,24 +81,19 @@ def _laid_out(task: Task, context: Context) -> str:
     return own_words.written(shown, task.refinement.sources)
 
 
-_SAID: dict[Outcome, tuple[Callable[[Task, _Draft, Context], str], bool]] = {
-    Outcome.AS_WRITTEN: (lambda _task, draft, _context: draft.answer, False),
-    Outcome.BACKED: (lambda task, draft, _context: draft.answer + abstain.web_note(task.web), False),
-    Outcome.NOT_BACKED: (
-        lambda task, _draft, context: abstain.not_backed(_laid_out(task, context)) + abstain.web_note(task.web),
-        False,
-    ),
-    Outcome.IN_THEIR_WORDS: (
-        lambda task, _draft, context: abstain.in_their_words(_laid_out(task, context)) + abstain.web_note(task.web),
-        False,
-    ),
-    Outcome.SILENT: (lambda task, _draft, context: abstain.evidence_silent(_likeliest(task, context), task.web), True),
-    Outcome.DOUBTFUL: (lambda task, _draft, context: abstain.uncertain(_likeliest(task, context), task.web), True),
-    Outcome.NO_TIME: (lambda task, _draft, context: abstain.no_time(_laid_out(task, context)), True),
-    Outcome.NOT_WRITTEN: (lambda task, _draft, context: abstain.quoted(_laid_out(task, context)), True),
-    Outcome.NO_EVIDENCE: (lambda task, _draft, context: _nothing_found(task, context), True),
+_SAID: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
+    Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
+    Outcome.NOT_BACKED: lambda task, _, context: abstain.not_backed(_laid_out(task, context)),
+    Outcome.IN_THEIR_WORDS: lambda task, _, context: abstain.in_their_words(_laid_out(task, context)),
+    Outcome.SILENT: lambda task, _, context: abstain.evidence_silent(_likeliest(task, context), task.web),
+    Outcome.DOUBTFUL: lambda task, _, context: abstain.uncertain(_likeliest(task, context), task.web),
+    Outcome.NO_TIME: lambda task, _, context: abstain.no_time(_laid_out(task, context)),
+    Outcome.NOT_WRITTEN: lambda task, _, context: abstain.quoted(_laid_out(task, context)),
+    Outcome.NO_EVIDENCE: lambda task, _, context: _nothing_found(task, context),
 }
-"""What is said for each outcome, and whether that abstains from an answer."""
+"""What is said for each outcome."""
+ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
+"""The outcomes without an answer."""
 
 
 def read_by(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
@@ -136,7 +131,7 @@ def _draft(task: Task, context: Context) -> Generator[Event, None, _Draft]:
     if verify.is_answer(supports):
         return _with_own_words(supports, task, context)
     if task.certainty is not Certainty.SURE:
-        return _Draft(Outcome.SILENT)
+        return _Draft(_without_answer(task))
     partly = any(support.backing is not Backing.NOT for support in supports)
     return _Draft(Outcome.IN_THEIR_WORDS if partly else Outcome.NOT_BACKED)
 
@@ -177,7 +172,7 @@ def _attempt(
     if prompts.says_nothing(written):
         return _Draft(_silent(written, task, context))
     if not context.steps.verify:
-        return _Draft(Outcome.AS_WRITTEN, written)
+        return _Draft(Outcome.WRITTEN, written)
     return (yield from _verify(prompts.said(written), pieces, task, context))
 
 
@@ -241,7 +236,15 @@ def _silent(written: str, task: Task, context: Context) -> Outcome:
         return Outcome.NO_TIME
     if task.certainty is Certainty.SURE and context.steps.verify:
         return Outcome.IN_THEIR_WORDS
-    return Outcome.SILENT
+    return _without_answer(task)
+
+
+def _without_answer(task: Task) -> Outcome:
+    """Return what it comes to where the model gave no answer, of evidence that is not sure to hold one.
+
+    That is doubt, and no denial: a model's word alone tells hardly whether evidence answers (docs/evaluation.md).
+    """
+    return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 
 
 def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -> _Draft:
@@ -271,7 +274,7 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
         answer += f"\n\n{abstain.more_to_the_point(own_words.written(below, sources))}"
     elif left_out:
         answer += f"\n\n{abstain.in_their_words(own_words.written(left_out, sources))}"
-    return _Draft(Outcome.BACKED, answer)
+    return _Draft(Outcome.WRITTEN, answer)
 
 
 def _misses(said: str, task: Task, context: Context) -> bool:

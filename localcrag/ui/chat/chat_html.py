@@ -18,6 +18,8 @@ def meaning(run: Run) -> str:
     """Return what an action came to, in words: it is about what was found, and says nothing of the answer."""
     if run.abstained:
         return _("not answered")
+    if run.uncertain:
+        return _("not certain")
     web = any(source.origin is Origin.WEB for source in run.sources)
     if run.action is Action.CORRECT:
         return _("your documents are enough")
