@@ -161,6 +161,15 @@ class ChunkStore(Protocol):
     def full_text(self, question: str, k: int) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first."""
 
+    def documents_with(self, word: str) -> frozenset[int] | None:
+        """Return the ids of the documents that have a word; None where very many chunks have it."""
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the id of the document of each chunk that still exists."""
+
+    def number_of_documents(self) -> int:
+        """Return how many documents there are."""
+
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.word_search import MOST_CHUNKS
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import ChunkStore
 from tests.support.fakes import FakeEmbedder
@@ -35,6 +36,29 @@ def test_chunks_that_share_words_with_the_question_are_found_best_first(store: C
     assert len(store.full_text("the bicycles of the word", 1)) == 1
 
 
+def test_the_documents_that_have_a_word_are_found_in_whatever_form_it_stands(store: ChunkStore) -> None:
+    (document,) = set(store.documents_of([1, 2, 3, 99]).values())
+    assert store.documents_of([2, 99]) == {2: document}
+    assert store.documents_of([]) == {}
+    assert store.number_of_documents() == 1
+    for word in ("bicycle", "Hotels", "195", "in-london", '"London"'):
+        assert store.documents_with(word) == {document}
+    for word in ("Paris", "", '"', "*"):
+        assert store.documents_with(word) == frozenset()
+
+
+def test_a_word_that_very_many_chunks_have_is_not_looked_up(tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    store = DocumentStore(Database(tmp_path / "db.sqlite3"), "c", embedder=embedder.name, dimension=embedder.dimension)
+    texts = [*["a bicycle"] * MOST_CHUNKS, "a bicycle and a bell"]
+    store.put(
+        "a.txt", sha256="x", media_type="t", pages=1, text="\f".join(texts),
+        chunks=[Chunk(1, 0, len(text), text) for text in texts], vectors=embedder.embed(texts),
+    )  # fmt: skip
+    assert store.documents_with("bicycle") is None
+    assert store.documents_with("bell")
+
+
 def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: ChunkStore) -> None:
     assert store.chunks([2, 99]) == {2: ("a.txt", Chunk(2, 0, len(TEXTS[1]), TEXTS[1]))}
     assert store.chunks([]) == {}
@@ -49,6 +73,7 @@ def test_chunks_and_vectors_are_given_for_the_ids_that_exist(store: ChunkStore) 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_any_question_is_searched_for_and_never_an_error(store: ChunkStore, text: str) -> None:
     assert set(store.full_text(text, 5)) <= {1, 2, 3}
+    store.documents_with(text)
 
 
 def test_neighbours_are_those_of_the_same_document_and_text_is_given_by_its_place(store: ChunkStore) -> None:

@@ -46,3 +46,45 @@ def test_of_two_manuals_the_one_that_was_asked_for_is_found(tmp_path: Path) -> N
         assert best.title == f"{name} dehumidifier: manual"
         assert litres in best.text
     assembly.close()
+
+
+RULES = """# Examination rules
+
+These are the rules of the faculty of engineering at {name} university, in force since the first of October. They are
+for everybody who began to study here in that year or later. Whoever began before may choose the rules of before, once,
+by a letter to the office. The office is open from Monday to Thursday between nine and noon; in the weeks in which the
+papers are written it is open on Fridays as well. Letters can be left in the box beside its door at any hour. Questions
+about single papers are answered by those who set them, in the hour that they offer for it, and never by telephone.
+
+## Registration
+
+Students register for each examination in the portal, at the latest four weeks before it. Without a registration no
+mark is given, even if the paper was written. Papers are kept for a year and can be looked at on two days, which are
+announced with the marks. Whoever finds a mistake says so on the spot; the paper is then marked again by somebody else.
+A mark can become better by that, and not worse. Of three failed attempts in the same course the last one is decided by
+two examiners, who hear the student for half an hour. Calculators with a memory have to be left outside the room.
+
+## Illness
+
+Whoever is ill on the day withdraws in the portal before the examination begins, and sends a physician's note within
+{days} working days. From the second illness in the same course the note must be of the university's own physician.
+Who falls ill while writing tells the supervisor, who notes the time, and goes to a physician on the same day. What was
+written until then is not marked. The next attempt is the next one that is offered; none is offered for one person.
+"""
+
+
+def test_a_document_is_found_by_a_name_that_stands_in_another_part_of_it(tmp_path: Path) -> None:
+    for name, days in (("Holmgard", "three"), ("Vestergaard", "five")):
+        (tmp_path / f"{days}.md").write_text(RULES.format(name=name, days=days), encoding="utf-8")
+    assembly = Assembly(load(data_dir=started_before(tmp_path / "data")))
+    for event in assembly.ingest(uploads_from([*tmp_path.glob("*.md")])):
+        assert not isinstance(event, IngestResult) or event.chunks >= 3
+    parts = assembly.parts(assembly.settings)
+    for name, days in (("Holmgard", "three"), ("Vestergaard", "five")):
+        question = f"I am ill on the day of my examination at {name}, until when must the note be there?"
+        found = retrieve(
+            question, question, k=6, candidates=30, embedder=parts.embedder, index=parts.index, store=parts.store
+        )
+        of_illness, _ = (passage for passage in found if "within" in passage.text)
+        assert days in of_illness.text
+    assembly.close()

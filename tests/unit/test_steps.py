@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Action, Grade, Origin, Policy
 from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence, GradedPassage, Thresholds
+from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer import generate
 from localcrag.steps.condense import condense
@@ -18,6 +20,7 @@ from localcrag.steps.evaluate.decide import decide, usable, why_not_correct
 from localcrag.steps.evaluate.evaluate import best, grade
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.steps.retrieve.document_share import document_shares
 from localcrag.steps.retrieve.retrieve import fuse
 from localcrag.steps.retry import retry
 from localcrag.steps.web import search
@@ -195,7 +198,31 @@ def test_paragraphs_too_short_to_be_found_stay_with_their_neighbours() -> None:
 
 
 def test_rank_fusion_prefers_what_both_rankings_know() -> None:
-    assert fuse([[1, 2, 3], [3, 4]]) == [3, 1, 2, 4]
+    fused = fuse([[1, 2, 3], [3, 4]])
+    assert sorted(fused, key=lambda identifier: -fused[identifier]) == [3, 1, 2, 4]
+
+
+class _Shelf:
+    """Three documents, of which two have some of a question's words; chunk 10 n is of document n."""
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
+        return {chunk: chunk // 10 for chunk in ids}
+
+    def number_of_documents(self) -> int:
+        return 3
+
+    def documents_with(self, word: str) -> frozenset[int] | None:
+        return {"auk": frozenset({1}), "fuel": frozenset({1, 2}), "boat": None}.get(word, frozenset())
+
+
+def test_a_document_that_has_the_rarer_words_has_the_larger_share() -> None:
+    store = cast(ChunkStore, _Shelf())
+    shares = document_shares("Which fuel for the boat Auk?", [10, 11, 20, 30], store)
+    assert shares[10] == shares[11] == 1.0
+    assert 0.1 < shares[20] < 0.5
+    assert shares[30] == 0.0
+    assert document_shares("Which boat?", [10, 30], store) == {10: 0.0, 30: 0.0}
+    assert document_shares("Which fuel?", [], store) == {}
 
 
 @pytest.mark.parametrize(

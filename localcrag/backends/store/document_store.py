@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from localcrag.backends.store import word_search
 from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
@@ -24,7 +24,6 @@ from localcrag.records.errors import (
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, in_front, named, title_of
 
-_WORD = re.compile(r"\w+")
 _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
 _PIECE = 1 << 20
@@ -203,8 +202,7 @@ class DocumentStore:
 
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
-        rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
-        documents = {row["id"]: row["document_id"] for row in rows}
+        documents = self.documents_of(ids)
         # Each document once: SQLite reads a text whole to cut its beginning off.
         titles = titles_of(self._by_id(f"{BEGINNINGS} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
@@ -215,18 +213,22 @@ class DocumentStore:
         return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
 
     def full_text(self, question: str, k: int) -> list[int]:
-        """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first."""
-        # Quoted words joined by OR: nothing in a question is taken for FTS5's query language.
-        words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
-        if not words:
-            return []
-        sql = (
-            "SELECT c.id FROM chunks_fts JOIN chunks c ON c.id = chunks_fts.rowid "
-            "JOIN documents d ON d.id = c.document_id "
-            "WHERE chunks_fts MATCH ? AND d.collection_id = ? ORDER BY bm25(chunks_fts), c.id LIMIT ?"
-        )
-        query = " OR ".join(f'"{word}"' for word in words)
-        return [row["id"] for row in self._database.rows(sql, query, self.id, k)]
+        """Return up to `k` chunk ids by BM25, best first."""
+        return word_search.best_by_words(self._database, self.id, question, k)
+
+    def documents_with(self, word: str) -> frozenset[int] | None:
+        """Return the ids of the documents that have a word; None where very many chunks have it."""
+        return word_search.documents_with(self._database, self.id, word)
+
+    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
+        """Return the id of the document of each chunk that still exists."""
+        rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
+        return {row["id"]: row["document_id"] for row in rows}
+
+    def number_of_documents(self) -> int:
+        """Return how many documents there are."""
+        rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
+        return int(rows[0]["number"])
 
     def index_checksum(self) -> str | None:
         """Return the SHA-256 of the vector index file that was written last."""

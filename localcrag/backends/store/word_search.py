@@ -1,0 +1,42 @@
+"""Search by words in a collection's full text: chunks by BM25, and the documents that have a word."""
+
+from __future__ import annotations
+
+import re
+
+from localcrag.backends.store.database import Database
+
+MOST_CHUNKS = 2000
+"""With a word; one that more chunks have, of all collections, tells no documents apart and takes long to look up."""
+_WORD = re.compile(r"\w+")
+
+
+def best_by_words(database: Database, collection: int, question: str, k: int) -> list[int]:
+    """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first."""
+    # Quoted words joined by OR: nothing in a question is taken for FTS5's query language.
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
+    if not words:
+        return []
+    sql = (
+        "SELECT c.id FROM chunks_fts JOIN chunks c ON c.id = chunks_fts.rowid "
+        "JOIN documents d ON d.id = c.document_id "
+        "WHERE chunks_fts MATCH ? AND d.collection_id = ? ORDER BY bm25(chunks_fts), c.id LIMIT ?"
+    )
+    query = " OR ".join(f'"{word}"' for word in words)
+    return [row["id"] for row in database.rows(sql, query, collection, k)]
+
+
+def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:
+    """Return the ids of the collection's documents that have a word; None where more than MOST_CHUNKS have it."""
+    phrase = " ".join(_WORD.findall(word))
+    if not phrase:
+        return frozenset()
+    sql = (
+        "SELECT d.id, d.collection_id, count(*) AS chunks "
+        "FROM (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?) f "
+        "JOIN chunks c ON c.id = f.rowid JOIN documents d ON d.id = c.document_id GROUP BY d.id"
+    )
+    rows = database.rows(sql, f'"{phrase}"', MOST_CHUNKS + 1)
+    if sum(row["chunks"] for row in rows) > MOST_CHUNKS:
+        return None
+    return frozenset(row["id"] for row in rows if row["collection_id"] == collection)
