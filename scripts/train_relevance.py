@@ -7,6 +7,9 @@ nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the ru
 bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the pairs, the curve and a checkpoint: run
 again, it goes on.
 
+With --teacher FOLDER, what an earlier relevance model says of passages that are found for general questions is learned
+as it is said (scripts/relevance/teacher.py): what is new does not push out what was known.
+
 With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
 they are, beside the others; none of them is among the groups kept apart for the curve.
 
@@ -42,7 +45,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from relevance import everyday, pairs
+from relevance import everyday, pairs, teacher
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
 from training_loop import Progress, train
@@ -50,6 +53,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from localcrag.backends.models.bi_encoder import BiEncoder
 from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE, reads_lines
+from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.privacy.egress_guard import let_start_programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +68,8 @@ QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
 """Beginnings of the names by which is counted what was learned from, by source."""
 RANKING, PLACE = 0.5, 0.5
 """Weights of the two losses beside the binary cross-entropy."""
+LESSON = 0.5
+"""Weight of a pair that an earlier model judges, beside one with a label."""
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
 PLACE_RATE = 10
 """Times the learning rate for the layer that begins with nothing."""
@@ -107,13 +113,12 @@ class Trainer:
         lists = [one for group in groups for one in (group.passages, group.strips) if one]
         flat = [pair for one in lists for pair in one]
         logits, place_losses, tokens = self._forward(flat)
-        labels = torch.tensor([float(pair.relevant) for pair in flat], device=self.device)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)
+        loss = self._pairs_loss(logits, flat)
         parts = torch.split(logits, [len(one) for one in lists])
         ranked = [
             -torch.log_softmax(part, 0)[0]
             for part, one in zip(parts, lists, strict=True)
-            if len(one) > 1 and one[0].relevant
+            if len(one) > 1 and one[0].relevant and one[0].wanted is None
         ]
         if ranked:
             loss = loss + RANKING * torch.stack(ranked).mean()
@@ -124,6 +129,18 @@ class Trainer:
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         return float(loss.detach()), len(flat), tokens
+
+    def _pairs_loss(self, logits: torch.Tensor, flat: Sequence[pairs.Pair]) -> torch.Tensor:
+        """Return the mean loss of pairs, shape (): cross-entropy with the label, or distance to a teacher's logit."""
+        taught = torch.tensor([pair.wanted is not None for pair in flat], device=self.device)
+        labels = torch.tensor([float(pair.relevant) for pair in flat], device=self.device)
+        wanted = torch.tensor([pair.wanted or 0.0 for pair in flat], device=self.device)
+        losses = torch.where(
+            taught,
+            LESSON * torch.nn.functional.smooth_l1_loss(logits, wanted, reduction="none"),
+            torch.nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none"),
+        )
+        return losses.mean()
 
     @torch.no_grad()
     def logits(self, asked: Sequence[pairs.Pair]) -> NDArray[np.float32]:
@@ -224,6 +241,26 @@ def prepare(
         temporary.write_bytes(pickle.dumps(groups))
         temporary.replace(path)
     pairs.refuse_held_out(groups, held)
+    return groups
+
+
+def prepare_lessons(arguments: argparse.Namespace) -> list[pairs.Group]:
+    """Return the groups that the teacher judges, made once and kept. Raises ModelError."""
+    path: Path = arguments.work / f"taught-{arguments.seed}.pickle"
+    if not path.exists():
+        held = pairs.HeldOut.of(arguments.held_out)
+        made = teacher.taught_groups(
+            pairs.without_held_out(pairs.load_rows(arguments.data), held),
+            arguments.most_taught,
+            logits=Trainer(arguments.teacher, arguments.seed).logits,
+            calibrations=(read_calibration(arguments.teacher), read_calibration(arguments.base)),
+            embed=embed_cached(BiEncoder("all-minilm-l6-v2", BASE), arguments.work),
+            chosen=random.Random(arguments.seed),
+        )
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(pickle.dumps(made))
+        temporary.replace(path)
+    groups: list[pairs.Group] = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
     return groups
 
 
@@ -364,6 +401,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--most-again", type=int, help="groups at most of all --documents but the last: those that --base has seen"
     )
+    parser.add_argument("--teacher", type=Path, help="an earlier relevance model, whose judgement of DATA is kept")
+    parser.add_argument("--most-taught", type=int, default=2_500, help="questions that the teacher judges at most")
     parser.add_argument("--most-near", type=int, help="groups of near misses beside the documents' at most")
     parser.add_argument("--most-general", type=int, help="groups of DATA_FOLDER beside the documents' at most")
     parser.add_argument(
@@ -390,6 +429,9 @@ def main(given: Sequence[str] | None = None) -> None:
         new = random.Random(arguments.seed).sample(new, min(len(new), MOST_VALIDATED // 2))
         known = [*known[: MOST_VALIDATED // 2], *new]
         seen = [*seen[: arguments.most_general], *further]
+        random.Random(arguments.seed).shuffle(seen)
+    if arguments.teacher:
+        seen += prepare_lessons(arguments)
         random.Random(arguments.seed).shuffle(seen)
     if arguments.labels:
         seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
@@ -440,7 +482,7 @@ def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> st
 
 def licence_of(source: str) -> str:
     """Return the licence of a source; labels are of whoever gave them, and quote that person's documents."""
-    further = {pairs.LABELS: "own, may quote private documents", **everyday.LICENCES}
+    further = {pairs.LABELS: "own, may quote private documents", teacher.TAUGHT: teacher.LICENCE, **everyday.LICENCES}
     return further.get(source) or pairs.SOURCES[source].licence
 
 
@@ -473,9 +515,10 @@ the same passages with the needed lines cut out, and all that is found for quest
 are not. *plain questions* are asked of the same documents in their own words, answered and not
 (`scripts/relevance/plain_questions.jsonl.gz`); 64 of the documents are those of
 `scripts/relevance/further_documents.jsonl.gz`.
-*near_misses* are passages with questions that they answer and plausible ones that they do not. No question
-or passage of the data that it is measured on was trained on: the script leaves such rows out, and refuses when one is
-left.
+*near_misses* are passages with questions that they answer and plausible ones that they do not.
+*what the earlier model says* are passages that the bi-encoder finds for general questions, with the logit of a
+relevance model that knew those (`--teacher`). No question or passage of the data that it is measured on was trained on:
+the script leaves such rows out, and refuses when one is left.
 
 | source | licence | questions | pairs |
 | --- | --- | --- | --- |

@@ -98,6 +98,7 @@ class Pair:
     """A question and a text. `answer_at`: the characters that answer; None where not known.
 
     `lines`, where they are known: start and end of each strip of the text, and whether a complete answer needs it.
+    `wanted`: the logit to be learned in place of the label, where an earlier model says it (teacher.py).
     """
 
     question: str
@@ -105,6 +106,7 @@ class Pair:
     relevant: bool
     answer_at: tuple[int, int] | None = None
     lines: tuple[tuple[int, int, bool], ...] = ()
+    wanted: float | None = None
 
     @property
     def marked(self) -> tuple[tuple[int, int, bool], ...]:

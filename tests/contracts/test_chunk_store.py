@@ -42,7 +42,7 @@ def test_the_documents_that_have_a_word_are_found_in_whatever_form_it_stands(sto
     assert store.documents_of([]) == {}
     assert store.number_of_documents() == 1
     for word in ("bicycle", "Hotels", "195", "in-london", '"London"'):
-        assert store.documents_with(word) == {document}
+        assert store.documents_with(word) == frozenset({document})
     for word in ("Paris", "", '"', "*"):
         assert store.documents_with(word) == frozenset()
 

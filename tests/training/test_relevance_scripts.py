@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import numpy as np
 import pytest
 from relevance.report import put_section
+from safetensors.numpy import load_file, save_file
 
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS
@@ -104,3 +106,17 @@ def test_a_folder_without_the_sets_ends_with_a_message(script: str, tmp_path: Pa
 )
 def test_a_section_takes_its_place_in_a_card(card: str, expected: str) -> None:
     assert put_section(card, "## Figures\n\nNew.\n") == expected
+
+
+def test_models_are_averaged_tensor_by_tensor_in_the_first_ones_format(tmp_path: Path) -> None:
+    for name, value in (("one", 1.0), ("other", 3.0)):
+        (tmp_path / name).mkdir()
+        save_file({"w": np.full((2, 3), value, np.float16)}, tmp_path / name / "model.safetensors", {"format": "pt"})
+        (tmp_path / name / "config.json").write_text(name)
+        (tmp_path / name / "calibration.json").write_text(name)
+    run_script("average_models", f"{tmp_path}/one=0.75", f"{tmp_path}/other=0.25", "--out", str(tmp_path / "out"))
+    weights = load_file(tmp_path / "out" / "model.safetensors")["w"]
+    assert weights.dtype == np.float16
+    assert weights.tolist() == [[1.5] * 3] * 2
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"model.safetensors", "config.json"}
+    assert (tmp_path / "out" / "config.json").read_text() == "one"

@@ -8,13 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from relevance.teacher import TAUGHT, lessons
 from safetensors.torch import load_file
 from train_relevance import main
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.records.passages import Thresholds
 from localcrag.settings import REPOSITORY_MODELS
+from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
 from localcrag.text.sentences import split_sentences
 from tests.support import ROOT
 from tests.support.compressed_lines import write
@@ -126,6 +130,28 @@ def test_documents_and_further_questions_on_them_are_trained_on_but_for_those_ke
     for name in ("everyday documents", "plain questions", "near_misses"):
         assert report["questions"][name] in {1, 2}, "one question, twice; the last groups do not fill a step"
     assert "| plain questions | Apache-2.0 | " in (tmp_path / "work" / "model" / "CARD.md").read_text()
+
+
+def test_what_an_earlier_model_says_is_learned_as_it_is_said(data: Path, tiny: Path, tmp_path: Path) -> None:
+    options = ("--base", tiny, "--teacher", tiny, "--most-taught", "9")
+    main(options_for(data, tmp_path / "work", *options))
+    report = json.loads((tmp_path / "work" / "report.json").read_text())
+    assert report["questions"][TAUGHT] in range(1, 10), "the last groups do not fill a step"
+    assert report["pairs_by_source"][TAUGHT] == 6 * report["questions"][TAUGHT]
+    assert f"| {TAUGHT} | CC BY-SA 4.0 |" in (tmp_path / "work" / "model" / "CARD.md").read_text()
+
+
+def test_a_lesson_makes_of_the_new_model_what_the_earlier_one_makes_of_its_own() -> None:
+    wide = Thresholds(upper=0.25, lower=0.1, strip=0.1)
+    narrow = Thresholds(upper=0.1, lower=0.01, strip=0.01)
+    teacher = FittedCalibration(Logistic(0.5, -3.0, cosine=4.0, overlap=2.0), Logistic(1.0, 0.0), wide)
+    pupil = FittedCalibration(Logistic(0.8, -2.0, cosine=1.0), Logistic(1.0, 0.0), narrow)
+    logits, cosines, overlaps = np.array([-1.0, 1.0, 2.0]), np.array([0.3, 0.5, 0.6]), np.array([0.0, 0.5, 1.0])
+    learned = lessons(logits, cosines, overlaps, teacher, pupil)
+    said, meant = teacher.passages(logits, cosines, overlaps), pupil.passages(learned, cosines, overlaps)
+    assert ((said >= wide.upper) == (meant >= narrow.upper)).all()
+    odds = [values / (1 - values) for values in (said, meant)]
+    assert np.allclose(odds[0] / odds[1], (0.25 / 0.75) / (0.1 / 0.9), rtol=1e-4)
 
 
 def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> None:
