@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 NOT_COPIED = ("calibration.json", "CARD.md")
@@ -46,14 +47,19 @@ def share(text: str) -> tuple[Path, float]:
 
 
 def average(files: list[tuple[Path, float]], out: Path) -> None:
-    """Write the weighted mean of each tensor, in the first file's number format. Raises KeyError where one lacks it."""
+    """Write the weighted mean of each tensor, in the first file's number format, with its metadata.
+
+    Raises KeyError where another file lacks a tensor.
+    """
     loaded = [(load_file(path), weight) for path, weight in files]
     first = loaded[0][0]
     means = {
         name: np.sum([weight * tensors[name].astype(np.float32) for tensors, weight in loaded], axis=0)
         for name in first
     }
-    save_file({name: mean.astype(first[name].dtype) for name, mean in means.items()}, out, {"format": "pt"})
+    with safe_open(files[0][0], framework="numpy") as opened:
+        kept = opened.metadata()  # which says of a place head what it is of
+    save_file({name: mean.astype(first[name].dtype) for name, mean in means.items()}, out, kept)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 from relevance.report import put_section
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from localcrag.backends.store.calibration_file import read_calibration
@@ -111,11 +112,13 @@ def test_a_section_takes_its_place_in_a_card(card: str, expected: str) -> None:
 def test_models_are_averaged_tensor_by_tensor_in_the_first_ones_format(tmp_path: Path) -> None:
     for name, value in (("one", 1.0), ("other", 3.0)):
         (tmp_path / name).mkdir()
-        save_file({"w": np.full((2, 3), value, np.float16)}, tmp_path / name / "model.safetensors", {"format": "pt"})
+        save_file({"w": np.full((2, 3), value, np.float16)}, tmp_path / name / "model.safetensors", {"head": name})
         (tmp_path / name / "config.json").write_text(name)
         (tmp_path / name / "calibration.json").write_text(name)
     run_script("average_models", f"{tmp_path}/one=0.75", f"{tmp_path}/other=0.25", "--out", str(tmp_path / "out"))
     weights = load_file(tmp_path / "out" / "model.safetensors")["w"]
+    with safe_open(tmp_path / "out" / "model.safetensors", framework="numpy") as opened:
+        assert opened.metadata() == {"head": "one"}
     assert weights.dtype == np.float16
     assert weights.tolist() == [[1.5] * 3] * 2
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"model.safetensors", "config.json"}
