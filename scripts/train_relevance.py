@@ -15,9 +15,9 @@ they are, beside the others; none of them is among the groups kept apart for the
 
 With --documents FILE …, questions on whole documents as well, with what the app finds for them
 (scripts/relevance/everyday.py), and with --plain FILE … further ones on those documents, such as
-scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not. (Further documents of our own
-are in scripts/relevance/further_documents.jsonl.gz.) With --near-misses FILE …,
-passages with questions that they do not answer.
+scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not. Documents of our own are in
+further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with direct questions, in
+short_documents.jsonl.gz. With --near-misses FILE …, passages with questions that they do not answer.
 
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
 pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a

@@ -12,7 +12,8 @@ from relevance.data import read_lines
 from tests.support import ROOT
 
 FOLDER = ROOT / "scripts" / "relevance"
-DOCUMENTS = list(read_lines(FOLDER / "further_documents.jsonl.gz"))
+SHORT = list(read_lines(FOLDER / "short_documents.jsonl.gz"))
+DOCUMENTS = [*read_lines(FOLDER / "further_documents.jsonl.gz"), *SHORT]
 PLAIN = list(read_lines(FOLDER / "plain_questions.jsonl.gz"))
 
 
@@ -29,7 +30,12 @@ def test_documents_and_questions_come_once_and_are_of_both_kinds() -> None:
     questions += [(row["id"], row) for row in PLAIN]
     assert max(Counter((name, asked["question"]) for name, asked in questions).values()) == 1
     answered = Counter(bool(asked["evidence"]) for _, asked in questions)
-    assert answered == {True: 4128, False: 3459}
+    assert answered == {True: 5328, False: 4179}
+
+
+def test_short_documents_are_short_and_have_more_direct_questions_than_near_misses() -> None:
+    assert all(len(document["text"]) <= 1200 for document in SHORT)
+    assert {(5, 8)} == {(sum(bool(one["evidence"]) for one in d["questions"]), len(d["questions"])) for d in SHORT}
 
 
 def test_further_questions_are_read_with_their_documents_names() -> None:
