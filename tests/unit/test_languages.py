@@ -55,9 +55,9 @@ def test_what_the_app_reads_is_what_is_written(language: str) -> None:
 def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:
     settings = load()
     translation.choose("de")
-    assert nothing_found([], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
+    assert nothing_found("Who?", [], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
     translation.choose(translation.ENGLISH)
-    assert nothing_found([], WebUse(), settings).startswith("There is nothing in the collection “default”")
+    assert nothing_found("Who?", [], WebUse(), settings).startswith("There is nothing in the collection “default”")
 
 
 def test_a_number_chooses_the_form(spoken: None) -> None:

@@ -162,6 +162,18 @@ def test_of_a_passage_that_is_far_from_helping_less_is_shown(tmp_path: Path, low
     assert "…" not in run.answer
 
 
+def test_of_a_far_passage_the_part_with_the_questions_words_is_shown(tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"| Ravensmoor to stop number {number} of line 47, adult | {number} euros |" for number in range(12)
+    )
+    text = f"## Fares\n\n| Ride | Fare |\n| --- | --- |\n{rows}\n| Unicycle | 3 euros |"
+    run, _ = asked(tmp_path, "Is a unicycle taken when it rains?", text, lower=0.9, upper=0.95)
+    assert run.action is Action.INCORRECT
+    assert "| Ride | Fare |" in run.answer
+    assert "| Unicycle | 3 euros |" in run.answer
+    assert "number 3 " not in run.answer
+
+
 def test_a_row_that_a_small_model_copies_is_no_answer(tmp_path: Path) -> None:
     text = f"## Fees\n\n{TABLE}\n\nBreakfast is extra and is paid at the desk each morning, in cash or by card."
     run, _ = asked(tmp_path, "What is the fee of a single room?", text, "Room | Fee | Single | 80 euros [1].")

@@ -22,7 +22,9 @@ NOT_ASKED = {
 """Why the web was not asked, after "because"."""
 
 
-def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0) -> str:
+def nothing_found(
+    question: str, passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0
+) -> str:
     """Return the answer of a run without evidence: who was asked, and what came nearest.
 
     Of passages whose relevance is below `near` only a part is shown.
@@ -38,7 +40,8 @@ def nothing_found(passages: Sequence[GradedPassage], web: WebUse, settings: Sett
         lines = [_("Your documents do not answer this question.")]
     lines.append(_about_web(web, settings))
     if passages:
-        lines += [_("The nearest passages, with the probability that they help:"), likeliest(passages, near=near)]
+        nearest = likeliest(passages, question=question, near=near)
+        lines += [_("The nearest passages, with the probability that they help:"), nearest]
     return "\n\n".join(line for line in lines if line)
 
 

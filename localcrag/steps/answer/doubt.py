@@ -14,6 +14,7 @@ from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
+from localcrag.text.words import overlap
 
 NEAREST = 3
 """Passages that are shown."""
@@ -28,14 +29,23 @@ def likeliest(
     strips: Sequence[Strip] = (),
     evidence: Sequence[Evidence] = (),
     *,
+    question: str = "",
     near: float = 0.0,
 ) -> str:
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
-    Passages must be screened. A passage that is evidence is cited.
+    Passages must be screened. A passage that is evidence is cited. Of one that was not cut into strips that part is
+    shown that has most of the question's words.
     """
     best = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
-    return "\n\n".join(_shown(passage, strips, evidence, near=near) for passage in best)
+    shown = []
+    for passage in best:
+        own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
+        most = WORDS if passage.relevance >= near else FAR_WORDS
+        likely = max(own, key=lambda strip: strip.relevance, default=None)
+        at = likely.start if likely else _likest(passage.text, question)
+        shown.append(_shown(passage, own, evidence, _around(passage, at, most)))
+    return "\n\n".join(shown)
 
 
 def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
@@ -46,20 +56,23 @@ def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassag
     return dataclasses.replace(passage, text=text)
 
 
-def _shown(passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[Evidence], *, near: float) -> str:
-    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
+def _likest(text: str, question: str) -> int:
+    """Return where the sentence, row or item with most of the question's words begins; the first of several."""
+    cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_WORDS)
+    return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
+
+
+def _shown(passage: GradedPassage, own: Sequence[Strip], evidence: Sequence[Evidence], shown: tuple[int, int]) -> str:
     ranked = sorted(own, key=lambda strip: -strip.relevance)
     likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
     if len(own) <= len(likely):
         likely = []  # Where all of it is, none is likelier.
-    most = WORDS if passage.relevance >= near else FAR_WORDS
-    start, end = _around(passage, ranked[0].start if ranked else 0, most)
+    start, end = shown
     within = [strip for strip in likely if start <= strip.start and strip.end <= end]
     cited = [piece for piece in evidence if piece.passage == passage.id]
     best = max(cited, key=lambda piece: piece.relevance, default=None)
     path = path_of(passage.section, passage, titled=True)
-    shown = fragments.of_passage(passage, within, (start, end))
-    body = layout.markdown(shown, f"[{best.n}]" if best else "", path=path)
+    body = layout.markdown(fragments.of_passage(passage, within, shown), f"[{best.n}]" if best else "", path=path)
     return f"{_head(passage, path)}\n\n{body}"
 
 

@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from localcrag.records.enums import Backing, Origin, Skill, Strictness
+from localcrag.records.enums import Backing, Skill, Strictness
 from localcrag.records.errors import GenerationError, ModelError
 from localcrag.records.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Support
-from localcrag.steps.answer import abstain, links, own_words, verify
+from localcrag.steps.answer import abstain, links, nearest, own_words, verify
 from localcrag.steps.answer import generate as prompts
-from localcrag.steps.answer.doubt import likeliest, only_strips
 from localcrag.steps.answer.task import Certainty, Task
 from localcrag.steps.answer.to_the_point import misses_the_point
 from localcrag.steps.asked import Asked
@@ -23,13 +22,10 @@ from localcrag.steps.context import Context
 from localcrag.steps.reconcile import reconcile, source_notes
 from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.steps.refine.structure import has_rows_or_items
-from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 from localcrag.text.words import shorten
 
-NEAR_SHARE = 0.5
-"""Of the lower threshold: from where on a passage is near enough to be shown at length although it is incorrect."""
 WRITING, AGAIN = later("writing the answer"), later("writing it again, from the best sentences alone")
 
 
@@ -85,11 +81,11 @@ _SAID: dict[Outcome, Callable[[Task, _Draft, Context], str]] = {
     Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
     Outcome.NOT_BACKED: lambda task, _, context: abstain.not_backed(_laid_out(task, context)),
     Outcome.IN_THEIR_WORDS: lambda task, _, context: abstain.in_their_words(_laid_out(task, context)),
-    Outcome.SILENT: lambda task, _, context: abstain.evidence_silent(_likeliest(task, context), task.web),
-    Outcome.DOUBTFUL: lambda task, _, context: abstain.uncertain(_likeliest(task, context), task.web),
+    Outcome.SILENT: lambda task, _, context: abstain.evidence_silent(nearest.likeliest_of(task, context), task.web),
+    Outcome.DOUBTFUL: lambda task, _, context: abstain.uncertain(nearest.likeliest_of(task, context), task.web),
     Outcome.NO_TIME: lambda task, _, context: abstain.no_time(_laid_out(task, context)),
     Outcome.NOT_WRITTEN: lambda task, _, context: abstain.quoted(_laid_out(task, context)),
-    Outcome.NO_EVIDENCE: lambda task, _, context: _nothing_found(task, context),
+    Outcome.NO_EVIDENCE: lambda task, _, context: nearest.nothing_found(task, context),
 }
 """What is said for each outcome."""
 ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
@@ -190,9 +186,10 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
         whole=Skill.ALONE in context.parts.skills,
     )
     if left_out:
-        yield Warned(
-            _("%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out)
+        said = _(
+            "%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out
         )
+        yield Warned(said)
     written = ""
     decoding = Decoding(settings.answer_tokens, temperature=settings.temperature)
     for piece in clock.stream(llm, messages, decoding):
@@ -284,17 +281,3 @@ def _misses(said: str, task: Task, context: Context) -> bool:
         return bool(best) and misses_the_point(said, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the relevance model there is no best sentence; that it is missing has been said.
-
-
-def _likeliest(task: Task, context: Context) -> str:
-    passages = prompt_injection.screened(task.used, context.parts.rules)
-    strips = task.refinement.strips
-    if task.conflicts:  # What lost against the other side is no longer among the strips.
-        passages = tuple(left for passage in passages if (left := only_strips(passage, strips)).text.strip())
-    return likeliest(passages, strips, task.evidence)
-
-
-def _nothing_found(task: Task, context: Context) -> str:
-    local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
-    nearest = prompt_injection.screened(local, context.parts.rules)
-    return abstain.nothing_found(nearest, task.web, context.settings, context.thresholds.lower * NEAR_SHARE)
