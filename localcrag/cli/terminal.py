@@ -26,6 +26,7 @@ from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
+from localcrag.text.decimals import decimals
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def show_details(run: Run) -> None:
     for first, second in pairwise(run.attempts):
         screen.print(f"[dim]first {first.action} ({escape(first.rule)}); then looked for: {escape(second.query)}[/]")
     if run.action:
-        limits = f"{run.thresholds.lower:.2f} / {run.thresholds.upper:.2f} / {run.thresholds.strip:.2f}"
+        limits = " / ".join(map(decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:

@@ -13,6 +13,7 @@ from typing import Any
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import Run, Turn
+from localcrag.text.decimals import decimals
 from localcrag.text.words import shorten
 
 MOVED = 0.005
@@ -123,7 +124,7 @@ def in_words(difference: Difference) -> list[str]:
     for role, (was, now) in difference.models.items():
         lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")
     for name, (low, high) in difference.thresholds.items():
-        lines.append(f"threshold {name}: {low:.2f} → {high:.2f}")
+        lines.append(f"threshold {name}: {decimals(low)} → {decimals(high)}")
     if difference.standalone_question[0] != difference.standalone_question[1]:
         lines.append("understood as: “{}” → “{}”".format(*difference.standalone_question))
     if difference.action[0] != difference.action[1]:

@@ -11,6 +11,7 @@ from localcrag.records.run import Run, StepCost
 from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
+from localcrag.text.decimals import decimals
 from localcrag.text.markdown import literal
 from localcrag.text.words import one_line
 
@@ -42,7 +43,9 @@ def _head(run: Run) -> str:
         f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
         f"action **{run.action or 'none'}**: {_text(run.rule)}",
         f"preset {run.preset}, policy {run.policy}, graded by {_text(graded_by(run))}",
-        f"incorrect below {limits.lower:.2f}, correct from {limits.upper:.2f} on, sentences from {limits.strip:.2f} on",
+        "incorrect below {}, correct from {} on, sentences from {} on".format(
+            *map(decimals, (limits.lower, limits.upper, limits.strip))
+        ),
         "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
     ]
     if run.standalone_question != run.question:

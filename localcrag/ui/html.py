@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from localcrag.text import translation
+from localcrag.text.decimals import decimals
 
 TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -23,6 +24,7 @@ TEMPLATES = Environment(
 )
 MADE = itertools.count(1)
 """Of what is made for the page's script, which hears of it only where it differs from what was there."""
+TEMPLATES.filters["decimals"] = decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 
 

@@ -13,6 +13,7 @@ from typing import assert_never
 from localcrag.records.enums import Action, Grade, Policy
 from localcrag.records.passages import GradedPassage, Thresholds
 from localcrag.steps.evaluate.evaluate import Judged, is_scored
+from localcrag.text.decimals import decimals
 from localcrag.text.translation import gettext as _
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
@@ -58,9 +59,9 @@ def why_not_correct(
         case Policy.MAX:
             best = _shown(max(passage.relevance for passage in passages), thresholds)
             return _(
-                "The best passage has a relevance of %(best)s; CORRECT begins at %(upper).2f.",
+                "The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.",
                 best=best,
-                upper=thresholds.upper,
+                upper=decimals(thresholds.upper),
             )
         case Policy.FRACTION:
             needed = math.ceil(ENOUGH_CORRECT * number)
@@ -170,14 +171,14 @@ def compared(relevance: float, thresholds: Thresholds) -> str:
     """Return where a relevance stands, which is the reason for a grade: "0.41 ≥ 0.33"."""
     shown = _shown(relevance, thresholds)
     if relevance >= thresholds.upper:
-        return f"{shown} ≥ {thresholds.upper:.2f}"
+        return f"{shown} ≥ {decimals(thresholds.upper)}"
     if relevance < thresholds.lower:
-        return f"{shown} < {thresholds.lower:.2f}"
+        return f"{shown} < {decimals(thresholds.lower)}"
     return _between(shown, thresholds.lower, thresholds.upper)
 
 
 def _between(shown: str, low: float, high: float) -> str:
-    return _("%(shown)s, between %(low).2f and %(high).2f", shown=shown, low=low, high=high)
+    return _("%(shown)s, between %(low)s and %(high)s", shown=shown, low=decimals(low), high=decimals(high))
 
 
 def _shown(relevance: float, thresholds: Thresholds) -> str:

@@ -11,6 +11,7 @@ from localcrag.app.past_questions import PastQuestions
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError
 from localcrag.records.presets import PRESETS
+from localcrag.text.decimals import decimals
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.ui import html
@@ -64,9 +65,9 @@ def limits(past: PastQuestions, collection: str) -> str:
     except LocalcragError as error:
         return str(error)
     return _(
-        "A passage counts as correct from a relevance of %(upper).2f on, and as incorrect below %(lower).2f.",
-        upper=rules.upper,
-        lower=rules.lower,
+        "A passage counts as correct from a relevance of %(upper)s on, and as incorrect below %(lower)s.",
+        upper=decimals(rules.upper),
+        lower=decimals(rules.lower),
     )
 
 
