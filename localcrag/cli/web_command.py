@@ -33,6 +33,8 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> int:
     mode = assembly.collection_settings.web_mode()
     fixed = parsed.mode and mode != parsed.mode
     note = " It is set for all collections (setting web), which wins." if fixed else ""
+    if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
+        note += " No SearXNG is set, so nothing is asked: give its address in LOCALCRAG_SEARXNG_URL or on the page."
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
     print_result({"collection": settings.collection, "web": mode}, parsed, text)
     return DONE

@@ -92,7 +92,9 @@ def test_a_collection_has_a_mode_of_its_own_and_a_question_may_have_another(
     tmp_path: Path, server: ScriptedSearch
 ) -> None:
     assert as_json(localcrag(tmp_path, "web", "--json")) == {"collection": "default", "web": "ask"}
-    assert "the web mode is always." in localcrag(tmp_path, "web", "always").stdout
+    chosen = localcrag(tmp_path, "web", "always").stdout
+    assert "the web mode is always. No SearXNG is set" in chosen
+    assert "No SearXNG" not in localcrag(tmp_path, "web", LOCALCRAG_SEARXNG_URL=server.url).stdout
     asked = ("ask", QUESTION, "--searxng-url", server.url, "--json")
     assert as_json(localcrag(tmp_path, *asked, "--web", "never"))["web"]["used"] is False
     assert as_json(localcrag(tmp_path, *asked, LOCALCRAG_WEB="never"))["web"]["used"] is False
