@@ -120,8 +120,8 @@ class Run:
     `settings` are those it was answered under (settings.OF_A_RUN), `history` the earlier turns it was read with,
     `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
     `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
-    `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown in its place.
-    `readings` are the two that a doubtful question has; none for others.
+    `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
+    alone. `readings` are the two that a doubtful question has; none for others.
     """
 
     run_id: str

@@ -135,6 +135,18 @@ def test_a_model_that_finds_no_answer_in_doubtful_passages_leaves_the_run_uncert
     assert run.answer.startswith("It is not certain that your documents answer this.")
 
 
+def test_below_an_answer_from_doubtful_passages_stand_the_likeliest_ones(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    desk.llm = FakeLanguageModel("The hotel limit in London is 195 euros [1].")
+    _, run = desk.ask(HALF)
+    assert run.action is Action.AMBIGUOUS
+    assert run.uncertain
+    answer, doubt, nearest = run.answer.split("\n\n", 2)
+    assert answer.startswith("The hotel limit in London is 195 euros")
+    assert doubt == "It is not certain that your documents answer this. What comes nearest:"
+    assert "The hotel limit in London is 195 euros." in nearest
+
+
 def test_a_model_that_finds_no_answer_is_not_believed_where_a_passage_is_correct(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
     desk.llm = FakeLanguageModel("Not in the evidence.")

@@ -59,15 +59,19 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     A small language model reads the best strips alone. What the sources say is shown below its answer as far as that
     leaves something out, and in its place where it finds none, is not backed in full, or is a sentence about a list.
     Where a list was asked for it is not asked at all, and neither is it of evidence that is not sure to answer. Below
-    the answer of a larger model stand lists that it leaves lines out of, and what is more to the point.
+    the answer of a larger model stand lists that it leaves lines out of, what is more to the point, and, where the
+    evidence is not sure to answer, the likeliest passages.
     """
     draft = yield from _draft(task, context)
     said = _SAID[draft.outcome](task, draft, context)
+    uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
+    if uncertain and draft.outcome is not Outcome.DOUBTFUL and not reconcile.quoted(task.conflicts):
+        said += f"\n\n{_SAID[Outcome.DOUBTFUL](task, draft, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # which says more of the web
         said += abstain.web_note(task.web)
     # With what must be said of its sources: that they disagree, or how old they are.
     said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
-    yield Answered(said, draft.outcome in ABSTAINS, draft.outcome is Outcome.DOUBTFUL)
+    yield Answered(said, draft.outcome in ABSTAINS, uncertain)
 
 
 def _laid_out(task: Task, context: Context) -> str:
