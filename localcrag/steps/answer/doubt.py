@@ -9,7 +9,7 @@ from localcrag.records.enums import StripMode
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.steps.answer import fragments, layout
 from localcrag.steps.answer.own_words import path_of
-from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.steps.evaluate.evaluate import best, is_scored
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
 from localcrag.text.span import Span
@@ -34,12 +34,12 @@ def likeliest(
 ) -> str:
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
-    Passages must be screened. A passage that is evidence is cited. Of one that was not cut into strips that part is
+    Passages must be screened, and in retrieval's order: that, too, says which are likely (`best`). One that is evidence
+    is cited. Of one that was not cut into strips that part is
     shown that has most of the question's words.
     """
-    best = sorted(passages, key=lambda passage: -passage.relevance)[:NEAREST]
     shown = []
-    for passage in best:
+    for passage in sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance):
         own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
         most = WORDS if passage.relevance >= near else FAR_WORDS
         likely = max(own, key=lambda strip: strip.relevance, default=None)
@@ -70,9 +70,9 @@ def _shown(passage: GradedPassage, own: Sequence[Strip], evidence: Sequence[Evid
     start, end = shown
     within = [strip for strip in likely if start <= strip.start and strip.end <= end]
     cited = [piece for piece in evidence if piece.passage == passage.id]
-    best = max(cited, key=lambda piece: piece.relevance, default=None)
+    most = max(cited, key=lambda piece: piece.relevance, default=None)
     path = path_of(passage.section, passage, titled=True)
-    body = layout.markdown(fragments.of_passage(passage, within, shown), f"[{best.n}]" if best else "", path=path)
+    body = layout.markdown(fragments.of_passage(passage, within, shown), f"[{most.n}]" if most else "", path=path)
     return f"{_head(passage, path)}\n\n{body}"
 
 
