@@ -97,12 +97,13 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
         )
         if isinstance(event, Answered)
     )  # fmt: skip
+    shown_answered = not (shown.abstained or shown.uncertain)
     return Written(
         answerable=any(holds(piece.text, answers) for piece in run.evidence),
         silent=silent,
         right=not silent and holds(text, answers),
-        shown_right=not shown.abstained and holds(shown.answer, answers),
-        shown_silent=shown.abstained,
+        shown_right=shown_answered and holds(shown.answer, answers),
+        shown_silent=not shown_answered,
         cited=() if silent else tuple(cited(text, run)),
         copied=() if silent else tuple(copied(text, run)),
         known=tuple(number in {piece.n for piece in run.evidence} for number in citations(text)),

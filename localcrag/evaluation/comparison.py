@@ -37,6 +37,7 @@ class Outcome:
     rule: str
     answer: str
     abstained: bool
+    uncertain: bool
     cause: str | None
     why: str
 
@@ -150,6 +151,7 @@ def _outcome(question: Question, run: Run) -> Outcome:
         rule=run.rule,
         answer=run.answer,
         abstained=run.abstained,
+        uncertain=run.uncertain,
         cause=loss.cause.value if loss else None,
         why=loss.why if loss else "",
     )

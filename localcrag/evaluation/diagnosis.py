@@ -184,6 +184,8 @@ def _not_said(question: Question, run: Run) -> Loss:
 
 
 def _why_unanswered(run: Run) -> str:
+    if not run.without_answer:
+        return "answered, and said to be uncertain"
     if run.support:
         return "nothing of what the model wrote was backed"
     asked = "generate" in {step.name for step in run.steps}

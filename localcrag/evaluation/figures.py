@@ -133,6 +133,7 @@ class Worst:
     accepted: tuple[str, ...]
     answer: str
     abstained: bool
+    uncertain: bool
     action: str | None
     rule: str
     cause: str

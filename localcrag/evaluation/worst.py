@@ -30,6 +30,7 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
             accepted=question.answers,
             answer=run.answer,
             abstained=run.abstained,
+            uncertain=run.uncertain,
             action=run.action.value if run.action else None,
             rule=run.rule,
             cause=loss.cause.value,

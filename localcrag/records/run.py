@@ -164,3 +164,8 @@ class Run:
     def answered(self) -> bool:
         """Whether an answer was given that is not said to be uncertain."""
         return not (self.abstained or self.uncertain)
+
+    @property
+    def without_answer(self) -> bool:
+        """Whether there is at most what comes nearest: no answer, and no sentence above it."""
+        return self.abstained or (self.uncertain and not any(support.shown for support in self.support))

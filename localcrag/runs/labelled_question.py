@@ -39,8 +39,8 @@ def proposed(run: Run) -> Question:
     to, unless its documents were called enough: then a model or time was lacking.
     """
     question, history = replay.question_of(run)
-    nobody = not run.answered and run.action is not Action.CORRECT
-    answers, pieces = ((), ()) if nobody else _accepted(run)
+    nobody = run.without_answer and run.action is not Action.CORRECT
+    answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or nobody else _accepted(run)
     sources = [source for source in run.sources if source.id in {piece.source for piece in pieces}]
     held_by = HeldBy.NOWHERE if nobody else HeldBy.DOCUMENTS
     if sources and all(source.origin is Origin.WEB for source in sources):

@@ -70,7 +70,7 @@ class Difference:
     rule: tuple[str, str]
     standalone_question: tuple[str, str]
     answer: tuple[str, str]
-    abstained: tuple[bool, bool]
+    answered: tuple[bool, bool]
     web_used: tuple[bool, bool]
     passages: tuple[PassageChange, ...]
     kept_strips: tuple[int, int]
@@ -83,7 +83,7 @@ class Difference:
     @property
     def same(self) -> bool:
         """True when action, answer, passages, strips and models are what they were; time always differs."""
-        pairs = (self.action, self.standalone_question, self.answer, self.abstained, self.web_used)
+        pairs = (self.action, self.standalone_question, self.answer, self.answered, self.web_used)
         lists = (self.passages, self.strips_gained, self.strips_lost, self.models, self.thresholds)
         return all(before == after for before, after in pairs) and not any(lists)
 
@@ -103,7 +103,7 @@ def compare(before: Run, after: Run) -> Difference:
         rule=(before.rule, after.rule),
         standalone_question=(before.standalone_question, after.standalone_question),
         answer=(before.answer, after.answer),
-        abstained=(before.abstained, after.abstained),
+        answered=(before.answered, after.answered),
         web_used=(before.web.used, after.web.used),
         passages=_changed(before.passages, after.passages),
         kept_strips=(len(kept_before), len(kept_after)),
@@ -125,6 +125,8 @@ def in_words(difference: Difference) -> list[str]:
         lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")
     for name, (low, high) in difference.thresholds.items():
         lines.append(f"threshold {name}: {decimals(low)} → {decimals(high)}")
+    if difference.answered[0] != difference.answered[1]:
+        lines.append("answered: {} → {}".format(*("yes" if answered else "no" for answered in difference.answered)))
     if difference.standalone_question[0] != difference.standalone_question[1]:
         lines.append("understood as: “{}” → “{}”".format(*difference.standalone_question))
     if difference.action[0] != difference.action[1]:

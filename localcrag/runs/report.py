@@ -56,7 +56,7 @@ def _head(run: Run) -> str:
         lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
     if run.replays:
         lines.append(f"a replay of {run.replays}")
-    if not run.answered:
+    if run.without_answer:
         lines.append("no answer was made up")
     if run.stopped:
         lines.append("stopped before its end")

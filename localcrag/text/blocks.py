@@ -15,7 +15,7 @@ from itertools import count
 
 from localcrag.text.fences import Fences, fence_of
 from localcrag.text.line_marks import BOLD, HASHES, ORDERED, counts_on, is_bare_number, is_capitals, is_item, is_marked
-from localcrag.text.lines import TextLine, lines_of, wrapped_at
+from localcrag.text.lines import TextLine, are_records, lines_of, wrapped_at
 from localcrag.text.table_lines import cells_in, has_rule_below, is_rule
 from localcrag.text.titles import end_of_front_matter
 
@@ -274,7 +274,9 @@ class _Parser:
         groups = [[self._lines[self._at]]]
         self._at += 1
         while (line := self._peek(0)) and line.text and not self._begins_block(line) and not self._is_table():
-            if self._width.joins(groups[-1][-1], line):
+            above = groups[-1]
+            # Two lines of one entry may begin like entries, by chance: what went on already is running text.
+            if self._width.joins(above[-1], line) and not (len(above) == 1 and are_records(above[0].text, line.text)):
                 groups[-1].append(line)
             else:
                 groups.append([line])

@@ -46,7 +46,7 @@ class Width:
 
     def joins(self, above: TextLine, line: TextLine) -> bool:
         """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
-        if self.characters is None or _are_records(above.text, line.text):
+        if self.characters is None:
             return False
         length = above.indent + len(above.text)
         first_word = line.text.split(None, 1)[0]
@@ -57,7 +57,7 @@ class Width:
         return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
 
 
-def _are_records(above: str, line: str) -> bool:
+def are_records(above: str, line: str) -> bool:
     """Whether two lines are each an entry of a list without any mark: a phone list, a diary."""
     one, other = _RECORD.match(above), _RECORD.match(line)
     return bool(one and other and one.lastgroup == other.lastgroup)

@@ -24,6 +24,7 @@ class Shown:
 
     text: str
     abstained: bool
+    answered: bool
     lines: tuple[bool, ...]
     short: tuple[bool, ...]
     seconds: float
@@ -60,6 +61,7 @@ def shown(case: Case, run: Run, seconds: float) -> Shown:
     return Shown(
         run.answer,
         run.abstained,
+        run.answered,
         tuple(is_said_in(line, answer) for line in case.labelled.lines),
         tuple(says_fact(fact, answer) for fact in case.labelled.short),
         seconds,
@@ -151,11 +153,11 @@ def _answers(outcomes: Sequence[Outcome]) -> Figures:
     return {
         **_whole("in the shown answer", answers),
         "share of needed lines in the shown answer": mean(line for one in answers for line in one.lines),
-        "all needed lines in it, abstentions not counted": mean(
-            not one.abstained and all(one.lines) for one in answers
+        "all needed lines in it, uncertain answers not counted": mean(
+            one.answered and all(one.lines) for one in answers
         ),
-        "short facts in it, abstentions not counted": mean(
-            not one.abstained and all(one.short) for one in answers if one.short
+        "short facts in it, uncertain answers not counted": mean(
+            one.answered and all(one.short) for one in answers if one.short
         ),
     }
 

@@ -228,6 +228,13 @@ def one_line(text: str, block: object) -> str:
             id="wrapped sentences with colons",
         ),
         pytest.param(
+            "The ferry leaves every day of the week at 8:15 and at\n12:30 and comes back from there in the evening at\n"
+            "18:45 unless the wind is too strong.",
+            [("paragraph", ("The ferry leaves every day of the week at 8:15 and at 12:30 and comes back from "
+              "there in the evening at 18:45 unless the wind is too strong."))],
+            id="times that lines of a sentence happen to begin with",
+        ),
+        pytest.param(
             "Run it:\n\n```sh\nmake\n\nmake install\n```\nThen test.",
             [("paragraph", "Run it:"), ("code", "```sh make make install ```"), ("paragraph", "Then test.")],
             id="code",

@@ -118,9 +118,9 @@ def outcome(kind: Kind, action: Action, **changes: object) -> Outcome:
 
 
 def test_the_figures_are_shares_of_their_own_questions() -> None:
-    said = Shown("…", False, (True, True), (True,), 1.0)
-    half = replace(said, lines=(True, False), short=(False,), abstained=True)
-    plain = replace(half, seconds=4.0, abstained=False)
+    said = Shown("…", False, True, (True, True), (True,), 1.0)
+    half = replace(said, lines=(True, False), short=(False,), abstained=True, answered=False)
+    plain = replace(half, seconds=4.0, abstained=False, answered=True)
     found = figures(
         [
             outcome(Kind.ANSWERABLE, Action.CORRECT, relevance=0.9, shown=said, plain=plain),
@@ -148,8 +148,8 @@ def test_the_figures_are_shares_of_their_own_questions() -> None:
             "all needed lines in the shown answer": 1 / 2,
             "short facts in the shown answer": 1 / 2,
             "share of needed lines in the shown answer": 3 / 4,
-            "all needed lines in it, abstentions not counted": 1 / 2,
-            "short facts in it, abstentions not counted": 1 / 2,
+            "all needed lines in it, uncertain answers not counted": 1 / 2,
+            "short facts in it, uncertain answers not counted": 1 / 2,
             "plain RAG: not abstained": 1,
             "all needed lines in plain RAG's answer": 0,
             "short facts in plain RAG's answer": 0,

@@ -18,6 +18,7 @@ from localcrag.records.run import Run, Turn
 from localcrag.records.web import WebAnswer, WebResult
 from localcrag.runs import record
 from localcrag.runs.diagnostics import reading_in_words
+from localcrag.runs.labelled_question import proposed
 from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
 from localcrag.ui.run_panel import panel
@@ -145,6 +146,8 @@ def test_below_an_answer_from_doubtful_passages_stand_the_likeliest_ones(tmp_pat
     assert answer.startswith("The hotel limit in London is 195 euros")
     assert doubt == "It is not certain that your documents answer this. What comes nearest:"
     assert "The hotel limit in London is 195 euros." in nearest
+    assert not run.without_answer
+    assert proposed(run).answers
 
 
 def test_a_model_that_finds_no_answer_is_not_believed_where_a_passage_is_correct(tmp_path: Path) -> None:

@@ -212,7 +212,9 @@ class _Shelf:
         return 3
 
     def documents_with(self, word: str) -> frozenset[int] | None:
-        return {"auk": frozenset({1}), "fuel": frozenset({1, 2}), "boat": None}.get(word, frozenset())
+        return {"auk": frozenset({1}), "fuel": frozenset({1, 2}), "boat": None, "utilities": frozenset({3})}.get(
+            word, frozenset()
+        )
 
 
 def test_a_document_that_has_the_rarer_words_has_the_larger_share() -> None:
@@ -222,6 +224,7 @@ def test_a_document_that_has_the_rarer_words_has_the_larger_share() -> None:
     assert 0.1 < shares[20] < 0.5
     assert shares[30] == 0.0
     assert document_shares("Which boat?", [10, 30], store) == {10: 0.0, 30: 0.0}
+    assert document_shares("What are the utilities?", [10, 30], store) == {10: 0.0, 30: 1.0}
     assert document_shares("Which fuel?", [], store) == {}
 
 

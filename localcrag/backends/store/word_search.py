@@ -7,7 +7,7 @@ import re
 from localcrag.backends.store.database import Database
 
 MOST_CHUNKS = 2000
-"""With a word; one that more chunks have, of all collections, tells no documents apart and takes long to look up."""
+"""With a word; one that more chunks have tells no documents apart, and takes long to look up."""
 _WORD = re.compile(r"\w+")
 
 
@@ -32,11 +32,9 @@ def documents_with(database: Database, collection: int, word: str) -> frozenset[
     if not phrase:
         return frozenset()
     sql = (
-        "SELECT d.id, d.collection_id, count(*) AS chunks "
-        "FROM (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT ?) f "
-        "JOIN chunks c ON c.id = f.rowid JOIN documents d ON d.id = c.document_id GROUP BY d.id"
+        "SELECT document_id AS id, count(*) AS chunks FROM (SELECT c.document_id FROM chunks_fts "
+        "JOIN chunks c ON c.id = chunks_fts.rowid JOIN documents d ON d.id = c.document_id "
+        "WHERE chunks_fts MATCH ? AND d.collection_id = ? LIMIT ?) GROUP BY document_id"
     )
-    rows = database.rows(sql, f'"{phrase}"', MOST_CHUNKS + 1)
-    if sum(row["chunks"] for row in rows) > MOST_CHUNKS:
-        return None
-    return frozenset(row["id"] for row in rows if row["collection_id"] == collection)
+    rows = database.rows(sql, f'"{phrase}"', collection, MOST_CHUNKS + 1)
+    return None if sum(row["chunks"] for row in rows) > MOST_CHUNKS else frozenset(row["id"] for row in rows)

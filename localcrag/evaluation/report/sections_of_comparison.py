@@ -97,5 +97,6 @@ def _card(one: Changed, found: Comparison) -> Card:
 
 def _quote(name: str, outcome: Outcome) -> Quote:
     decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
-    said = ", ".join(part for part in ("abstained" if outcome.abstained else "", decided) if part)
+    given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
+    said = ", ".join(part for part in (given, decided) if part)
     return Quote(name, outcome.answer, said, "right" if outcome.right else "")

@@ -13,6 +13,7 @@ from localcrag.evaluation.report.tables import HOLDERS, SHARE, accepted, cell
 from localcrag.evaluation.wording import NONE, number
 from localcrag.records.enums import Action
 from localcrag.runs.evaluation_set import HeldBy
+from localcrag.text.decimals import decimals
 
 
 def _actions(figures: Figures) -> Section | None:
@@ -94,9 +95,9 @@ def _sweep(figures: Figures) -> Section | None:
     headings = ("action accuracy", "not the opposite", "web asked", "INCORRECT")
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
-        f"with the upper threshold {upper:.2f} in force, and {best.accuracy:.2f} would have been with "
-        f"{best.upper:.2f}, the best. The best of many on the same questions flatters; “localcrag calibrate” chooses "
-        "by cross-validation."
+        f"with the upper threshold {decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
+        f"{decimals(best.upper)}, the best. The best of many on the same questions flatters; “localcrag calibrate” "
+        "chooses by cross-validation."
     )
     return Section(
         "Other thresholds",
@@ -105,12 +106,12 @@ def _sweep(figures: Figures) -> Section | None:
         lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
         tables=(
             Table(
-                f"Lower threshold, with upper {upper:.2f}",
+                f"Lower threshold, with upper {decimals(upper)}",
                 ("lower", *headings),
                 _points(found.lowers, now, lambda point: point.lower),
             ),
             Table(
-                f"Upper threshold, with lower {lower:.2f}",
+                f"Upper threshold, with lower {decimals(lower)}",
                 ("upper", *headings),
                 _points(along_upper, now, lambda point: point.upper),
                 folded=True,
@@ -236,7 +237,7 @@ def _card(place: int, one: Worst, first: str) -> Card:
         lines.append(f"{one.action}: {one.rule}")
     if one.first_right is not None:
         lines.append(f"{first}: {'right' if one.first_right else 'wrong as well'}")
-    quotes = [Quote("abstained" if one.abstained else "answer", one.answer)]
+    quotes = [Quote("abstained" if one.abstained else "not certain" if one.uncertain else "answer", one.answer)]
     if one.passage:
         quotes.append(_quote("best passage", one.passage))
     quotes += [_quote("evidence", piece) for piece in one.evidence]

@@ -157,7 +157,7 @@ def _by_count(passages: Sequence[Judged], thresholds: Thresholds) -> tuple[Actio
         needed=ENOUGH,
     )
     if ambiguous:
-        rule += _("; ambiguous ones are used from %(floor).2f on", floor=confidence_floor(thresholds))
+        rule += _("; ambiguous ones are used from %(floor)s on", floor=decimals(confidence_floor(thresholds)))
     if correct >= ENOUGH:
         return Action.CORRECT, rule
     return (Action.AMBIGUOUS if correct + ambiguous >= ENOUGH else Action.INCORRECT), rule

@@ -51,7 +51,8 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
 
     def standing(place: int) -> float:
         relevance = min(max(passages[place].relevance, SMALLEST), 1.0 - SMALLEST)
-        return math.log(relevance / (1.0 - relevance)) - PLACE_COST * place
+        before = sum(other.origin is passages[place].origin for other in passages[:place])
+        return math.log(relevance / (1.0 - relevance)) - PLACE_COST * before
 
     first = max(range(len(passages)), key=lambda place: passages[place].relevance, default=0)
     order = sorted(range(len(passages)), key=lambda place: (place != first, -standing(place)))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from localcrag.records.protocols import ChunkStore
-from localcrag.text.words import content_words
+from localcrag.text.words import FUNCTION_WORDS, words_in
 
 
 def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
@@ -18,7 +18,8 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
     documents = store.documents_of(ids)
     number = store.number_of_documents()
     held = dict.fromkeys(documents.values(), 0.0)
-    for word in content_words(question):
+    # As they are written: the index knows endings by itself.
+    for word in {word.lower() for word in words_in(question)} - FUNCTION_WORDS:
         having = store.documents_with(word)
         if having:
             weight = math.log((number + 1) / (len(having) + 0.5))
