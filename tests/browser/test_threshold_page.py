@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from localcrag.app.assemble import Assembly
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.settings import REPOSITORY_MODELS, load
+from localcrag.text.decimals import decimals
 from tests.support.app_process import running_app, watch
 from tests.support.page_driver import PATIENCE, open_settings, wait_until
 from tests.support.scored_runs import scored_run
@@ -86,7 +87,7 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
         number(page, "upper").fill("")
         number(page, "upper").fill("0.4")
         expect(shown.locator("svg")).to_have_attribute(
-            "aria-label", f"Best relevances of 97 questions, upper 0.40, lower {OWN.lower:.2f}"
+            "aria-label", f"Best relevances of 97 questions, upper 0.40, lower {decimals(OWN.lower)}"
         )
         expect(number(page, "lower")).to_have_value(f"{OWN.lower:g}")
 
