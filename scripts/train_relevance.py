@@ -38,9 +38,9 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -75,6 +75,8 @@ PLACE_RATE = 10
 """Times the learning rate for the layer that begins with nothing."""
 MOST_VALIDATED = 300
 """Groups kept apart for the curve; of a small set a tenth."""
+
+T = TypeVar("T")
 
 
 class Trainer:
@@ -219,37 +221,44 @@ def embed_cached(embedder: BiEncoder, work: Path) -> Any:
     return embed
 
 
+def made_once(path: Path, make: Callable[[], T]) -> T:
+    """Return what was made and kept at `path` by an earlier run; made and kept now where there is none."""
+    if not path.exists():
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(pickle.dumps(make()))
+        temporary.replace(path)
+    made: T = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
+    return made
+
+
 def prepare(
     data: Path, held_out: Path, encyclopaedia: Path | None, work: Path, *, seed: int, share: float = 1.0
 ) -> list[pairs.Group]:
     """Return the training groups, made once and kept. Raises SystemExit when held-out data is among them."""
-    path = work / f"groups-{seed}.pickle"
     held = pairs.HeldOut.of(held_out)
-    if path.exists():
-        groups: list[pairs.Group] = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
-    else:
+
+    def make() -> list[pairs.Group]:
         rows = pairs.load_rows(data)
-        kept = pairs.without_held_out(rows, held)
-        print(f"{len(rows):,} rows, {len(rows) - len(kept)} left out: question or passage held out", file=sys.stderr)
+        clear = pairs.without_held_out(rows, held)
+        print(f"{len(rows):,} rows, {len(rows) - len(clear)} left out: question or passage held out", file=sys.stderr)
         embedder = BiEncoder("all-minilm-l6-v2", BASE)
         chosen = random.Random(seed)
         further = pairs.load_encyclopaedia(encyclopaedia, held, chosen) if encyclopaedia else []
         if share < 1:
-            kept = chosen.sample(kept, round(share * len(kept)))
-        groups = pairs.make_groups(kept, embed=embed_cached(embedder, work), chosen=chosen, encyclopaedia=further)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(pickle.dumps(groups))
-        temporary.replace(path)
+            clear = chosen.sample(clear, round(share * len(clear)))
+        return pairs.make_groups(clear, embed=embed_cached(embedder, work), chosen=chosen, encyclopaedia=further)
+
+    groups = made_once(work / f"groups-{seed}.pickle", make)
     pairs.refuse_held_out(groups, held)
     return groups
 
 
 def prepare_lessons(arguments: argparse.Namespace) -> list[pairs.Group]:
     """Return the groups that the teacher judges, made once and kept. Raises ModelError."""
-    path: Path = arguments.work / f"taught-{arguments.seed}.pickle"
-    if not path.exists():
+
+    def make() -> list[pairs.Group]:
         held = pairs.HeldOut.of(arguments.held_out)
-        made = teacher.taught_groups(
+        return teacher.taught_groups(
             pairs.without_held_out(pairs.load_rows(arguments.data), held),
             arguments.most_taught,
             logits=Trainer(arguments.teacher, arguments.seed).logits,
@@ -257,11 +266,8 @@ def prepare_lessons(arguments: argparse.Namespace) -> list[pairs.Group]:
             embed=embed_cached(BiEncoder("all-minilm-l6-v2", BASE), arguments.work),
             chosen=random.Random(arguments.seed),
         )
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(pickle.dumps(made))
-        temporary.replace(path)
-    groups: list[pairs.Group] = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
-    return groups
+
+    return made_once(arguments.work / f"taught-{arguments.seed}.pickle", make)
 
 
 def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
@@ -299,14 +305,12 @@ def _documents_made(
 ) -> everyday.Made:
     """Return the groups of a file's documents, which its folder keeps."""
     path = folder / ("plain.pickle" if plain else "groups.pickle")
-    if not path.exists():
-        made = everyday.document_groups(file, folder, arguments.apart, random.Random(arguments.seed), plain)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(pickle.dumps(made))
-        temporary.replace(path)
-    kept: everyday.Made = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
-    print(f"  {path}: {len(kept.seen)} groups, {len(kept.known)} kept apart", file=sys.stderr, flush=True)
-    return kept
+    made = made_once(
+        path,
+        lambda: everyday.document_groups(file, folder, arguments.apart, random.Random(arguments.seed), plain),
+    )
+    print(f"  {path}: {len(made.seen)} groups, {len(made.known)} kept apart", file=sys.stderr, flush=True)
+    return made
 
 
 def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def taught_groups(
         cosines += [float(near[place]) for place in judged]
         overlaps += [overlap(question, text) for text in texts]
     wanted = lessons(logits([pair for group in groups for pair in group]), cosines, overlaps, *calibrations).tolist()
-    return [Group(TAUGHT, tuple(_taught(pair, wanted.pop(0)) for pair in group), ()) for group in groups]
+    return [Group(TAUGHT, tuple(replace(pair, wanted=wanted.pop(0)) for pair in group), ()) for group in groups]
 
 
 def lessons(
@@ -97,7 +98,3 @@ def lessons(
 def _log_odds(probability: Any) -> Any:
     safe = np.clip(probability, 1e-6, 1 - 1e-6)
     return np.log(safe / (1 - safe))
-
-
-def _taught(pair: Pair, wanted: float) -> Pair:
-    return Pair(pair.question, pair.text, pair.relevant, wanted=wanted)

@@ -7,7 +7,9 @@ from pathlib import Path
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.records.ingest import IngestResult
+from localcrag.records.passages import Passage
 from localcrag.settings import load
+from localcrag.steps.context import Parts
 from localcrag.steps.evaluate.evaluate import evaluate
 from localcrag.steps.retrieve.retrieve import retrieve
 from tests.support.first_start import started_before
@@ -26,6 +28,12 @@ wall, so that the air can flow, and to curtains. When the tank is full, a red li
 """
 
 
+def retrieved(parts: Parts, question: str) -> tuple[Passage, ...]:
+    return retrieve(
+        question, question, k=6, candidates=30, embedder=parts.embedder, index=parts.index, store=parts.store
+    )
+
+
 def test_of_two_manuals_the_one_that_was_asked_for_is_found(tmp_path: Path) -> None:
     """Their passages about the tank are the same but for the number, and name neither appliance."""
     for name, litres in (("KX-30", "2.2"), ("KX-40", "3.5")):
@@ -38,9 +46,7 @@ def test_of_two_manuals_the_one_that_was_asked_for_is_found(tmp_path: Path) -> N
     parts = assembly.parts(assembly.settings)
     for name, litres in (("KX-30", "2.2 litres"), ("KX-40", "3.5 litres")):
         question = f"How many litres does the tank of the {name} hold?"
-        found = retrieve(
-            question, question, k=6, candidates=30, embedder=parts.embedder, index=parts.index, store=parts.store
-        )
+        found = retrieved(parts, question)
         graded = evaluate(question, found, scorer=parts.scorer, thresholds=parts.scorer.calibration.thresholds)
         best = max(graded, key=lambda passage: passage.relevance)
         assert best.title == f"{name} dehumidifier: manual"
@@ -82,9 +88,7 @@ def test_a_document_is_found_by_a_name_that_stands_in_another_part_of_it(tmp_pat
     parts = assembly.parts(assembly.settings)
     for name, days in (("Holmgard", "three"), ("Vestergaard", "five")):
         question = f"I am ill on the day of my examination at {name}, until when must the note be there?"
-        found = retrieve(
-            question, question, k=6, candidates=30, embedder=parts.embedder, index=parts.index, store=parts.store
-        )
+        found = retrieved(parts, question)
         of_illness, _ = (passage for passage in found if "within" in passage.text)
         assert days in of_illness.text
     assembly.close()

@@ -35,17 +35,10 @@ def likeliest(
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
     Passages must be screened, and in retrieval's order: that, too, says which are likely (`best`). One that is evidence
-    is cited. Of one that was not cut into strips that part is
-    shown that has most of the question's words.
+    is cited. Of one that was not cut into strips that part is shown that has most of the question's words.
     """
-    shown = []
-    for passage in sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance):
-        own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
-        most = WORDS if passage.relevance >= near else FAR_WORDS
-        likely = max(own, key=lambda strip: strip.relevance, default=None)
-        at = likely.start if likely else _likest(passage.text, question)
-        shown.append(_shown(passage, own, evidence, _around(passage, at, most)))
-    return "\n\n".join(shown)
+    ranked = sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance)
+    return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in ranked)
 
 
 def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
@@ -62,17 +55,22 @@ def _likest(text: str, question: str) -> int:
     return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
 
 
-def _shown(passage: GradedPassage, own: Sequence[Strip], evidence: Sequence[Evidence], shown: tuple[int, int]) -> str:
+def _shown(
+    passage: GradedPassage, strips: Sequence[Strip], evidence: Sequence[Evidence], *, question: str, near: float
+) -> str:
+    own = [strip for strip in strips if strip.passage == passage.id and strip.reason not in NEVER]
     ranked = sorted(own, key=lambda strip: -strip.relevance)
     likely = [strip for strip in ranked[:LIKELIEST] if strip.relevance >= LIKELY_SHARE * ranked[0].relevance]
     if len(own) <= len(likely):
         likely = []  # Where all of it is, none is likelier.
-    start, end = shown
+    at = ranked[0].start if ranked else _likest(passage.text, question)
+    start, end = _around(passage, at, WORDS if passage.relevance >= near else FAR_WORDS)
     within = [strip for strip in likely if start <= strip.start and strip.end <= end]
     cited = [piece for piece in evidence if piece.passage == passage.id]
     most = max(cited, key=lambda piece: piece.relevance, default=None)
     path = path_of(passage.section, passage, titled=True)
-    body = layout.markdown(fragments.of_passage(passage, within, shown), f"[{most.n}]" if most else "", path=path)
+    shown = fragments.of_passage(passage, within, (start, end))
+    body = layout.markdown(shown, f"[{most.n}]" if most else "", path=path)
     return f"{_head(passage, path)}\n\n{body}"
 
 

@@ -26,5 +26,5 @@ def nothing_found(task: Task, context: Context) -> str:
     """Return that nothing answers, with what of the documents comes nearest."""
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
     nearest = prompt_injection.screened(local, context.parts.rules)
-    far = context.thresholds.lower * NEAR_SHARE
-    return abstain.nothing_found(task.asked.standalone, nearest, task.web, context.settings, far)
+    near = context.thresholds.lower * NEAR_SHARE
+    return abstain.nothing_found(task.asked.standalone, nearest, task.web, context.settings, near)

@@ -190,10 +190,9 @@ def _write(asked: Asked, evidence: Sequence[Evidence], context: Context) -> Gene
         whole=Skill.ALONE in context.parts.skills,
     )
     if left_out:
-        said = _(
-            "%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out
+        yield Warned(
+            _("%(number)s pieces of evidence did not fit into the language model's window: left out.", number=left_out)
         )
-        yield Warned(said)
     written = ""
     decoding = Decoding(settings.answer_tokens, temperature=settings.temperature)
     for piece in clock.stream(llm, messages, decoding):
