@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.app_process import running_app
-from tests.support.page_driver import PATIENCE, close_settings, open_settings, opened, question_box, settled
+from tests.support.page_driver import PATIENCE, close_settings, open_settings, opened, question_box, typed
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
 EVEREST = {"title": "Everest", "url": "http://example.org/e", "content": "Mount Everest is 8,849 metres high."}
@@ -126,14 +126,31 @@ def test_one_tab_asks_in_another_chat_while_the_first_one_waits(chromium: Browse
         expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
 
 
+def test_a_chat_that_ends_elsewhere_does_not_come_back_into_a_tab_that_left_it(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
+        ask_and_wait_for_the_card(page)
+        left = page.url
+        page.locator("#lc-new").click()
+        expect(page).to_have_url(f"{address}/")
+        with opened(chromium, left) as other:
+            expect(proposed(other)).to_have_value(QUESTION, timeout=PATIENCE)
+            other.locator("#lc-consent-refuse").click()
+            expect_done(other)
+        # Whatever is said at the end of the first answer has been said by the time that a second one waits.
+        ask_and_wait_for_the_card(page)
+        assert page.url != left
+        page.locator("#lc-consent-refuse").click()
+        expect_done(page)
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
+
+
 def test_mode_and_forbidden_terms_are_set_on_the_page_and_hold(
     chromium: Browser, address: str, server: ScriptedSearch, screens: Path
 ) -> None:
     with opened(chromium, address) as page:
         open_settings(page, "Web")
         terms = page.locator("#lc-web-terms textarea")
-        settled(page)
-        terms.fill("Mount\n\nBlue Heron")
+        typed(terms, "Mount\n\nBlue Heron")
         page.get_by_label("Always: queries leave").check()
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("Works:", timeout=PATIENCE)

@@ -85,7 +85,9 @@ def test_a_tab_that_shows_another_chat_by_now_is_told_no_more_of_the_first(app: 
     views = app.chats.follow(request("one"))
     next(views)
     app.chats.new_chat(request("one"))
-    assert list(views) == []
+    # Gradio says the last value of an event once more at its end.
+    (last,) = views
+    assert all(value == gr.skip() for value in last)
 
 
 def test_a_chat_without_an_answer_under_way_is_left_as_it_is(app: App, assembly: Assembly) -> None:

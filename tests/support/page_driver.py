@@ -164,6 +164,17 @@ def settled(page: Page) -> None:
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def typed(box: Locator, text: str) -> None:
+    """Type into a box that was just shown, again where Gradio set its value after that."""
+
+    def holds() -> bool:
+        box.fill(text)
+        settled(box.page)
+        return box.input_value() == text
+
+    wait_until(holds)
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
     """Return when `holds` does; fail when it does not within PATIENCE."""
     deadline = time.monotonic() + PATIENCE / 1000

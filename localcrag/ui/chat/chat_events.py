@@ -84,11 +84,11 @@ class ChatEvents:
         column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
         releases(column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE))
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
-        column.stop.click(self.stop, [column.where], None, **PRIVATE)
-        column.new.click(self.new_chat, None, outputs, **PRIVATE)
+        column.stop.click(self.stop, [column.where], None, **MANY)
+        column.new.click(self.new_chat, None, outputs, **MANY)
         card = column.consent
-        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PRIVATE)
-        card.refuse.click(self.refuse, [column.where], card.outputs, **PRIVATE)
+        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
+        card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
         gr.on([control.input for control in chosen], **self._chooses())
         at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
         at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
@@ -156,18 +156,19 @@ class ChatEvents:
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
-        """Show to its end what was being answered when the tab came to show its chat, as long as it shows it.
+        """Show to its end, as long as the tab shows the chat, what was being answered when it came to show it.
 
         That may have ended since: the finished turn is shown then.
         """
-        tab = session(request)
-        shown = self._shown.get(tab)
+        shown = self._shown.get(session(request))
         yield self._unchanged()
-        if not shown or not shown.answering:
+        if not (shown and shown.answering):
             return
         for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
-            if self._shown.get(tab) is not shown:
-                return  # Another chat is looked at now; this one goes on by itself.
+            if self._shown.get(session(request)) is not shown:
+                # Another chat is shown now; this one goes on by itself. At the end Gradio says the last value again.
+                yield self._unchanged()
+                return
             yield view.values()
         shown.answering = None  # All that was found on its way would stay in memory, for every tab.
 
