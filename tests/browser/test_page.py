@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from localcrag.app.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
@@ -34,6 +34,7 @@ from tests.support.page_driver import (
     opened,
     question_box,
     reload,
+    settled,
     turn,
     typed,
     wait_until,
@@ -512,6 +513,38 @@ def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Pat
         address.fill("http://8.8.8.8")
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("8.8.8.8 is neither this computer")
+
+
+def test_what_is_typed_while_the_settings_are_being_read_stays(chromium: Browser, tmp_path: Path) -> None:
+    with running_app(tmp_path) as url, opened(chromium, url) as page:
+        held: list[Route] = []
+        slow = True
+
+        def on_its_way(request: Route) -> None:
+            if slow:
+                held.append(request)
+            else:
+                request.continue_()
+
+        def asked() -> bool:
+            settled(page)
+            return bool(held)
+
+        page.route("**/queue/join*", on_its_way)
+        open_settings(page, "Web")
+        wait_until(asked)
+        address = page.get_by_label("Address of your SearXNG")
+        typed(address, "http://127.0.0.1:9")
+        slow = False
+        with page.expect_response("**/queue/data*"):
+            for request in held:
+                request.continue_()
+        page.wait_for_load_state("networkidle")
+        settled(page)
+        expect(address).to_have_value("http://127.0.0.1:9")
+        page.get_by_role("button", name="Save and test").click()
+        expect(page.locator("#lc-web-report")).to_contain_text("SearXNG is not running")
+        expect(address).to_have_value("http://127.0.0.1:9")
 
 
 def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:

@@ -19,6 +19,7 @@ class InForce:
 
     def __init__(self) -> None:
         self._fields: dict[Any, Callable[[str], Any]] = {}
+        self._further: list[tuple[Callable[..., Any], list[Any], list[Any]]] = []
 
     def add(self, field: Any, value: Callable[[str], Any]) -> None:
         """Have a field show this."""
@@ -27,17 +28,21 @@ class InForce:
     def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
         """Show it: on load, for another collection, and when `top` says that the settings are opened."""
         fields = list(self._fields)
-        gr.on(
-            [page.load, collection.change, top.select],
-            self.read,
-            [collection, *fields],
-            fields,
-            # A number that is out of bounds is replaced, too, and no error.
-            preprocess=False,
-            # On load, a chat may choose another collection meanwhile.
-            trigger_mode="always_last",
-            **PRIVATE,
-        )
+        # A number that is out of bounds is replaced, too, and no error.
+        event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
+        # On load, a chat may choose another collection meanwhile.
+        gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
+        # Asked at once, not after another handler: it would be asked with what is typed meanwhile, and undo it.
+        opened = top.select(self.read, trigger_mode="multiple", **event)
+        for handler, inputs, outputs in self._further:
+            opened = opened.then(handler, inputs, outputs, **PRIVATE)
+
+    def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
+        """Have a handler called as well when the settings are opened.
+
+        Gradio calls the handlers of an event one after another, each with what the page shows by then.
+        """
+        self._further.append((handler, inputs, outputs))
 
     def read(self, collection: str, *shown: Any) -> list[Any]:
         """Return the values in force; what is `shown` already stays, and with it what is being typed meanwhile."""

@@ -17,10 +17,11 @@ from localcrag.text.translation import ngettext
 from localcrag.ui import html
 from localcrag.ui.chat.chat import preset_name
 from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.settings.in_force import InForce
 
 
 def preset_choice(
-    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: InForce, collection: gr.Dropdown
 ) -> None:
     """Make the list of presets; the choice holds for the collection that is shown, from the next question on."""
     choice = gr.Dropdown(
@@ -55,7 +56,7 @@ def preset_choice(
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     at = [page.load, collection.change]
     gr.on(at, chosen, [collection], [choice, effect], trigger_mode="always_last", **PRIVATE)
-    top.select(chosen_since, [collection, choice], [choice, effect], **PRIVATE)
+    in_force.then(chosen_since, [collection, choice], [choice, effect])
 
 
 def limits(past: PastQuestions, collection: str) -> str:

@@ -42,7 +42,7 @@ def settings_screen(
     with gr.Column(elem_id="lc-settings"):
         head = gr.HTML(frame.settings_head(), elem_id="lc-settings-head", js_on_load=script)
         with _tab("answers"):
-            preset_choice(assembly.collection_settings, assembly.past_questions, page, top, collection)
+            preset_choice(assembly.collection_settings, assembly.past_questions, page, in_force, collection)
             policy = answer_settings(assembly.settings_in_use, in_force)
             conflict_choice(assembly.settings_in_use, in_force)
             threshold_explorer(
