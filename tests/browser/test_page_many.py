@@ -218,15 +218,15 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
         # The tab was not loaded again: it asks in the chat that it shows.
         expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
         question_box(page).fill("And now?")
+        page.evaluate("window.before = true")
         page.locator("#lc-send").click()
-        expect(question_box(page)).to_have_value("", timeout=PATIENCE)
         # Gradio may have noticed first, and loaded the page anew: then the question is in the box, to be sent again.
         asked_or_there_again = (
             "document.querySelectorAll('#lc-log .lc-turn').length > 1 || "
-            "document.querySelector('#lc-question textarea')?.value"
+            "(!window.before && document.querySelector('#lc-question textarea')?.value)"
         )
         page.wait_for_function(asked_or_there_again, timeout=PATIENCE)
-        if question_box(page).input_value():
+        if page.locator("#lc-log .lc-turn").count() < 2 and question_box(page).input_value():
             page.locator("#lc-send").click()
         answered(page, 2)
     context.close()
