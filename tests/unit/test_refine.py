@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localcrag.records.enums import StripMode, StripReason
+from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip, Thresholds
 from localcrag.records.presets import REFERENCE, lowest_strip
 from localcrag.steps.refine.duplicates import say_the_same
@@ -66,6 +66,18 @@ def test_a_strip_owes_its_relevance_to_its_passage_too() -> None:
     assert good.logit == doubtful.logit
     assert good.relevance / doubtful.relevance == pytest.approx(0.9 / 0.4)
     assert good.relevance <= 0.9
+
+
+def test_where_no_passage_is_correct_the_most_relevant_one_is_kept_whole() -> None:
+    text = "Cats purr loudly. The sky is blue. The moon is round."
+    less = graded(0.3, text.replace("loudly", "rarely"), id="less", grade=Grade.AMBIGUOUS)
+    doubtful = refined(less, graded(0.4, text, id="most", grade=Grade.AMBIGUOUS))
+    assert {piece.passage: piece.text for piece in doubtful.evidence} == {"less": "Cats purr rarely.", "most": text}
+    sure = refined(less, graded(0.9, text, id="most", grade=Grade.CORRECT))
+    assert {piece.passage: piece.text for piece in sure.evidence} == {
+        "less": "Cats purr rarely.",
+        "most": "Cats purr loudly.",
+    }
 
 
 @pytest.mark.parametrize("passages", [[], [graded(0.9, "")]], ids=["no passages", "an empty passage"])

@@ -59,6 +59,13 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
     return tuple(passages[place] for place in sorted(order[:k]))
 
 
+def likeliest(passages: Sequence[GradedPassage]) -> str | None:
+    """Return the id of the most relevant passage where none is graded correct, else None."""
+    if not passages or any(passage.grade is Grade.CORRECT for passage in passages):
+        return None
+    return max(passages, key=lambda passage: passage.relevance).id
+
+
 def strip_logits(
     question: str, passages: Sequence[Passage], cut: Sequence[Sequence[Span]], *, scorer: Scorer
 ) -> list[Vectors]:

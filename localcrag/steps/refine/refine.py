@@ -16,7 +16,7 @@ import numpy as np
 from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
-from localcrag.steps.evaluate.evaluate import strip_logits
+from localcrag.steps.evaluate.evaluate import likeliest, strip_logits
 from localcrag.steps.refine.completeness import CountTokens, complete
 from localcrag.steps.refine.duplicates import say_the_same
 from localcrag.steps.refine.strips import split_into_strips
@@ -78,10 +78,15 @@ def chosen(
     rules: Rules,
     count_tokens: CountTokens,
 ) -> Refinement:
-    """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence."""
+    """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence.
+
+    Where no passage is graded correct, the most relevant one is kept whole: which of its lines answers is as doubtful.
+    """
     limited = limit(strips, fates, rules, count_tokens)
-    whole = complete(question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens)
-    return Refinement(whole, *recompose(passages, whole))
+    completed = complete(
+        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=likeliest(passages)
+    )
+    return Refinement(completed, *recompose(passages, completed))
 
 
 def decompose(question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules) -> tuple[Strip, ...]:
