@@ -14,6 +14,7 @@ aside at most MISSED of the questions that are answered; `strip` the highest tha
 Where words overlap says more of an encyclopaedia's passages than of near misses, which repeat a document's words: with
 --form "logit and cosine" it is left out, at some cost in log loss (both are printed). The cosine, too, says more of an
 encyclopaedia: --cosine sets its weight, in units of the logit, where that of least log loss is too much for documents.
+Scores are kept in the work folder: the second run, with another form or weight, takes seconds.
 """
 
 from __future__ import annotations
@@ -101,10 +102,12 @@ def judged(collection: everyday.Collection, asked: Sequence[everyday.Question], 
     for question in asked:
         found = everyday.find(collection, question, question.text, k=RETRIEVED)
         texts = [passage.in_context for passage in found.passages]
-        logits = np.asarray(model.scorer.logits(question.text, texts), dtype=np.float64)
+        logits = np.asarray(model.scores.of(question.text, texts), dtype=np.float64)
         places = sorted({place for removed in (False, True) for place in kept(found, logits, removed=removed)})
         spans = [everyday.strips_in_context(found.passages[place]) for place in places]
-        of_strips = model.scorer.strip_logits(question.text, [texts[place] for place in places], spans)
+        of_strips = [
+            model.scores.of_strips(question.text, texts[place], own) for place, own in zip(places, spans, strict=True)
+        ]
         strips = {
             place: (
                 np.asarray(values, dtype=np.float64),

@@ -33,7 +33,7 @@ from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft
 from peft.tuners.lora import LoraLayer
 from relevance import pairs
 from train_relevance import with_large_pages
-from training_loop import train
+from training_loop import multiplies_in_bf16, train
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from localcrag.app.assemble import Assembly
@@ -167,10 +167,16 @@ def as_json(example: examples.Example, llm: LlamaCpp, row: int) -> dict[str, Any
 class Trainer:
     """The language model with its adapter, and the optimiser; on a GPU where there is one."""
 
-    def __init__(self, model: Path, seed: int, precision: torch.dtype = torch.bfloat16) -> None:
-        """Load the model of a GGUF file, its own weights in `precision`, the adapter's in 32 bits."""
+    def __init__(self, model: Path, seed: int, precision: torch.dtype | None = None) -> None:
+        """Load the model of a GGUF file, its own weights in `precision`, the adapter's in 32 bits.
+
+        None is bf16 where it saves time, else fp32.
+        """
         torch.manual_seed(seed)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        if precision is None:
+            precision = torch.bfloat16 if multiplies_in_bf16(self.device) else torch.float32
+        self.in_bf16 = precision is torch.bfloat16
         base: Any = AutoModelForCausalLM.from_pretrained(
             model.parent, gguf_file=model.name, dtype=precision, attn_implementation="sdpa"
         )
@@ -187,7 +193,7 @@ class Trainer:
             if isinstance(part, LoraLayer):
                 # Autocast rounds the weights on their way; else what goes in becomes 32 bits first (290 instead of 230
                 # tokens a second, 350 with both).
-                part.cast_input_dtype_enabled = precision is not torch.bfloat16
+                part.cast_input_dtype_enabled = not self.in_bf16
         self.parameters = [one for one in self.model.parameters() if one.requires_grad]
         self.optimiser = torch.optim.AdamW(self.parameters, lr=LEARNING_RATE, weight_decay=0.01, fused=True)
 
@@ -225,7 +231,7 @@ class Trainer:
             written[number, len(row) - len(one.target) - 1 : len(row) - 1] = True
         ids, attended, written = ids.to(self.device), attended.to(self.device), written.to(self.device)
         inner = self.model.base_model.model
-        with torch.autocast(self.device, torch.bfloat16):
+        with torch.autocast(self.device, torch.bfloat16, enabled=self.in_bf16):
             cache = None
             if common:
                 beginning = torch.tensor([batch[0].prompt[:common]], device=self.device)
@@ -331,6 +337,7 @@ def main(given: Sequence[str] | None = None) -> None:
     write_adapter(arguments.out, trainer.weights(), trainer.model.config, alpha=ALPHA)
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{torch.get_num_threads()} cores"
     report = {"minutes": progress.seconds / 60, "steps": progress.step, "machine": machine, **progress.counts}
+    report["number_format"] = "bf16" if trainer.in_bf16 else "fp32"
     report |= {"seed": arguments.seed, "curve": progress.curve}
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
     used = [one for batch in todo[: progress.step] for one in batch]
@@ -375,8 +382,9 @@ trained on de-quantised weights and is loaded by llama.cpp on the quantised ones
 `tests/training/test_train_answerer.py` holds the two against each other.
 
 ## Training
-{count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}, bf16. Prompts
-are the app's own, with evidence that its retriever, relevance model and refiner made (`scripts/answerer/examples.py`).
+{count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}
+in {number_format}. Prompts are the app's own, with evidence that its retriever, relevance model and refiner made
+(`scripts/answerer/examples.py`).
 No question or passage of the data that it is measured on was trained on: the script leaves such rows out.
 
 {sources}

@@ -4,8 +4,9 @@
 
 TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/relevance/pairs.py says what is made of them);
 nothing of DEV_FOLDER is trained on, and a pair that holds any of it ends the run. Begins with the weights of the
-bi-encoder, all-MiniLM-L6-v2, or with those of --base. The work folder keeps the pairs, the curve and a checkpoint: run
-again, it goes on.
+bi-encoder, all-MiniLM-L6-v2, or with those of --base (a relevance model, or what scripts/weights_from_onnx.py made);
+with --frozen N its lowest layers stay as they are, so that more pairs are learned in the same time. The work folder
+keeps the pairs, the curve and a checkpoint: run again, it goes on.
 
 With --teacher FOLDER, what an earlier relevance model says of passages that are found for general questions is learned
 as it is said (scripts/relevance/teacher.py): what is new does not push out what was known.
@@ -48,7 +49,7 @@ from numpy.typing import NDArray
 from relevance import everyday, pairs, teacher
 from safetensors.torch import load_file, save_file
 from sklearn.metrics import roc_auc_score
-from training_loop import Progress, train
+from training_loop import Progress, multiplies_in_bf16, train
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from localcrag.backends.models.bi_encoder import BiEncoder
@@ -82,27 +83,32 @@ T = TypeVar("T")
 class Trainer:
     """The model, its place head and the optimiser, on a GPU where there is one."""
 
-    def __init__(self, base: Path, seed: int, rate: float = LEARNING_RATE) -> None:
+    def __init__(self, base: Path, seed: int, rate: float = LEARNING_RATE, *, frozen: int = 0) -> None:
         self.rate = rate
         torch.manual_seed(seed)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.at_once = 64 if self.device == "cuda" else 8
+        self.in_bf16 = multiplies_in_bf16(self.device)
         self.tokenizer: Any = AutoTokenizer.from_pretrained(base)
-        # No dropout: every pair is seen once. Attention written out in full: torch's own for processors takes twice
-        # the time on the way back (27 against 43 pairs a second on two cores).
+        # No dropout: every pair is seen once. Attention in bf16 written out in full: torch's own for processors takes
+        # twice the time on the way back (27 against 43 pairs a second on two cores); in fp32 it takes 0.8 times.
         self.model: Any = AutoModelForSequenceClassification.from_pretrained(
             base,
             num_labels=1,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
-            attn_implementation="eager" if self.device == "cpu" else "sdpa",
+            attn_implementation="eager" if self.device == "cpu" and self.in_bf16 else "sdpa",
         ).to(self.device, torch.float32)
+        if frozen:
+            for part in (self.model.bert.embeddings, *self.model.bert.encoder.layer[:frozen]):
+                part.requires_grad_(False)
         self.place = torch.nn.Linear(self.model.config.hidden_size, 1).to(self.device)
-        self.parameters = [*self.model.parameters(), *self.place.parameters()]
+        learning = [one for one in self.model.parameters() if one.requires_grad]
+        self.parameters = [*learning, *self.place.parameters()]
         if (base / PLACE_FILE).exists() and reads_lines(base / PLACE_FILE):
             self.place.load_state_dict(load_file(base / PLACE_FILE))
         parts = [
-            {"params": list(self.model.parameters()), "times": 1},
+            {"params": learning, "times": 1},
             {"params": list(self.place.parameters()), "times": PLACE_RATE},
         ]
         self.optimiser = torch.optim.AdamW(parts, lr=rate, weight_decay=0.01, fused=True)
@@ -171,7 +177,7 @@ class Trainer:
             offsets = batch.pop("offset_mapping")
             inputs = batch.to(self.device)
             tokens += int(inputs["attention_mask"].sum())
-            with torch.autocast(self.device, torch.bfloat16):
+            with torch.autocast(self.device, torch.bfloat16, enabled=self.in_bf16):
                 states = self.model.bert(**inputs)
                 results.append(self.model.classifier(states.pooler_output)[:, 0].float())
                 places = self.place(states.last_hidden_state)[:, :, 0].float()
@@ -385,7 +391,8 @@ class Course:
         self.trainer.optimiser.load_state_dict(state["optimiser"])
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def parsed(given: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--held-out", type=Path, required=True, help="folder of *.jsonl.gz that must not be trained on")
@@ -397,6 +404,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
+    parser.add_argument("--origin", default="all-MiniLM-L6-v2 (Apache-2.0)", help="whose weights those were in the end")
     parser.add_argument("--documents", type=Path, nargs="*", default=[], help="files of documents with questions")
     parser.add_argument(
         "--plain", type=Path, nargs="*", default=[], help="files of further questions on those documents, one a line"
@@ -417,11 +425,16 @@ def main(given: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
+    parser.add_argument("--frozen", type=int, default=0, help="lowest layers that stay as they are, with the words")
     parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
     parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
     parser.add_argument("--check-every", type=int, default=250, help="steps between two checkpoints")
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args(given)
+    return parser.parse_args(given)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    arguments = parsed(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
     groups = prepare(
         arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work,
@@ -439,16 +452,18 @@ def main(given: Sequence[str] | None = None) -> None:
         random.Random(arguments.seed).shuffle(seen)
     if arguments.labels:
         seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
-    trainer = Trainer(arguments.base, arguments.seed, arguments.rate)
+    trainer = Trainer(arguments.base, arguments.seed, arguments.rate, frozen=arguments.frozen)
+    number_format = "bf16 autocast" if trainer.in_bf16 else "fp32"
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
-    print(f"{len(known) + len(seen):,} groups on {machine}, bf16 autocast", file=sys.stderr, flush=True)
+    print(f"{len(known) + len(seen):,} groups on {machine}, {number_format}", file=sys.stderr, flush=True)
     progress = train(
         Course(trainer, known, seen), len(seen) // GROUPS_PER_STEP, arguments.work / "checkpoint.pt",
         minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
     )  # fmt: skip
     save_model(trainer, arguments.base, arguments.out)
-    report = {"base": arguments.base.name, "machine": machine, "seed": arguments.seed}
+    report = {"base": arguments.base.name, "origin": arguments.origin, "machine": machine}
+    report |= {"number_format": number_format, "seed": arguments.seed, "millions": trainer.model.num_parameters() / 1e6}
     report |= summary(progress)
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
     before = earlier_training(arguments.base)
@@ -500,8 +515,8 @@ def earlier_training(base: Path) -> str:
 
 CARD = """# {name}
 
-A relevance model: a cross-encoder (BertForSequenceClassification, one logit, 22.7 M parameters, fp16
-safetensors, uncased), made from all-MiniLM-L6-v2 (Apache-2.0) by `scripts/train_relevance.py`, in this run from the
+A relevance model: a cross-encoder (BertForSequenceClassification, one logit, {millions:.1f} M parameters, fp16
+safetensors, uncased), made from {origin} by `scripts/train_relevance.py`, in this run from the
 weights of {base}. Our own weights, licence Apache-2.0. It reads a question and a text (a passage of about 180 tokens,
 or one sentence of it) and gives one logit: how likely the text helps to answer. `place_head.safetensors` is one linear
 layer over its last hidden states that says which lines of the text a complete answer needs. `calibration.json` turns
@@ -509,8 +524,8 @@ both logits into probabilities.
 
 ## Training
 {pairs:,} pairs of {groups:,} questions ({tokens:,} tokens, {steps:,} steps, seed {seed}) in {minutes:.0f} minutes on
-{machine}, bf16 autocast. A question's pairs are its passage (12 to 150 words round the answer, some with their title in
-front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
+{machine}, {number_format}. A question's pairs are its passage (12 to 150 words round the answer, some with their title
+in front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
 answer, the passage with the answer's sentence cut out, the passage under a question that it does not answer, the
 answer's sentence, and other sentences of the passage. Questions come as sentences, in lower case without a mark, and as
 keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than
