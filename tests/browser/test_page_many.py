@@ -228,6 +228,7 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
         page.wait_for_function(asked_or_there_again, timeout=PATIENCE)
         if page.locator("#lc-log .lc-turn").count() < 2 and question_box(page).input_value():
             page.locator("#lc-send").click()
+        expect(question_box(page)).to_have_value("", timeout=PATIENCE)
         answered(page, 2)
     context.close()
 

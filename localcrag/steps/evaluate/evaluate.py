@@ -59,11 +59,11 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
     return tuple(passages[place] for place in sorted(order[:k]))
 
 
-def likeliest(passages: Sequence[GradedPassage]) -> str | None:
-    """Return the id of the most relevant passage where none is graded correct, else None."""
+def best_of_doubtful(passages: Sequence[GradedPassage]) -> GradedPassage | None:
+    """Return the most relevant passage where none is graded correct, else None."""
     if not passages or any(passage.grade is Grade.CORRECT for passage in passages):
         return None
-    return max(passages, key=lambda passage: passage.relevance).id
+    return best(passages, 1)[0]
 
 
 def strip_logits(

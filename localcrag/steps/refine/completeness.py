@@ -59,13 +59,13 @@ def complete(
     *,
     tokens: int,
     count_tokens: CountTokens,
-    whole: str | None = None,
+    whole: Passage | None = None,
 ) -> tuple[Strip, ...]:
     """Return the strips with what belongs to the kept ones kept as well, as long as all has at most so many `tokens`.
 
     What belongs to the most relevant ones goes first: headings, headers and the sentences around, then whole lists,
-    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passage called
-    `whole` all is kept.
+    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passage `whole`
+    all is kept.
     """
     closure = _Closure(question, strips, tokens, count_tokens)
     looked_at = [_look(passage, strips) for passage in passages]
@@ -75,7 +75,7 @@ def complete(
         for _, unit in sorted(wanted, key=lambda one: -one[0]):
             closure.add(unit)
     for own in found:
-        if own.strips[0].passage == whole:
+        if whole and own.strips[0].passage == whole.id:
             closure.add(own.places)
     return closure.result()
 
