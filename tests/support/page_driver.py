@@ -42,9 +42,10 @@ def reload(page: Page) -> None:
 
 def loaded_anew(page: Page) -> None:
     """Wait until the page is there again; what broke off by that is no problem, though Gradio reports it."""
-    watched = _watched[page]
     _ready(page)
-    watched.problems[:] = [one for one in watched.problems if not one.startswith(("AbortError", "Unexpected error"))]
+    if page in _watched:
+        problems = _watched[page].problems
+        problems[:] = [one for one in problems if not one.startswith(("AbortError", "Unexpected error"))]
 
 
 def clean(watched: Watched) -> None:
@@ -55,8 +56,9 @@ def clean(watched: Watched) -> None:
 
 def go(page: Page, address: str) -> None:
     """Open the page and wait until it can be used: its lists are there."""
+    from_elsewhere = page.url != "about:blank"
     page.goto(address)
-    _ready(page)
+    (loaded_anew if from_elsewhere else _ready)(page)
 
 
 def _ready(page: Page) -> None:
