@@ -57,7 +57,7 @@ _WITH_UNIT = re.compile(
 )  # fmt: skip
 _PER = re.compile(r"\bper (?=[a-z])")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
-_SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )({_SIGN}?)(?:[€$£] ?)?({_NUMBER})")
+_SIGNED = re.compile(rf"(?<![\w)\]%°.,/])(?<!\d )(?<![ap]m )(?<![ap]\.m )({_SIGN}?)(?:[€$£] ?)?({_NUMBER})")
 
 
 def comparable(text: str) -> str:

@@ -453,6 +453,15 @@ def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sent
         pytest.param("It is due on 2024-05-01.", "It is due on 1 May 2024.", SUPPORTED, id="a date in words"),
         pytest.param("It is due on 2024-05-01.", "It is due on May 1st, 2024.", SUPPORTED, id="the month first"),
         pytest.param("It is due on 2024-05-01.", "It is due on 5 January 2024.", NOT, id="another date"),
+        pytest.param("It closes at 6:30 pm.", "It closes at 18:30.", SUPPORTED, id="of 24 hours"),
+        pytest.param("It closes at 6.30 p.m. It is warm.", "It closes at 18:30.", SUPPORTED, id="of twelve hours"),
+        pytest.param("It opens at 8 am.", "It opens at 8.", SUPPORTED, id="no half of the day"),
+        pytest.param("It opens at 8 am.", "It opens at 08:00.", SUPPORTED, id="a zero in front"),
+        pytest.param("It opens at 8 am.", "It opens at 8 pm.", NOT, id="the other half of the day"),
+        pytest.param("It opens from 9 am to 5 pm.", "It opens 9:00–17:00.", SUPPORTED, id="from nine to five"),
+        pytest.param("It opens from 9 pm to 5 pm.", "It opens 9:00–17:00.", NOT, id="nine is in the morning there"),
+        pytest.param("It opens from 18:00 to 20:00.", "It opens 6–8 pm.", SUPPORTED, id="one half said for both"),
+        pytest.param("It opens at midnight, 0:00.", "It opens at midnight, 12 am.", SUPPORTED, id="midnight"),
         pytest.param(
             "It is due until 1 March or 1 May.", "It is due until March 1 or May 1.", SUPPORTED, id="two dates"
         ),
