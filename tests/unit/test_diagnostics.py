@@ -49,7 +49,8 @@ def test_a_grade_has_its_reason_in_words(relevance: float, reason: str) -> None:
     assert compared(relevance, Thresholds(0.7, 0.3, 0.5)) == reason
 
 
-def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(asked: Run) -> None:
+def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(tmp_path: Path) -> None:
+    asked = Desk(tmp_path, *DOCUMENT, retry=False).ask(ANSWERABLE)[1]
     sums = totals(asked)
     assert (sums.retrieved, sums.relevant, sums.irrelevant) == (3, 2, 1)
     assert (sums.strips, sums.kept_strips) == (3, 2)
@@ -57,7 +58,7 @@ def test_totals_count_passages_strips_calls_and_the_prompt_against_plain_rags(as
     assert not sums.web_used
     assert sums.llm_calls == 1
     assert sums.plain_prompt_tokens == sum(
-        len(message.content.split()) for message in plain_prompt(HALF, HALF, asked.passages, whole=True)
+        len(message.content.split()) for message in plain_prompt(ANSWERABLE, ANSWERABLE, asked.passages, whole=True)
     )
     assert sums.plain_prompt_tokens > sums.answer_prompt_tokens > 0
     assert "3 passages retrieved: 2 relevant, 1 not" in totals_in_words(sums)

@@ -68,12 +68,17 @@ def test_a_strip_owes_its_relevance_to_its_passage_too() -> None:
     assert good.relevance <= 0.9
 
 
-def test_where_no_passage_is_correct_the_most_relevant_one_is_kept_whole() -> None:
-    text = "Cats purr loudly. The sky is blue. The moon is round."
-    less = graded(0.3, text.replace("loudly", "rarely"), id="less", grade=Grade.AMBIGUOUS)
-    doubtful = refined(less, graded(0.4, text, id="most", grade=Grade.AMBIGUOUS))
-    assert {piece.passage: piece.text for piece in doubtful.evidence} == {"less": "Cats purr rarely.", "most": text}
-    sure = refined(less, graded(0.9, text, id="most", grade=Grade.CORRECT))
+def test_where_no_passage_is_correct_the_two_likeliest_are_kept_whole() -> None:
+    text = "Cats purr {}. The sky is blue. The moon is round."
+    least = graded(0.1, text.format("never"), id="least", grade=Grade.AMBIGUOUS)
+    less = graded(0.3, text.format("rarely"), id="less", grade=Grade.AMBIGUOUS)
+    doubtful = refined(least, less, graded(0.4, text.format("loudly"), id="most", grade=Grade.AMBIGUOUS))
+    assert {piece.passage: piece.text for piece in doubtful.evidence} == {
+        "least": "Cats purr never.",
+        "less": less.text,
+        "most": text.format("loudly"),
+    }
+    sure = refined(less, graded(0.9, text.format("loudly"), id="most", grade=Grade.CORRECT))
     assert {piece.passage: piece.text for piece in sure.evidence} == {
         "less": "Cats purr rarely.",
         "most": "Cats purr loudly.",

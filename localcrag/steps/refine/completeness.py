@@ -59,12 +59,12 @@ def complete(
     *,
     tokens: int,
     count_tokens: CountTokens,
-    whole: Passage | None = None,
+    whole: Sequence[Passage] = (),
 ) -> tuple[Strip, ...]:
     """Return the strips with what belongs to the kept ones kept as well, as long as all has at most so many `tokens`.
 
     What belongs to the most relevant ones goes first: headings, headers and the sentences around, then whole lists,
-    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passage `whole`
+    then what little is left of a passage. Of a list the rest is kept as a whole or not at all. Of the passages `whole`
     all is kept.
     """
     closure = _Closure(question, strips, tokens, count_tokens)
@@ -74,9 +74,8 @@ def complete(
         wanted = [unit for own in found for unit in find(own)]
         for _, unit in sorted(wanted, key=lambda one: -one[0]):
             closure.add(unit)
-    for own in found:
-        if whole and own.strips[0].passage == whole.id:
-            closure.add(own.places)
+    for passage in whole:
+        closure.add([place for own in found if own.strips[0].passage == passage.id for place in own.places])
     return closure.result()
 
 

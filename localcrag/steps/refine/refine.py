@@ -80,7 +80,7 @@ def chosen(
 ) -> Refinement:
     """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence.
 
-    Where no passage is graded correct, the most relevant one is kept whole: which of its lines answers is as doubtful.
+    Where no passage is graded correct, the likeliest are kept whole: which of their lines answers is as doubtful.
     """
     limited = limit(strips, fates, rules, count_tokens)
     completed = complete(
