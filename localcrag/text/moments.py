@@ -1,4 +1,4 @@
-"""Dates and times of day in one way of writing: "2026-03-01" is "March 1st, 2026", "18:30" is "6.30 p.m."."""
+"""Dates and times of day in one way of writing, to compare texts: "18:30" and "6.30 p.m."."""
 
 from __future__ import annotations
 

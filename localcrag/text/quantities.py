@@ -26,6 +26,11 @@ _UNITS = {
        for size in ("", "kilo", "centi", "milli") for unit in ("meter", "liter") for s in ("", "s")},
 }  # fmt: skip
 """What units are written as, American spelling among them; others are set apart from their numbers only."""
+KINDS = {
+    **{name: name for name in (*CURRENCIES.values(), *_UNITS.values(), "percent", "day", "week", "month", "year")},
+    **dict.fromkeys(("a.m", "p.m"), "time of day"),
+}
+"""What kind of quantity a word behind a number makes it, as `comparable` writes them."""
 
 _CURRENCY = r"(?:[€$£]|(?:EUR|USD|GBP|(?<=\d )(?:eur|usd|gbp))(?![A-Za-z]))"
 _NUMBER = r"\d(?:[\d.,]*\d)?"

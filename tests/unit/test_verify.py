@@ -415,6 +415,34 @@ def test_a_no_that_belongs_to_a_noun_is_a_denial(question: str, piece: str, sent
     assert backing(sentence, piece, question)[0] is expected
 
 
+TWO_PRICES = "Adults pay 12 euros and children 5 euros."
+NOTICE = "The tenant may leave with a notice of 3 months, the landlord with 1 month."
+
+
+@pytest.mark.parametrize(
+    ("piece", "sentence", "expected"),
+    [
+        pytest.param(TWO_PRICES, "Children pay 5 euros.", SUPPORTED, id="its own number"),
+        pytest.param(TWO_PRICES, "Children pay 12 euros.", NOT, id="the other one's"),
+        pytest.param(TWO_PRICES, "It is 12 euros.", NOT, id="of whom the question asks"),
+        pytest.param(TWO_PRICES, "Adults pay 5 euros and children 12 euros.", NOT, id="swapped"),
+        pytest.param(
+            TWO_PRICES, "For children it is 5 euros, and 12 euros for adults.", SUPPORTED, id="in another order"
+        ),
+        pytest.param(NOTICE, "It is 1 month for the landlord and 3 months for the tenant.", SUPPORTED, id="clauses"),
+        pytest.param(NOTICE, "It is 3 months for the landlord and 1 month for the tenant.", NOT, id="swapped clauses"),
+        pytest.param(
+            "The stay is 2 nights, for which children pay 8 euros.",
+            "The stay is 2 nights.",
+            SUPPORTED,
+            id="other kinds",
+        ),
+    ],
+)
+def test_a_number_stands_for_what_the_evidence_says_it_of(piece: str, sentence: str, expected: Backing) -> None:
+    assert backing(sentence, piece, "What do children pay, and how soon may the landlord leave?")[0] is expected
+
+
 @pytest.mark.parametrize(
     ("piece", "sentence", "expected"),
     [

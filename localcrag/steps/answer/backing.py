@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.records.enums import Backing
+from localcrag.steps.answer.number_labels import mixed_up
 from localcrag.text.quantities import comparable, signed
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.sentences import split_sentences
@@ -162,6 +163,7 @@ def _numbers_of_something_else(sentence: str, evidence: str, asked: set[str]) ->
         for number in sorted(numbers(sentence) - asked)
         if not _same_unit(number, sentence, evidence)
         or (_aside(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence))
+        or number in mixed_up(sentence, evidence, asked)
     ]
 
 
