@@ -21,7 +21,7 @@ _UNITS = {
     "g": "gram", "kg": "kilogram", "kgs": "kilogram", "mg": "milligram",
     "m": "metre", "km": "kilometre", "kms": "kilometre", "cm": "centimetre", "mm": "millimetre",
     "l": "litre", "ml": "millilitre",
-    "min": "minute", "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
+    "sec": "second", "secs": "second", "min": "minute", "mins": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
     **{f"{size}{unit}{s}": f"{size}{unit[:-2]}re"
        for size in ("", "kilo", "centi", "milli") for unit in ("meter", "liter") for s in ("", "s")},
 }  # fmt: skip

@@ -31,7 +31,8 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _YES_OR_NO = re.compile(
-    r"^\W*(?:(?:and|but|so|or) )?(?:is|are|am|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has"
+    r"(?:^|[.!?]\s|^(?![^.!?]*\b(?:wh(?:at|ich|o|om|ose|en|ere|y)|how)\b)[^.!?]*(?:[,;:]|\s[-–—])\s)"
+    r"\W*(?:(?:and|but|so|or) )?(?:is|are|am|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has"
     r"|have|had|isn['’]t|aren['’]t|doesn['’]t|don['’]t|can['’]t|won['’]t)\b",
     re.IGNORECASE,
 )

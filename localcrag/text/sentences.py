@@ -17,6 +17,7 @@ from localcrag.text.span import Span
 _MARKER = re.compile(
     r"[ \t]*(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-zA-Z]\.|#{1,6}|>|\|)[ \t]+|[ \t]*\|"
 )
+_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")  # of an item within a line: "1. Wait. 2. Go."
 _INITIAL = re.compile(r"[ \t]*[A-Z]\.[ \t]")
 _QUOTED = re.compile(r"[ \t]*>[ \t]")
 _ONE_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # a heading or a table row ends with its line
@@ -63,10 +64,12 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     pieces: list[tuple[int, int]] = []
     for sentence in get_sentence_boundaries(language, running):
         first, last = sentence["start_index"], sentence["end_index"]
-        if (
-            pieces
-            and running[first : first + 1].isdigit()
-            and _REFERENCE.search(running, max(0, first - LONGEST_REFERENCE), first)
+        if pieces and (
+            _MARK.fullmatch(running, pieces[-1][0] - body, first)
+            or (
+                running[first : first + 1].isdigit()
+                and _REFERENCE.search(running, max(0, first - LONGEST_REFERENCE), first)
+            )
         ):
             first = pieces.pop()[0] - body
         pieces.append((body + first, body + last))

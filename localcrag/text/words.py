@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from localcrag.text.number_words import SMALL, TENS
 
@@ -17,7 +18,8 @@ FUNCTION_WORDS = frozenset(
     "a an the and or but if of in on at to from by for with about as into than then that this these those it its is "
     "are was were be been being am do does did doing have has had having i you he she they we me him her them us my "
     "your his their our what which who whom whose when where why how there here not no so can could may might must "
-    "shall should will would also any all some such very just only please tell say says".split()
+    "shall should will would also any all some such very just only please tell say says cannot can't don't doesn't "
+    "didn't isn't aren't wasn't weren't won't wouldn't shouldn't mustn't couldn't haven't hasn't hadn't needn't".split()
 )
 
 # Not "one", which is more often a pronoun.
@@ -62,6 +64,18 @@ def word_list(text: str) -> list[str]:
     """Return the same words in their order."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     return [_plain(word) for word in words if word not in FUNCTION_WORDS]
+
+
+def followed(text: str) -> list[tuple[str, str]]:
+    """Return each content word with the one directly behind it, "" where a function word or a mark is between them."""
+    found = list(_WORD.finditer(text))
+    words = [next(iter(word_list(one[0])), "") for one in found]
+    close = [not text[one.end() : other.start()].strip(" \u00a0") for one, other in pairwise(found)]
+    return [
+        (word, other if near else "")
+        for word, other, near in zip(words, [*words[1:], ""], [*close, False], strict=True)
+        if word
+    ]
 
 
 def numbers(text: str) -> set[str]:

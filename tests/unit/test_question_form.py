@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.question_form import asks_for_list, asks_how, leaves_to_be_judged
+from localcrag.text.question_form import asks_for_list, asks_how, asks_yes_or_no, leaves_to_be_judged
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,20 @@ def test_a_question_for_several_things_is_recognised(question: str, several: boo
 )
 def test_what_has_to_be_concluded_is_left_to_the_language_model(question: str, judged: bool) -> None:
     assert leaves_to_be_judged(question) is judged
+
+
+@pytest.mark.parametrize(
+    ("question", "whether"),
+    [
+        ("Can I bring a dog?", True),
+        ("The forecast is wrong. Is that repaired for free?", True),
+        ("power went off last night, will the lock still be on", True),
+        ("my poster is upright – does it fit?", True),
+        ("What does it cost, is it per night?", False),
+        ("When I am late, how much is it?", False),
+        ("Can you tell me the fee?", False),
+        ("The fee is due.", False),
+    ],
+)
+def test_a_question_for_yes_or_no_may_say_first_what_it_is_about(question: str, whether: bool) -> None:
+    assert asks_yes_or_no(question) is whether

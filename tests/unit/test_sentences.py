@@ -17,6 +17,7 @@ from tests.support.hostile_texts import HOSTILE
         ),
         pytest.param("It wraps\nhere. Next.", ["It wraps\nhere.", "Next."], id="hard-wrapped line"),
         pytest.param("# Title\nText.", ["# Title", "Text."], id="heading"),
+        pytest.param("1. Wait. 2. Go. (3) Stop.", ["1. Wait.", "2. Go.", "(3) Stop."], id="items within a line"),
         pytest.param("- one\n- two", ["- one", "- two"], id="bullets"),
         pytest.param("1. First. More.\n2. Second", ["1. First.", "More.", "2. Second"], id="numbered list"),
         pytest.param("| a | b |\n| 1 | 2 |\nAfter.", ["| a | b |", "| 1 | 2 |", "After."], id="table rows"),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.records.enums import Backing
-from localcrag.steps.answer.number_labels import mixed_up
-from localcrag.text.quantities import comparable, signed
+from localcrag.steps.answer.amounts import of_something_else, perhaps_of_something_else
+from localcrag.steps.answer.denial import CONCLUDED_NO, denied, denies, nearest
+from localcrag.text.quantities import comparable
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.sentences import split_sentences
 from localcrag.text.translation import gettext as _
-from localcrag.text.words import HELD, content_words, names, numbers, word_list
+from localcrag.text.words import HELD, content_words, names, numbers
 
 NEW_HELD = 0.6
 """Share of a sentence's content words, of those that the question did not bring in, that evidence must hold to back it
@@ -20,16 +19,6 @@ NEW_HELD = 0.6
 half of them without an answer."""
 PARTLY_HELD, PARTLY_NEW_HELD = 0.6, 0.4
 """The same for backing it partly."""
-
-UNIT_WITHIN = 3
-"""Words behind a number within which its unit stands: "20 whole working days"."""
-
-WORDS_OF_AN_AMOUNT = 1
-"""Its unit, beside numbers."""
-
-_CLAUSE = re.compile(r"[;,](?=\s)|[()]|\s[–—-]\s")
-_NO = re.compile(r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +63,12 @@ def _refuted(sentence: str, evidence: str, question: str, about: set[str]) -> st
 
 def _says_another_thing(sentence: str, evidence: str, question: str) -> str:
     """Return what the evidence says with the sentence's words, where it is another thing; empty where it is not."""
-    own, asked = content_words(sentence), content_words(question)
+    asked = content_words(question)
     if others := _said_of_another(sentence, evidence, question):
         return _("the evidence says it of %(others)s", others=others)
-    if loose := _numbers_of_something_else(sentence, evidence, asked):
+    if loose := of_something_else(sentence, evidence, asked):
         return _("the evidence says %(numbers)s of something else", numbers=", ".join(loose))
-    denies = _denies(sentence) and not _denies(_nearest(own, evidence))
-    return _("it denies what the evidence says") if denies else ""
+    return _("it denies what the evidence says") if denied(sentence, evidence) is Backing.NOT else ""
 
 
 def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> str:
@@ -89,8 +77,10 @@ def _doubted(sentence: str, evidence: str, question: str, about: set[str]) -> st
     new = own - asked
     if len(own & held) < HELD * len(own) or len(new & held) < NEW_HELD * len(new):
         return _("not in the evidence: %(words)s", words=", ".join(sorted(own - held)))
-    if not _denies(sentence) and _denies(_nearest(own, evidence)):
+    if denied(sentence, evidence) is Backing.PARTLY or (not denies(sentence) and denies(nearest(own, evidence))):
         return _("the evidence denies something there")
+    if loose := perhaps_of_something_else(sentence, evidence, asked):
+        return _("the evidence may say %(numbers)s of something else", numbers=", ".join(loose))
     return ""
 
 
@@ -99,25 +89,25 @@ def _without_no(sentence: str, evidence: str, question: str) -> str:
 
     "Does it last 24 months?" – "No, it lasts 12 months." Where the evidence has all that was asked, a "no" denies it.
     """
-    rest = _NO.sub("", sentence, count=1)
+    rest = CONCLUDED_NO.sub("", sentence, count=1)
     if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
         return sentence
-    says_what_was_asked = content_words(question) <= content_words(_nearest(content_words(sentence), evidence))
+    says_what_was_asked = content_words(question) <= content_words(nearest(content_words(sentence), evidence))
     return sentence if says_what_was_asked else rest
 
 
 def _says_whether(sentence: str, evidence: str, question: str) -> bool:
     """Whether a sentence in the question's words answers it: asked for yes or no, the evidence says the same."""
     own = content_words(sentence)
-    near = _nearest(own, evidence)
-    same = len(own & content_words(near)) >= HELD * len(own) and _denies(sentence) == _denies(near)
+    near = nearest(own, evidence)
+    same = len(own & content_words(near)) >= HELD * len(own) and denies(sentence) == denies(near)
     return same and asks_yes_or_no(question)
 
 
 def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
     """Whether the evidence has all that a question for yes or no asks, and denies nothing: then "yes" is backed."""
-    near = _nearest(content_words(sentence), evidence)
-    same = content_words(question) <= content_words(near) and not _denies(near) and not _denies(sentence)
+    near = nearest(content_words(sentence), evidence)
+    same = content_words(question) <= content_words(near) and not denies(near) and not denies(sentence)
     return same and asks_yes_or_no(question)
 
 
@@ -150,85 +140,3 @@ def _said_of_another(sentence: str, evidence: str, question: str) -> str:
 def _first_name(sentence: str) -> set[str]:
     first = sentence.split(None, 1)[0]
     return content_words(first) if first[:1].isupper() else set()
-
-
-def _numbers_of_something_else(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return the sentence's new numbers that the evidence has, but with another unit or in an unrelated clause.
-
-    A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
-    tickets bought later cost 38 per cent more, as the bookings of 2024 show".
-    """
-    return [
-        number
-        for number in sorted(numbers(sentence) - asked)
-        if not _same_unit(number, sentence, evidence)
-        or (_aside(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence))
-        or number in mixed_up(sentence, evidence, asked)
-    ]
-
-
-def _same_unit(number: str, sentence: str, evidence: str) -> bool:
-    """Whether the evidence has the number's sign, and the word that follows it, if any, near behind it as well."""
-    units = {follow for _, follow in _neighbours(number, sentence) if follow}
-    words = word_list(evidence)
-    near = {
-        unit
-        for at, word in enumerate(words)
-        if word == number
-        for unit in _up_to_number(words[at + 1 : at + 1 + UNIT_WITHIN])
-    }
-    own, others = _signs(number, sentence), _signs(number, evidence)
-    return (not units or bool(units & near)) and (not own or not others or bool(own & others))
-
-
-def _up_to_number(words: Sequence[str]) -> list[str]:
-    """Return words without the numbers behind the first one: the other end of a range is the next number alone."""
-    first = next((word for word in words if word[0].isdigit()), None)
-    return [word for word in words if word == first or not word[0].isdigit()]
-
-
-def _signs(number: str, text: str) -> set[bool]:
-    """Return whether a number is below zero, as often as it is written differently."""
-    return {below for written, below in signed(text) if number in content_words(written)}
-
-
-def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
-    """Return the words before and behind the number, wherever it is; none where it stands alone."""
-    words = ["", *word_list(text), ""]
-    found = {(words[at - 1], words[at + 1]) for at, word in enumerate(words) if word == number}
-    return found - {("", "")}
-
-
-def _aside(number: str, evidence: str, asked: set[str]) -> bool:
-    """Whether every clause with the number has less than half of the question's words that its sentence's best has."""
-    aside = False
-    for part in split_sentences(evidence):
-        clauses = _clauses(part.text)
-        best = max(len(asked & clause) for clause in clauses)
-        holding = [len(asked & clause) for clause in clauses if number in clause]
-        if any(2 * shared >= best for shared in holding):
-            return False
-        aside = aside or bool(holding)
-    return aside
-
-
-def _clauses(sentence: str) -> list[set[str]]:
-    """Return the words of each clause; an amount by itself is of the clause before: "two months' rent, 1,680 euros"."""
-    found: list[set[str]] = [set()]
-    for clause in _CLAUSE.split(sentence):
-        words = content_words(clause)
-        if words and len(words - numbers(clause)) <= WORDS_OF_AN_AMOUNT:
-            found[-1] |= words
-        else:
-            found.append(words)
-    return found
-
-
-def _denies(text: str) -> bool:
-    return _NEGATION.search(text) is not None
-
-
-def _nearest(words: set[str], evidence: str) -> str:
-    """Return the evidence's sentence that shares most of these words."""
-    sentences = [span.text for span in split_sentences(evidence)]
-    return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")

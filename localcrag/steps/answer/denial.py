@@ -1,0 +1,57 @@
+"""What a sentence denies, against what the evidence does."""
+
+from __future__ import annotations
+
+import re
+
+from localcrag.records.enums import Backing
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import content_words
+
+NEARLY = 0.75
+"""Share of the words that the nearest sentence of the evidence has in common with a clause, for others to be near."""
+
+_STATEMENTS = re.compile(r"[;,:](?=\s)|[()]|\s[–—-]\s|\b(?:and|but|or|because|since|unless)\b")
+_LIMITS = re.compile(
+    r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
+    r"|until)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+CONCLUDED_NO = re.compile(
+    r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE
+)
+
+
+def denied(sentence: str, evidence: str) -> Backing:
+    """Return how far the evidence backs what the sentence denies.
+
+    Clause by clause: where no sentence of the evidence that denies something is nearly as near to a clause that does,
+    it is backed partly if one that sets limits is ("only", "except"), and else not at all.
+    """
+    found = Backing.SUPPORTED
+    parts = [(content_words(span.text), span.text) for span in split_sentences(evidence)]
+    no = CONCLUDED_NO.match(sentence)
+    for number, clause in enumerate(_STATEMENTS.split(sentence[no.end() :] if no else sentence)):
+        own = content_words(clause)
+        if not own or not (denies(clause) or (no and number == 0)):
+            continue
+        near = max((len(own & words) for words, _ in parts), default=0)
+        about = [text for words, text in parts if len(own & words) >= NEARLY * near]
+        if any(denies(text) for text in about):
+            continue
+        if not any(_LIMITS.search(text) for text in about):
+            return Backing.NOT
+        found = Backing.PARTLY
+    return found
+
+
+def denies(text: str) -> bool:
+    """Whether a text denies anything."""
+    return _NEGATION.search(text) is not None
+
+
+def nearest(words: set[str], evidence: str) -> str:
+    """Return the evidence's sentence that shares most of these words."""
+    sentences = [span.text for span in split_sentences(evidence)]
+    return max(sentences, key=lambda sentence: len(words & content_words(sentence)), default="")
