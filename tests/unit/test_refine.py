@@ -68,13 +68,15 @@ def test_a_strip_owes_its_relevance_to_its_passage_too() -> None:
     assert good.relevance <= 0.9
 
 
-def test_where_no_passage_is_correct_the_two_likeliest_are_kept_whole() -> None:
+def test_where_no_passage_is_correct_the_three_nearest_are_kept_whole() -> None:
     text = "Cats purr {}. The sky is blue. The moon is round."
     least = graded(0.1, text.format("never"), id="least", grade=Grade.AMBIGUOUS)
+    little = graded(0.2, text.format("quietly"), id="little", grade=Grade.AMBIGUOUS)
     less = graded(0.3, text.format("rarely"), id="less", grade=Grade.AMBIGUOUS)
-    doubtful = refined(least, less, graded(0.4, text.format("loudly"), id="most", grade=Grade.AMBIGUOUS))
+    doubtful = refined(least, little, less, graded(0.4, text.format("loudly"), id="most", grade=Grade.AMBIGUOUS))
     assert {piece.passage: piece.text for piece in doubtful.evidence} == {
         "least": "Cats purr never.",
+        "little": little.text,
         "less": less.text,
         "most": text.format("loudly"),
     }

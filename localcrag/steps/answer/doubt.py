@@ -9,15 +9,13 @@ from localcrag.records.enums import StripMode
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.steps.answer import fragments, layout
 from localcrag.steps.answer.own_words import path_of
-from localcrag.steps.evaluate.evaluate import best, is_scored
+from localcrag.steps.evaluate.evaluate import is_scored, nearest
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import overlap
 
-NEAREST = 3
-"""Passages that are shown."""
 WORDS, FAR_WORDS = 150, 50
 """Of a passage, around its likeliest line; the fewer of one that is far from helping."""
 LIKELY_SHARE, LIKELIEST = 0.9, 3
@@ -37,8 +35,7 @@ def likeliest(
     Passages must be screened, and in retrieval's order: that, too, says which are likely (`best`). One that is evidence
     is cited. Of one that was not cut into strips that part is shown that has most of the question's words.
     """
-    ranked = sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance)
-    return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in ranked)
+    return "\n\n".join(_shown(passage, strips, evidence, question=question, near=near) for passage in nearest(passages))
 
 
 def only_strips(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:

@@ -19,8 +19,8 @@ PLACE_COST = 0.09
 """What a place further down in retrieval's order takes from the log-odds of a passage's relevance, when the best are
 kept: two judges who err differently. Of the needed lines of 346 questions on everyday/dev, 24 passages each, 0.93 are
 among the first six so, and 0.90 by relevance alone (docs/evaluation.md)."""
-KEPT_WHOLE = 2
-"""How many passages are, where none is sure to answer."""
+NEAREST = 3
+"""Passages that are shown, and are evidence, whole, where none is sure to answer."""
 SMALLEST = 1e-6
 """Relevances beyond are all as sure."""
 
@@ -61,11 +61,14 @@ def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]
     return tuple(passages[place] for place in sorted(order[:k]))
 
 
-def best_of_doubtful(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
-    """Return the KEPT_WHOLE likeliest passages where none is graded correct, the most relevant first; else ()."""
-    if any(passage.grade is Grade.CORRECT for passage in passages):
-        return ()
-    return tuple(sorted(best(passages, KEPT_WHOLE), key=lambda passage: -passage.relevance))
+def nearest(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+    """Return the NEAREST best passages, the most relevant first."""
+    return tuple(sorted(best(passages, NEAREST), key=lambda passage: -passage.relevance))
+
+
+def nearest_of_doubtful(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
+    """Return the same where no passage is graded correct, else ()."""
+    return () if any(passage.grade is Grade.CORRECT for passage in passages) else nearest(passages)
 
 
 def strip_logits(

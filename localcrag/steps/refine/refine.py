@@ -16,7 +16,7 @@ import numpy as np
 from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
-from localcrag.steps.evaluate.evaluate import best_of_doubtful, strip_logits
+from localcrag.steps.evaluate.evaluate import nearest_of_doubtful, strip_logits
 from localcrag.steps.refine.completeness import CountTokens, complete
 from localcrag.steps.refine.duplicates import say_the_same
 from localcrag.steps.refine.strips import split_into_strips
@@ -80,11 +80,11 @@ def chosen(
 ) -> Refinement:
     """Return strips with these fates within the limits, with what belongs to those that are kept, and the evidence.
 
-    Where no passage is graded correct, the likeliest are kept whole: which of their lines answers is as doubtful.
+    Where no passage is graded correct, the nearest are kept whole: which of their lines answers is as doubtful.
     """
     limited = limit(strips, fates, rules, count_tokens)
     completed = complete(
-        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=best_of_doubtful(passages)
+        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=nearest_of_doubtful(passages)
     )
     return Refinement(completed, *recompose(passages, completed))
 
