@@ -6,9 +6,11 @@ import re
 
 MONTHS = "January February March April May June July August September October November December".split()
 NOON = 12
-_SHORT = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
+SHORT_MONTHS = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
 
-_ABBREVIATED = re.compile(rf"(?:(?<=\d )|\b(?=\w+\.? \d))({'|'.join(sorted(_SHORT, reverse=True))})\b(?:\.(?= ))?")
+_ABBREVIATED = re.compile(
+    rf"(?:(?<=\d )|\b(?=\w+\.? \d))({'|'.join(sorted(SHORT_MONTHS, reverse=True))})\b(?:\.(?= ))?"
+)
 _ISO = re.compile(r"(?<![\d-])(\d{4})-(\d\d)-(\d\d)(?![\d-])")
 _MONTH_FIRST = re.compile(rf"\b({'|'.join(MONTHS)}) (\d\d?)(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,(?= \d{{4}}\b))?")
 _HALF = re.compile(r"(?<![\d:.,])(\d\d?)(?:[:.]([0-5]\d))? ?([ap])\.?m\b", re.IGNORECASE)
@@ -21,7 +23,7 @@ def comparable_moments(text: str) -> str:
     "8:00" is "8", which may be of the morning or of the evening; "08:00" is "8 a.m", and so is "8:00" in a text that
     says "18:00" as well. ("am" is a word of its own.)
     """
-    text = _ABBREVIATED.sub(lambda found: _SHORT[found[1]], text)
+    text = _ABBREVIATED.sub(lambda found: SHORT_MONTHS[found[1]], text)
     text = _HALF.sub(_of_half, _MONTH_FIRST.sub(r"\2 \1", _ISO.sub(_date, text)))
     counts_to_24 = any(int(hour) > NOON for hour, _ in _TIME.findall(text))
 

@@ -22,6 +22,8 @@ _INITIAL = re.compile(r"[ \t]*[A-Z]\.[ \t]")
 _QUOTED = re.compile(r"[ \t]*>[ \t]")
 _ONE_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # a heading or a table row ends with its line
 _FENCE = re.compile(r"[ \t]*(```|~~~)")  # Markdown's code
+CLAUSE_ENDS = r"[;,](?=\s)|[()]|\s[–—-]\s"
+"""A pattern for what ends a clause within a sentence, whatever its words are."""
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _NEW_LINE = re.compile(r"\r?\n(?:[ \t]*>[ \t])?")
 _WORD = re.compile(r"\w")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 from localcrag.text.number_words import SMALL, TENS
@@ -62,14 +63,13 @@ def overlap(question: str, text: str) -> float:
 
 def word_list(text: str) -> list[str]:
     """Return the same words in their order."""
-    words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return [_plain(word) for word in words if word not in FUNCTION_WORDS]
+    return [word for found in _WORD.findall(text) if (word := _content(found))]
 
 
 def followed(text: str) -> list[tuple[str, str]]:
     """Return each content word with the one directly behind it, "" where a function word or a mark is between them."""
     found = list(_WORD.finditer(text))
-    words = [next(iter(word_list(one[0])), "") for one in found]
+    words = [_content(one[0]) for one in found]
     close = [not text[one.end() : other.start()].strip(" \u00a0") for one, other in pairwise(found)]
     return [
         (word, other if near else "")
@@ -80,12 +80,23 @@ def followed(text: str) -> list[tuple[str, str]]:
 
 def numbers(text: str) -> set[str]:
     """Return the content words with a digit in them."""
-    return {word for word in content_words(text) if _DIGIT.search(word)}
+    return with_digits(word_list(text))
+
+
+def with_digits(words: Iterable[str]) -> set[str]:
+    """Return the words with a digit in them."""
+    return {word for word in words if _DIGIT.search(word)}
 
 
 def names(text: str) -> set[str]:
     """Return the content words with a capital letter that are not the first word of a sentence."""
     return content_words(" ".join(_NAME.findall(text)))
+
+
+def _content(word: str) -> str:
+    """Return a word as content words are compared, "" for a function word."""
+    word = word.lower().replace("’", "'").removesuffix("'s")
+    return "" if word in FUNCTION_WORDS else _plain(word)
 
 
 def _plain(word: str) -> str:

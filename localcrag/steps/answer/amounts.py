@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from localcrag.steps.answer.number_labels import mixed_up
 from localcrag.text.quantities import KINDS, signed
-from localcrag.text.sentences import split_sentences
-from localcrag.text.words import content_words, followed, numbers, word_list
+from localcrag.text.sentences import CLAUSE_ENDS, split_sentences
+from localcrag.text.words import content_words, followed, numbers, with_digits, word_list
 
 UNIT_WITHIN = 3
 """Words behind a number within which its unit stands: "20 whole working days"."""
 WORDS_OF_AN_AMOUNT = 1
 """Its unit, beside numbers."""
-_CLAUSE = re.compile(r"[;,](?=\s)|[()]|\s[–—-]\s")
+_CLAUSE = re.compile(CLAUSE_ENDS)
 _RANGE = re.compile(r"(?<![\w.,])(\d[\d.,:]*)(?: to |[-–‑/])(\d[\d.,:]*\d|\d)")
 
 
@@ -124,7 +124,7 @@ def _clauses(sentence: str) -> list[set[str]]:
     found: list[set[str]] = [set()]
     for clause in _CLAUSE.split(sentence):
         words = content_words(clause)
-        if words and len(words - numbers(clause)) <= WORDS_OF_AN_AMOUNT:
+        if words and len(words - with_digits(words)) <= WORDS_OF_AN_AMOUNT:
             found[-1] |= words
         else:
             found.append(words)

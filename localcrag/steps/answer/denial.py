@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from localcrag.records.enums import Backing
-from localcrag.text.sentences import split_sentences
+from localcrag.text.sentences import CLAUSE_ENDS, split_sentences
 from localcrag.text.words import content_words
 
 NEARLY = 0.75
 """Share of the words that the nearest sentence of the evidence has in common with a clause, for others to be near."""
 
-_STATEMENTS = re.compile(r"[;,:](?=\s)|[()]|\s[–—-]\s|\b(?:and|but|or|because|since|unless)\b")
+_STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _LIMITS = re.compile(
     r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
     r"|until)\b",
@@ -30,8 +30,10 @@ def denied(sentence: str, evidence: str) -> Backing:
     it is backed partly if one that sets limits is ("only", "except"), and else not at all.
     """
     found = Backing.SUPPORTED
-    parts = [(content_words(span.text), span.text) for span in split_sentences(evidence)]
     no = CONCLUDED_NO.match(sentence)
+    if not (no or denies(sentence)):
+        return found
+    parts = [(content_words(span.text), span.text) for span in split_sentences(evidence)]
     for number, clause in enumerate(_STATEMENTS.split(sentence[no.end() :] if no else sentence)):
         own = content_words(clause)
         if not own or not (denies(clause) or (no and number == 0)):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from localcrag.text.quantities import KINDS
-from localcrag.text.words import content_words, numbers, word_list
+from localcrag.text.sentences import CLAUSE_ENDS
+from localcrag.text.words import content_words, with_digits, word_list
 
 _PARAGRAPHS = re.compile(r"\n\s*\n")
-_CLAUSES = re.compile(r"[;,](?=\s)|[()|\n]|\s[–—-]\s|\b(?:and|but|or|while|whereas)\b|(?<=[.!?])\s")
+_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|[|\n]|\b(?:and|but|or|while|whereas)\b|(?<=[.!?])\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ def mixed_up(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     Numbers without a unit are left alone: what they stand for is less often beside them.
     """
     paragraphs = [_told_apart(_clauses(paragraph)) for paragraph in _PARAGRAPHS.split(evidence)]
-    own = _clauses(sentence)
+    own, words = _clauses(sentence), content_words(sentence)
     found = []
     for clause in own:
-        label = clause.label if len(own) > 1 else frozenset(content_words(sentence) - numbers(sentence))
+        label = clause.label if len(own) > 1 else frozenset(words - with_digits(words))
         label = label if label - asked - KINDS.keys() else label | asked
         found += [
             number
@@ -57,15 +58,14 @@ def _is_of_another(number: str, label: frozenset[str], said: _Clause, paragraph:
 
 def _clauses(text: str) -> list[_Clause]:
     """Return the clauses with numbers; words of a clause without any belong to those beside it."""
-    parts = [part for part in _CLAUSES.split(text) if content_words(part)]
+    parts = [words for part in _CLAUSES.split(text) if (words := word_list(part))]
     found = []
-    for at, part in enumerate(parts):
-        if not (own := numbers(part)):
+    for at, words in enumerate(parts):
+        if not (own := with_digits(words)):
             continue
-        beside = [other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not numbers(other)]
-        words = word_list(part)
         kinds = {KINDS[unit] for number, unit in pairwise(words) if number in own and unit in KINDS}
-        label = content_words(" ".join([part, *beside])) - own - KINDS.keys()
+        beside = [other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not with_digits(other)]
+        label = {word for clause in (words, *beside) for word in clause} - own - KINDS.keys()
         found.append(_Clause(frozenset(own), frozenset(kinds), frozenset(label)))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
+from localcrag.text.moments import MONTHS, SHORT_MONTHS
 from localcrag.text.number_words import SMALL, TENS
 
 WORDS = {
@@ -48,11 +49,9 @@ LABELS = frozenset(
     "chapter section page figure table edition version room number no line form level step part volume article "
     "paragraph gate platform bus route port phase release".split()
 )
-MONTHS = (
-    "january february march april may june july august september october november december".split(),
-    "jan feb mar apr may jun jul aug sep oct nov dec".split(),
-)
-MONTH_NUMBERS = {name: number for names in MONTHS for number, name in enumerate(names, start=1)} | {"sept": 9}
+MONTH_NUMBERS = {
+    name.lower(): MONTHS.index(month) + 1 for name, month in ({month: month for month in MONTHS} | SHORT_MONTHS).items()
+}
 TITLES = frozenset("dr dr. mr mr. mrs mrs. ms ms. prof prof. professor sir".split())
 
 ANY_MONTH = "|".join(sorted(MONTH_NUMBERS, key=len, reverse=True))

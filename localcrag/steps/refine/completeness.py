@@ -74,8 +74,9 @@ def complete(
         wanted = [unit for own in found for unit in find(own)]
         for _, unit in sorted(wanted, key=lambda one: -one[0]):
             closure.add(unit)
+    places = {own.strips[0].passage: own.places for own in found}
     for passage in whole:
-        closure.add([place for own in found if own.strips[0].passage == passage.id for place in own.places])
+        closure.add(places.get(passage.id, []))
     return closure.result()
 
 
