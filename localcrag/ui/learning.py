@@ -20,7 +20,7 @@ from localcrag.steps.ingest import web_document
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists, run_panel
 from localcrag.ui.documents import listed
-from localcrag.ui.handlers import GOOD, PRIVATE, releases, telling
+from localcrag.ui.handlers import EACH, GOOD, PRIVATE, releases, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +140,17 @@ def wire(assembly: Assembly, shown: Shown) -> Any:
     def documents(collection: str) -> str:
         return listed(assembly.collections, collection)
 
-    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **PRIVATE)
-    shown.panel.submit(pin, None, [shown.panel, shown.said], **PRIVATE)
-    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **PRIVATE)
-    shown.said.clear(remove, None, [shown.said], **PRIVATE)
+    labelled = shown.panel.input(label, None, [shown.panel, shown.said], **EACH)
+    shown.panel.submit(pin, None, [shown.panel, shown.said], **EACH)
+    gr.on([shown.panel.delete, shown.said.delete], unpin, None, [shown.panel, shown.said], **EACH)
+    shown.said.clear(remove, None, [shown.said], **EACH)
     added = gr.on(
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
     # Of the collection that is shown by then.
     releases(added, added.then(documents, [shown.collection], [shown.documents], **PRIVATE))
     opened = open_run(assembly)
-    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **PRIVATE)
+    gr.on([shown.gaps.select, shown.said.select], opened, None, [shown.panel], **EACH)
     return labelled
 
 

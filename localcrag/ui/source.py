@@ -18,7 +18,7 @@ from localcrag.records.run import Run
 from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.text_pages import text_page
 from localcrag.text.translation import gettext as _
-from localcrag.ui.handlers import PRIVATE, told
+from localcrag.ui.handlers import EACH, told
 from localcrag.ui.html import MADE, TEMPLATES
 
 USUAL, FARTHER, CLOSER = 110, 70, 220
@@ -52,7 +52,7 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
             png=base64.b64encode(picture.png).decode() if picture else "",
         )  # fmt: skip
 
-    source.select(show, [collection], [source], **PRIVATE)
+    source.select(show, [collection], [source], **EACH)
 
 
 def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:

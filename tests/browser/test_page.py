@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from localcrag.app.assemble import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS
-from tests.support.app_process import process_at, running_app
+from tests.support.app_process import running_app, standing_still
 from tests.support.documents import make_html, make_pages_pdf, make_pdf
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import entry, file_line, hub_source
@@ -246,6 +244,7 @@ def test_a_chat_is_kept_over_a_reload_renamed_found_saved_and_deleted(
     with opened(chromium, with_handbook) as page:
         ask(page, "Who keeps the handbook?")
         ask(page, "How are rental cars booked?")
+        kept_at = page.url
         reload(page)
         expect(page.locator("#lc-log .lc-turn")).to_have_count(2)
         expect(page.locator("#lc-panel .lc-question")).to_have_text("How are rental cars booked?")
@@ -264,6 +263,7 @@ def test_a_chat_is_kept_over_a_reload_renamed_found_saved_and_deleted(
         expect(chats.locator("li")).to_have_count(1)
         chats.get_by_role("button", name="Of the keeper", exact=True).click()
         expect(page.locator("#lc-log .lc-turn")).to_have_count(2)
+        expect(page).to_have_url(kept_at)
         page.go_back()
         expect(page.locator("#lc-log .lc-turn")).to_have_count(1)
         # One of them twice running, as when the file was lost.
@@ -279,6 +279,36 @@ def test_a_chat_is_kept_over_a_reload_renamed_found_saved_and_deleted(
         page.once("dialog", lambda dialog: dialog.accept())
         own.get_by_role("button", name="Delete").click()
         expect(chats).not_to_contain_text("Of the keeper")
+
+
+def test_each_click_counts_also_while_another_is_under_way(chromium: Browser, with_handbook: str) -> None:
+    with opened(chromium, with_handbook) as page:
+        ask(page, "Who keeps the handbook?")
+        ask(page, "How are rental cars booked?")
+        page.locator("#lc-new").click()
+        expect(page.locator("#lc-chat")).to_contain_text("Ask your documents")
+        ask(page, "What does the company pay per kilometre for one's own car?")
+        newer, older = (page.locator("#lc-chats .lc-chat-title").nth(at) for at in (0, 1))
+        with standing_still(with_handbook):
+            newer.click(no_wait_after=True)
+            older.click(no_wait_after=True)
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(2)
+        panel = page.locator("#lc-panel .lc-question")
+        with standing_still(with_handbook):
+            for at in (1, 0):
+                turn(page, at).locator("[data-do=open]").first.click(no_wait_after=True)
+        expect(panel).to_have_text("Who keeps the handbook?")
+        good = "[data-do=good]"
+        with standing_still(with_handbook):
+            for at in (0, 1):
+                turn(page, at).locator(good).click(no_wait_after=True)
+        expect(page.locator(f"#lc-log {good}[aria-pressed=true]")).to_have_count(2)
+        expect(panel).to_have_text("How are rental cars booked?")
+        # Of what is typed letter by letter, all of it is sought.
+        search = page.locator("#lc-chats").get_by_label("Search chats")
+        with standing_still(with_handbook):
+            search.press_sequentially("keepers of nothing")
+        expect(page.locator("#lc-chats li")).to_have_count(0)
 
 
 def test_a_question_is_edited_answered_again_and_copied(chromium: Browser, with_handbook: str) -> None:
@@ -300,10 +330,8 @@ def test_a_question_is_edited_answered_again_and_copied(chromium: Browser, with_
         page.locator("#lc-send").click()
         expect(page.locator("#lc-stop")).to_be_visible()
         # The server stands still meanwhile: the answer could be there before the words.
-        server = process_at(with_handbook)
-        os.kill(server, signal.SIGSTOP)
-        box.fill("How are rental cars booked?")
-        os.kill(server, signal.SIGCONT)
+        with standing_still(with_handbook):
+            box.fill("How are rental cars booked?")
         answered(page, 2)
         box = turn(page, 0).get_by_label("Your question")
         expect(box).to_have_value("How are rental cars booked?")
@@ -423,10 +451,8 @@ def test_stop_stops_and_a_new_chat_forgets(chromium: Browser, with_handbook: str
         page.locator("#lc-send").click()
         expect(page.locator("#lc-stop")).to_be_visible()
         # The server stands still meanwhile: with few words to write, the answer could be there before the click.
-        server = process_at(with_handbook)
-        os.kill(server, signal.SIGSTOP)
-        page.locator("#lc-stop").click(no_wait_after=True)
-        os.kill(server, signal.SIGCONT)
+        with standing_still(with_handbook):
+            page.locator("#lc-stop").click(no_wait_after=True)
         expect(page.locator("#lc-stop")).to_be_hidden()
         expect(page.locator("#lc-send")).to_be_visible()
         expect(page.locator("#lc-chat")).to_contain_text("Stopped")

@@ -72,6 +72,17 @@ def process_at(address: str) -> int:
     return found
 
 
+@contextmanager
+def standing_still(address: str) -> Iterator[None]:
+    """Have the process that serves this address do nothing meanwhile: what the page does is under way for as long."""
+    process = process_at(address)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
 def resident(process: int) -> int:
     """Return the bytes of memory that a process uses."""
     return int(Path(f"/proc/{process}/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) * 1024

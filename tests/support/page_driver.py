@@ -15,6 +15,12 @@ from tests.support.app_process import Watched, watch
 PATIENCE = 120_000
 """Milliseconds for what the models do, on a machine that is busy with other tests."""
 
+BROKEN_OFF = (
+    "AbortError", "Unexpected error", "Failed to load resource: net::ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "TypeError: network error",
+)  # fmt: skip
+"""How problems begin that are none where a page is left: the last two where the server hears of it before the page."""
+
 
 @contextmanager
 def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
@@ -45,7 +51,7 @@ def loaded_anew(page: Page) -> None:
     _ready(page)
     if page in _watched:
         problems = _watched[page].problems
-        problems[:] = [one for one in problems if not one.startswith(("AbortError", "Unexpected error"))]
+        problems[:] = [one for one in problems if not one.startswith(BROKEN_OFF)]
 
 
 def clean(watched: Watched) -> None:

@@ -19,7 +19,7 @@ from localcrag.ui import html, learning, lists
 from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import GOOD, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, GOOD, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -76,25 +76,24 @@ class ChatEvents:
             column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
             at.panel.retry(self.ask_selection, [column.where], outputs, **PRIVATE),
         ]  # fmt: skip
-        opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **PRIVATE)
+        opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **EACH)
         for event in (*asks, opens):
             event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
-        column.log.input(self.like, [column.where], [column.log, at.panel], **PRIVATE)
+        column.log.input(self.like, [column.where], [column.log, at.panel], **EACH)
         releases(column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE))
-        column.log.select(learning.open_run(self._assembly), None, [at.panel], **PRIVATE)
+        column.log.select(learning.open_run(self._assembly), None, [at.panel], **EACH)
         column.stop.click(self.stop, [column.where], None, **MANY)
         column.new.click(self.new_chat, None, outputs, **MANY)
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
         card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
         gr.on([control.input for control in chosen], **self._chooses())
-        at.chats.submit(self.rename, None, [at.chats], **PRIVATE)
-        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **PRIVATE)
-        # What was typed last counts, also where it was typed while an earlier word was sought.
-        at.chats.input(self.search, None, [at.chats], trigger_mode="always_last", **PRIVATE)
-        at.chats.download(self.export, None, [at.export], **PRIVATE)
+        at.chats.submit(self.rename, None, [at.chats], **EACH)
+        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **EACH)
+        at.chats.input(self.search, None, [at.chats], **EACH)
+        at.chats.download(self.export, None, [at.export], **EACH)
         page.load(self.listed, None, [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
 

@@ -48,7 +48,8 @@ class ModelSettings:
         releases(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
-            gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **PRIVATE)
+            entered = [number.submit, number.blur]
+            gr.on(entered, self._saver(name), [number], [self.listing], trigger_mode="always_last", **PRIVATE)
 
     def wire(self, event: Any) -> None:
         """Show how far everything is, after an event."""
