@@ -26,6 +26,7 @@ from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
+from localcrag.text import places
 from localcrag.text.decimals import decimals
 from localcrag.text.words import one_line, shorten
 
@@ -195,7 +196,7 @@ def answer_text(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
-        place = source.url or f"{source.document}{f', page {source.page}' if source.page else ''}"
+        place = source.url or places.place(str(source.document), source.page)
         place += f" ({source.dated})" if source.dated else ""
         lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])

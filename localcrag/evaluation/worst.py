@@ -9,6 +9,7 @@ from localcrag.evaluation.results import Evaluation
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import Question
+from localcrag.text.places import place
 
 WORST = 20
 """As many as a person reads through."""
@@ -78,4 +79,4 @@ def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
 def _where(origin: Origin, document: str | None, page: int | None, title: str | None, url: str | None) -> str:
     if origin is Origin.WEB or document is None:
         return f"web: {title or url or ''}"
-    return f"{document}, page {page}" if page else document
+    return place(document, page)

@@ -14,6 +14,7 @@ from localcrag.records.passages import Source
 from localcrag.records.run import Run
 from localcrag.runs.chats import Chat, ChatTurn, TurnState
 from localcrag.steps.answer.cite import citations
+from localcrag.text import places
 from localcrag.text.markdown import literal, literal_line
 from localcrag.text.words import one_line
 
@@ -73,7 +74,7 @@ def place(source: Source) -> str:
     """Return where a source is, in words: document and page, or title and address."""
     if source.url:
         return f"{source.title}, {source.url}" if source.title else source.url
-    return f"{source.document}, page {source.page}" if source.page else str(source.document)
+    return places.place(str(source.document), source.page)
 
 
 def _answer(turn: ChatTurn) -> str:

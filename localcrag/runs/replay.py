@@ -14,6 +14,7 @@ from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import Run, Turn
 from localcrag.text.decimals import decimals
+from localcrag.text.places import place
 from localcrag.text.words import shorten
 
 MOVED = 0.005
@@ -176,7 +177,7 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
 def _where(passage: GradedPassage) -> str:
     if passage.document is None:
         return passage.url or passage.id
-    return passage.document if passage.page is None else f"{passage.document}, page {passage.page}"
+    return place(passage.document, passage.page)
 
 
 def _kept(strips: Sequence[Strip]) -> list[str]:

@@ -13,6 +13,7 @@ from localcrag.steps.answer.cite import cited
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.decimals import decimals
 from localcrag.text.markdown import literal
+from localcrag.text.places import place
 from localcrag.text.words import one_line
 
 PASSAGE_CHARACTERS = 200
@@ -140,10 +141,10 @@ def _text(text: str) -> str:
 def _where(passage: GradedPassage) -> str:
     if passage.document is None:
         return _text(passage.url or "web")
-    return _text(passage.document) + (f", page {passage.page}" if passage.page else "")
+    return _text(place(passage.document, passage.page))
 
 
 def _place(source: Source) -> str:
     if source.document is None:
         return _text(source.url or "web")
-    return _text(source.document) + (f", page {source.page}" if source.page else "")
+    return _text(place(source.document, source.page))

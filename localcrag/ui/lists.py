@@ -23,8 +23,16 @@ LABELS_SHOWN = 30
 KINDS = {
     "application/pdf": "PDF",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
+    "application/msword": "Word",
+    "application/vnd.oasis.opendocument.text": "OpenDocument",
+    "application/rtf": "RTF",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint",
+    "application/vnd.ms-powerpoint": "PowerPoint",
+    "application/vnd.oasis.opendocument.presentation": "OpenDocument",
+    "application/epub+zip": "EPUB",
     "text/markdown": "Markdown",
     "text/html": "HTML",
+    "application/xhtml+xml": "HTML",
     "text/plain": "Text",
 }
 """Of the media types of documents the names that people know."""

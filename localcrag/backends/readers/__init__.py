@@ -1,1 +1,1 @@
-"""Readers: pages of text from PDF, Word, HTML, Markdown and plain text files."""
+"""Readers: pages of text from PDF, office files, e-books, web pages, Markdown and plain text."""

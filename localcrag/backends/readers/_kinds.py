@@ -1,4 +1,4 @@
-"""File kinds by their first bytes, for files whose content is not what their name says."""
+"""File kinds by their content: a name may say something else, and the content is right."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from pathlib import Path
 
 from localcrag.records.errors import UnreadableDocument
 
+_OOXML, _ODF = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument"
+PDF_TYPE, HTML_TYPE, RTF = "application/pdf", "text/html", "application/rtf"
+DOCX, PPTX, XLSX = (
+    f"{_OOXML}.{kind}" for kind in ("wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet")
+)
+DOC, PPT, XLS = "application/msword", "application/vnd.ms-powerpoint", "application/vnd.ms-excel"
+ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsheet"))
+EPUB = "application/epub+zip"
 HEAD_BYTES = 4096
 # ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
@@ -35,6 +43,9 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "a SQLite database"),
 )
+_STREAMS = (("WordDocument", DOC), ("PowerPoint Document", PPT), ("Workbook", XLS))
+_FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook"), ("ppt", PPTX, "a PowerPoint file"))
+_MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
 # What zipfile raises for a damaged directory, whose fields it trusts, and for parts that cannot be unpacked.
 ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error, EOFError, zlib.error)
 HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
@@ -44,6 +55,21 @@ MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IG
 def identify(head: bytes) -> str | None:
     """Return in words what a file that begins with `head` is, or None when it may be text of some kind."""
     return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
+
+
+def media_type(path: Path, head: bytes) -> str | None:
+    """Return the media type of a file whose content says it beyond doubt, None where its name has to."""
+    found = identify(head)
+    if found == PDF:
+        return PDF_TYPE
+    if head.startswith(b"{\\rtf"):
+        return RTF
+    if found == ZIP:
+        return _of_archive(path)
+    if found == OLE:
+        data = path.read_bytes()
+        return next((kind for stream, kind in _STREAMS if stream.encode("utf-16-le") in data), None)
+    return None
 
 
 def describe(path: Path, head: bytes) -> str:
@@ -71,16 +97,27 @@ def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDoc
     )
 
 
+def _of_archive(path: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD_BYTES:
+                return _MIMETYPES.get(archive.read("mimetype").decode("ascii", "replace").strip())
+    except ZIP_ERRORS:
+        return None
+    return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
+
+
+def _is_ooxml(names: set[str], folder: str) -> bool:
+    return "[Content_Types].xml" in names and any(name.startswith(f"{folder}/") for name in names)
+
+
 def _describe_archive(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
     except ZIP_ERRORS:
         return "a damaged ZIP archive"
-    folders = {name.split("/")[0] for name in names}
-    for folder, words in (("word", "a Word document"), ("xl", "an Excel workbook"), ("ppt", "a PowerPoint file")):
-        if "[Content_Types].xml" in names and folder in folders:
-            return words
-    if "mimetype" in names:
-        return "an OpenDocument file or an e-book"
-    return ZIP
+    if words := next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), None):
+        return words
+    return "an OpenDocument file or an e-book" if "mimetype" in names else ZIP

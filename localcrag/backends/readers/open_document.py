@@ -1,7 +1,7 @@
 """Opening a document: one function for every kind of file, one module per kind.
 
-What is decided here: whether a file can be read, and by which reader. A file's name says what it should be; where its
-content is something else, the content is right and the error says what it is.
+What is decided here: whether a file can be read, and by which reader. Where its content says what it is, that counts
+and not its name; an error says what it is as well.
 """
 
 from __future__ import annotations
@@ -12,26 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from localcrag.backends.readers import _kinds, docx, html, pdf, text
+from localcrag.backends.readers import _kinds, docx, html, office, pdf, text
 from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
-PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SUPPORTED: Mapping[str, str] = MappingProxyType(
     {
-        ".pdf": PDF,
-        ".docx": DOCX,
+        ".pdf": _kinds.PDF_TYPE,
+        **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), _kinds.DOCX),
+        **dict.fromkeys((".doc", ".dot"), _kinds.DOC),
+        **dict.fromkeys((".odt", ".ott"), _kinds.ODT),
+        ".rtf": _kinds.RTF,
+        **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), _kinds.PPTX),
+        **dict.fromkeys((".ppt", ".pps", ".pot"), _kinds.PPT),
+        **dict.fromkeys((".odp", ".otp"), _kinds.ODP),
+        ".epub": _kinds.EPUB,
         **dict.fromkeys((".md", ".markdown"), "text/markdown"),
-        **dict.fromkeys((".html", ".htm"), "text/html"),
+        **dict.fromkeys((".html", ".htm"), _kinds.HTML_TYPE),
         ".xhtml": "application/xhtml+xml",
         **dict.fromkeys((".txt", ".text", ".log", ".rst"), "text/plain"),
     }
 )
 """Name endings, in lower case, and the media type of each."""
-OFFICE = frozenset((".doc", ".docm", ".dot", ".dotx", ".odt", ".rtf", ".pages", ".ppt", ".pptx", ".odp", ".epub"))
-TABLES = frozenset((".xls", ".xlsx", ".ods", ".csv", ".tsv"))
+TABLES = frozenset((".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".csv", ".tsv", ".numbers"))
+READ_BY_CONTENT = frozenset((_kinds.PDF_TYPE, _kinds.DOCX, *office.FORMATS))
+"""Media types that a file's content says beyond doubt: it is read as that, whatever its name ends in."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,17 @@ class OpenDocument:
 
 
 def open_document(path: Path, name: str) -> OpenDocument:
-    """Open the file at `path`; `name` is the document's name: its ending says the kind, and messages show it.
+    """Open the file at `path`; `name` is the document's name: its ending says the kind where the content does not.
 
     Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
     """
     suffix = Path(name).suffix.lower()
-    media_type = SUPPORTED.get(suffix)
-    if media_type is None:
-        raise _unsupported(name, suffix)
     try:
         head = _head(path, name)
+        found = _kinds.media_type(path, head)
+        media_type = found if found in READ_BY_CONTENT else SUPPORTED.get(suffix)
+        if media_type is None:
+            raise _unsupported(name, suffix)
         page_count, pages = _open_pages(media_type, path, name, head)
     except OSError as error:
         raise _unopened(name, error) from error
@@ -69,11 +76,13 @@ def open_document(path: Path, name: str) -> OpenDocument:
 
 
 def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:
-    if media_type == PDF:
+    if media_type == _kinds.PDF_TYPE:
         return pdf.open_pages(path, name, head)
-    if media_type == DOCX:
+    if media_type == _kinds.DOCX:
         return None, docx.open_pages(path, name, head)
-    if media_type in ("text/html", "application/xhtml+xml"):
+    if media_type in office.FORMATS:
+        return office.open_pages(path, name, head, media_type)
+    if media_type in (_kinds.HTML_TYPE, "application/xhtml+xml"):
         return None, html.open_pages(path, name, head)
     return None, text.open_pages(path, name, head)
 
@@ -107,9 +116,7 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
 
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
-    if suffix in OFFICE:
-        advice = "Save it as DOCX or PDF in the program it comes from, and add that."
-    elif suffix in TABLES:
+    if suffix in TABLES:
         advice = "Tables are best saved as PDF or HTML, and added as that."
     else:
         advice = "Save it as one of these, or give it the name ending that fits its content."

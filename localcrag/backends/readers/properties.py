@@ -26,8 +26,13 @@ lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
 CORE_PROPERTIES = "docProps/core.xml"
 MAX_PROPERTIES_BYTES = 1_000_000  # they are a few hundred
-DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
+DC = "{http://purl.org/dc/elements/1.1/}"
 DCTERMS = "{http://purl.org/dc/terms/}"
+ODF_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
+CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+# Titles in letters beyond ASCII are written in escapes; the text begins with its title anyway.
+RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
+RTF_DAY = re.compile(rb"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
 """What every document says that python-docx made and nobody gave a date: it is the template's."""
 # The last change before the first publication; of equal standing, the more specific name first.
@@ -50,11 +55,14 @@ class Properties:
 def properties_of(path: Path, media_type: str) -> Properties:
     """Return what the document at `path` says of itself, as far as that can be true."""
     readers = {
-        "application/pdf": _of_pdf,
-        "text/html": _of_html,
+        _kinds.PDF_TYPE: _of_pdf,
+        _kinds.HTML_TYPE: _of_html,
         "application/xhtml+xml": _of_html,
         "text/markdown": _of_markdown,
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document": _of_docx,
+        **dict.fromkeys((_kinds.DOCX, _kinds.PPTX), _of_ooxml),
+        **dict.fromkeys((_kinds.ODT, _kinds.ODP), _of_open_document),
+        _kinds.EPUB: _of_book,
+        _kinds.RTF: _of_rtf,
     }
     read = readers.get(media_type)
     try:
@@ -69,14 +77,40 @@ def _of_pdf(path: Path) -> Properties:
         return Properties(_first(days), _title(document.get_metadata_value("Title")))
 
 
-def _of_docx(path: Path) -> Properties:
+def _of_ooxml(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        if archive.getinfo(CORE_PROPERTIES).file_size > MAX_PROPERTIES_BYTES:
-            return Properties()
-        properties = etree.fromstring(archive.read(CORE_PROPERTIES), etree.XMLParser(resolve_entities=False))
+        properties = _parsed(archive, CORE_PROPERTIES)
     found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
     day = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
-    return Properties(day, _title(properties.findtext(DC_TITLE)))
+    return Properties(day, _title(properties.findtext(f"{DC}title")))
+
+
+def _of_open_document(path: Path) -> Properties:
+    with zipfile.ZipFile(path) as archive:
+        properties = _parsed(archive, "meta.xml")
+    days = [properties.findtext(f".//{name}") for name in (f"{DC}date", f"{ODF_META}creation-date")]
+    return Properties(_first(days), _title(properties.findtext(f".//{DC}title")))
+
+
+def _of_book(path: Path) -> Properties:
+    with zipfile.ZipFile(path) as archive:
+        root = _parsed(archive, "META-INF/container.xml").find(f".//{CONTAINER}rootfile")
+        about = _parsed(archive, "" if root is None else root.get("full-path", ""))
+    return Properties(_first([about.findtext(f".//{DC}date")]), _title(about.findtext(f".//{DC}title")))
+
+
+def _of_rtf(path: Path) -> Properties:
+    data = path.read_bytes()
+    title, day = RTF_TITLE.search(data), RTF_DAY.search(data)
+    written = "-".join(part.decode("ascii").zfill(2) for part in day.groups()) if day else None
+    return Properties(iso_date(written), _title(title[1].decode("ascii", "replace")) if title else None)
+
+
+def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
+    """Return a part's root element. Raises KeyError where there is none, or it is no list of properties by its size."""
+    if archive.getinfo(part).file_size > MAX_PROPERTIES_BYTES:
+        raise KeyError(part)
+    return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
 
 
 def _of_html(path: Path) -> Properties:

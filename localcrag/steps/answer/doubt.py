@@ -12,6 +12,7 @@ from localcrag.steps.answer.own_words import path_of
 from localcrag.steps.evaluate.evaluate import is_scored, nearest
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
+from localcrag.text.places import page_name
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import overlap
@@ -74,7 +75,7 @@ def _shown(
 def _head(passage: GradedPassage, path: Sequence[str]) -> str:
     place = " › ".join(map(layout.plain, path)) or _("web")
     if passage.page is not None:
-        place = _("%(document)s, page %(page)s", document=place, page=passage.page)
+        place += f", {page_name(passage.document, passage.page)}"
     scored = f"{passage.relevance:.2f} · " if is_scored([passage]) else ""
     return f"**{scored}{place}**"
 

@@ -22,6 +22,7 @@ from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.records.run import Turn
 from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
+from localcrag.text.places import page_name
 from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize, without_unseen
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
@@ -143,7 +144,7 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
     lines = []
     for passage in passages:
         where = passage.document or passage.title or passage.url or _("a source")
-        where += "" if passage.page is None else _(", page %(page)s", page=passage.page)
+        where += "" if passage.page is None else f", {page_name(passage.document, passage.page)}"
         for span, name in found(passage.text, rules):
             if name == HIDDEN:
                 continue

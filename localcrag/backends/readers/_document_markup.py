@@ -1,0 +1,128 @@
+"""What anydoc makes of an office file, as HTML: from there, all kinds of documents go the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import escape
+
+from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
+
+if TYPE_CHECKING:
+    from anydoc import Block, Document, Inline, List, Table
+
+NOTES = "Notes: "
+"""In front of what a speaker notes below a slide."""
+PICTURE = "<img>"
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+    (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_ALONE = {"line_break": "<br>", "image": PICTURE}
+_CHECKED = {True: "[x] ", False: "[ ] "}
+
+
+def markup_of(document: Document, *, slides: bool = False) -> str:
+    """Return a document as HTML, its notes below it; of slides, what is set apart are the speaker's notes."""
+    return "".join(_Markup(slides).pieces(document))
+
+
+class _Markup:
+    def __init__(self, slides: bool) -> None:
+        self._slides = slides
+        self._notes: dict[str, int] = {}
+
+    def pieces(self, document: Document) -> Iterator[str]:
+        self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
+        yield from self._blocks(document.blocks)
+        if document.notes:
+            yield "<ol>"
+            for note in document.notes:
+                yield from ("<li>", *self._blocks(note.blocks), "</li>")
+            yield "</ol>"
+
+    def _blocks(self, blocks: Iterable[Block] | None) -> Iterator[str]:
+        for block in blocks or ():
+            yield from self._block(block)
+
+    def _block(self, block: Block) -> Iterator[str]:
+        match block.kind:
+            case "heading":
+                yield f"<h{block.level}>{self._inline(block.content)}</h{block.level}>"
+            case "paragraph":
+                yield f"<p>{self._inline(block.content)}</p>"
+            case "list" if block.list:
+                yield from self._list(block.list)
+            case "table" if block.table:
+                yield from self._table(block.table)
+            case "block_quote":
+                said = "".join(self._blocks(block.blocks))
+                yield f"<blockquote>{said.replace('<p>', f'<p>{NOTES}', self._slides)}</blockquote>"
+            case "code_block":
+                yield f"<pre>{escape(block.text or '')}</pre>"
+            case "math":
+                yield f"<p>{escape(block.text or '')}</p>"
+            case _:
+                yield "<hr>"
+
+    def _list(self, items: List) -> Iterator[str]:
+        ordered = items.marker == "decimal" and not any(item.marker_label for item in items.items)
+        yield f'<ol start="{items.start}">' if ordered else "<ul>"
+        for number, item in enumerate(items.items, start=items.start):
+            # What HTML has no number for stands in the text, as in the file.
+            label = item.marker_label or ("" if items.marker == "bullet" or ordered else marker(items.marker, number))
+            yield from ("<li>", f"{escape(label)} " if label else "", *self._blocks(item.blocks), "</li>")
+        yield "</ol>" if ordered else "</ul>"
+
+    def _table(self, table: Table) -> Iterator[str]:
+        if table.kind == "layout":
+            for row in table.grid:
+                for slot in row:
+                    yield from self._blocks(slot.cell.blocks if slot.cell else ())
+            return
+        yield f'<table class="{WORD_TABLE_CLASS}">'
+        for number, row in enumerate(table.grid):
+            tag = "th" if number < table.header_rows else "td"
+            yield "<tr>"
+            for cell in (slot.cell for slot in row if slot.cell):
+                spans = f' colspan="{cell.col_span}" rowspan="{cell.row_span}"'
+                yield from (f"<{tag}{spans}>", *self._blocks(_unlisted(cell.blocks)), f"</{tag}>")
+            yield "</tr>"
+        yield "</table>"
+
+    def _inline(self, pieces: Sequence[Inline] | None) -> str:
+        return "".join(map(self._piece, pieces or ()))
+
+    def _piece(self, piece: Inline) -> str:
+        match piece.kind:
+            case "text" | "math":
+                text = str(escape(piece.text or ""))
+                return f"<b>{text}</b>" if piece.style and piece.style.bold else text
+            case "link":
+                return self._inline(piece.content)
+            case "note_ref":
+                return f"[{self._notes.get(piece.note_id or '', '')}]"
+            case "checkbox":
+                return _CHECKED[bool(piece.checked)]
+            case _:
+                return _ALONE.get(piece.kind, "")
+
+
+def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:
+    """Return what is in a cell; of a list of one item, as slides have it, the item."""
+    alone = blocks[0].list if len(blocks) == 1 else None
+    return alone.items[0].blocks if alone and len(alone.items) == 1 else blocks
+
+
+def marker(kind: str, number: int) -> str:
+    """Return the marker of an item, as "c." or "iv."; letters go on with aa behind z."""
+    if number < 1:
+        return f"{number}."
+    if "roman" in kind:
+        text = ""
+        for value, letters in _ROMAN:
+            text, number = text + letters * (number // value), number % value
+    else:
+        text = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
+    return (text.upper() if kind.startswith("upper") else text) + "."

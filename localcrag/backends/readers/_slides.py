@@ -1,0 +1,100 @@
+"""Slides: of a presentation, one of each slide alone, so that each keeps its number."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import lxml.etree
+
+etree: Any = lxml.etree  # has no type hints
+Element = Any
+XML_ERROR: type[Exception] = etree.LxmlError
+POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
+"""The parts that list the slides."""
+_OF_SLIDES = ("ppt/slides/", "ppt/notesSlides/")
+_LISTED = {
+    POWERPOINT: tuple(
+        f"{{{namespace}}}sldId"
+        for namespace in (
+            "http://schemas.openxmlformats.org/presentationml/2006/main",
+            "http://purl.oclc.org/ooxml/presentationml/main",
+        )
+    ),
+    OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
+}
+"""What stands there for each."""
+
+
+def slides_of(path: Path, listing: str) -> tuple[int, Iterator[bytes]]:
+    """Return how many slides a presentation has, and each as a file of its own, in order.
+
+    `listing` is the part that lists them. Raises what zipfile raises, KeyError where it is missing, and XML_ERROR.
+    """
+    with zipfile.ZipFile(path) as archive:
+        root = etree.fromstring(archive.read(listing), etree.XMLParser(resolve_entities=False, huge_tree=True))
+    slides = list(root.iter(*_LISTED[listing]))
+    return len(slides), _each(path, listing, root, slides)
+
+
+def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[bytes]:
+    with zipfile.ZipFile(path) as archive:
+        # Of pictures and films it is enough that they are there.
+        parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
+    places = [(slide.getparent(), slide) for slide in slides]
+    for place, slide in places:
+        place.remove(slide)
+    for place, slide in places:
+        place.append(slide)
+        of_slide = _parts_of(slide, listing, parts)
+        place.remove(slide)
+        yield _packed(of_slide)
+
+
+def _has_text(name: str) -> bool:
+    return name.endswith((".xml", ".rels")) or name == "mimetype"
+
+
+def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    kept = dict(parts)
+    if listing == POWERPOINT:
+        own = _own(slide, parts)
+        kept = {name: data for name, data in parts.items() if not name.startswith(_OF_SLIDES) or name in own}
+    kept[listing] = etree.tostring(slide.getroottree(), encoding="utf-8", xml_declaration=True)
+    return kept
+
+
+def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
+    """Return the parts that are the slide's alone: itself, its notes, and what those refer to."""
+    number = next((value for name, value in slide.attrib.items() if name.endswith("}id")), "")
+    itself = [target for key, target in _related(POWERPOINT, parts) if key == number]
+    notes = [target for part in itself for _, target in _related(part, parts) if target.startswith(_OF_SLIDES)]
+    return {name for part in (*itself, *notes) for name in (part, _relations(part))}
+
+
+def _related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the parts that a part refers to, each with the name that it refers to it by."""
+    written = parts.get(_relations(part))
+    if written is None:
+        return
+    for one in etree.fromstring(written, etree.XMLParser(resolve_entities=False)):
+        target = one.get("Target") or ""
+        folder = "" if target.startswith("/") else posixpath.dirname(part)
+        yield one.get("Id") or "", posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
+
+
+def _relations(part: str) -> str:
+    folder, name = posixpath.split(part)
+    return f"{folder}/_rels/{name}.rels"
+
+
+def _packed(parts: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return packed.getvalue()

@@ -1,0 +1,85 @@
+"""Office reader: OpenDocument, PowerPoint, Word before 2007, RTF and e-books, by way of HTML.
+
+anydoc reads them (MIT, Rust: a millisecond a file, limits of its own against bombs). What of it would send a file to a
+server is another function, for PDFs, and never called; a reader process could connect to nothing anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anydoc
+
+from localcrag.backends.readers import _kinds, _packages, _slides
+from localcrag.backends.readers._document_markup import PICTURE, markup_of
+from localcrag.backends.readers.html import render
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
+
+if TYPE_CHECKING:
+    from anydoc import Format
+
+FORMATS: dict[str, tuple[Format, str]] = {
+    _kinds.DOC: ("doc", "a Word document of the kind before 2007"),
+    _kinds.ODT: ("odt", "an OpenDocument text"),
+    _kinds.RTF: ("rtf", "an RTF document"),
+    _kinds.EPUB: ("epub", "an e-book (EPUB)"),
+    _kinds.PPT: ("ppt", "a PowerPoint file of the kind before 2007"),
+    _kinds.PPTX: ("pptx", "a PowerPoint file"),
+    _kinds.ODP: ("odp", "an OpenDocument presentation"),
+}
+"""By media type: what anydoc calls it, and people do."""
+LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
+SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
+
+
+def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
+    """Check the file; return the number of its slides, None of what has none, and its pages, still to be read.
+
+    The slides of PowerPoint before 2007 are one page: its reader does not tell them apart. Raises EncryptedDocument and
+    UnreadableDocument, here and while pages are read.
+    """
+    _, what = FORMATS[media_type]
+    found = _kinds.identify(head)
+    if found == _kinds.ZIP:
+        _packages.check(path, name, what)
+    if found == _kinds.OLE and _packages.ENCRYPTED_PACKAGE in path.read_bytes():
+        raise _packages.needs_password(name)
+    if _kinds.media_type(path, head) != media_type:
+        raise _kinds.mismatch(path, name, what, head)
+    if media_type not in LISTINGS:
+        return None, _one_page(path, name, media_type)
+    try:
+        count, slides = _slides.slides_of(path, LISTINGS[media_type])
+    except (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR) as error:
+        raise _packages.damaged(name, what, error) from error
+    return count, _numbered(slides, name, media_type)
+
+
+def _one_page(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
+    yield _page(None, path.read_bytes(), name, media_type)
+
+
+def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
+    for number, slide in enumerate(slides, start=1):
+        yield _page(number, slide, name, media_type)
+
+
+def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
+    kind, what = FORMATS[media_type]
+    try:
+        document = anydoc.to_document(data, kind)
+    except anydoc.EncryptedError as error:
+        raise _packages.needs_password(name) from error
+    except anydoc.ResourceLimitError as error:
+        raise UnreadableDocument(
+            f"{name} was left alone: to unpack it takes more than a document of its kind ever does ({error}). "
+            "If it is genuine, save it as PDF and add that."
+        ) from error
+    except anydoc.ConvertError as error:
+        raise _packages.damaged(name, what, error) from error
+    markup = markup_of(document, slides=media_type in SLIDES)
+    page = render(markup, name)
+    return Page(number, page.text, unread=not page.text.strip() and PICTURE in markup, headings=page.headings)

@@ -1,0 +1,201 @@
+"""Office files made from scratch: OpenDocument, PowerPoint, RTF, e-books."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from tests.support.documents import make_zip
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+_NAMESPACES = " ".join(
+    f'xmlns:{short}="{_ODF}:{name}:1.0"'
+    for short, name in (
+        ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"), ("meta", "meta"),
+        ("presentation", "presentation"), ("style", "style"),
+    )
+)  # fmt: skip
+_DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+_A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+_P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
+_R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+_PICTURE = (
+    '<p:pic><p:nvPicPr><p:cNvPr id="3" name="y"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr><p:blipFill><a:blip r:embed="rId2"/>'
+    "</p:blipFill><p:spPr/></p:pic>"
+)
+_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def make_odt(path: Path, body: str, *, title: str = "", day: str = "") -> Path:
+    """Write an OpenDocument text; `body` is what stands within `office:text`."""
+    return _open_document(path, "text", f"<office:text>{body}</office:text>", title, day)
+
+
+def make_odp(path: Path, slides: Sequence[tuple[str, str, str]]) -> Path:
+    """Write an OpenDocument presentation; of each slide its title, its text and its notes."""
+    pages = "".join(
+        f'<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>{escape(title)}</text:p>'
+        f'</draw:text-box></draw:frame><draw:frame presentation:class="outline"><draw:text-box><text:p>{escape(text)}'
+        f"</text:p></draw:text-box></draw:frame><presentation:notes><draw:frame><draw:text-box><text:p>{escape(notes)}"
+        "</text:p></draw:text-box></draw:frame></presentation:notes></draw:page>"
+        for title, text, notes in slides
+    )
+    return _open_document(path, "presentation", f"<office:presentation>{pages}</office:presentation>", "", "")
+
+
+def _open_document(path: Path, kind: str, body: str, title: str, day: str) -> Path:
+    content = f"<office:document-content {_NAMESPACES}><office:body>{body}</office:body></office:document-content>"
+    meta = f"<dc:title>{escape(title)}</dc:title><dc:date>{day}</dc:date>"
+    return make_zip(
+        path,
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}".encode(),
+            "content.xml": content.encode(),
+            "meta.xml": f"<office:document-meta {_NAMESPACES} {_DC}><office:meta>{meta}</office:meta>"
+            "</office:document-meta>".encode(),
+        },
+    )
+
+
+def make_pptx(
+    path: Path, slides: Sequence[tuple[str, Sequence[str], str]], *, order: Sequence[int] = (), picture_on: int = 0
+) -> Path:
+    """Write a PowerPoint file; of each slide its title, its bullets and its notes.
+
+    `order` are the slides' numbers as they are shown, where that is not the order of their files. The slide
+    `picture_on` has a picture as well.
+    """
+    numbers = list(order) or list(range(1, len(slides) + 1))
+    listed = "".join(f'<p:sldId id="{255 + number}" r:id="rId{number}"/>' for number in numbers)
+    parts = {
+        "ppt/presentation.xml": f"<p:presentation {_P} {_R}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": _relations(
+            {f"rId{number}": ("slide", f"slides/slide{number}.xml") for number in numbers}
+        ),
+        "_rels/.rels": _relations({"rId1": ("officeDocument", "ppt/presentation.xml")}),
+    }
+    for number, (title, bullets, notes) in enumerate(slides, start=1):
+        shapes = _shape("title", [title]) + _shape("body", bullets) + (_PICTURE if number == picture_on else "")
+        parts[f"ppt/slides/slide{number}.xml"] = _slide("sld", shapes)
+        parts[f"ppt/slides/_rels/slide{number}.xml.rels"] = _relations(
+            {"rId1": ("notesSlide", f"../notesSlides/notesSlide{number}.xml"), "rId2": ("image", "../media/image1.png")}
+        )
+        parts[f"ppt/notesSlides/notesSlide{number}.xml"] = _slide("notes", _shape("body", [notes]))
+    types = "".join(
+        f'<Override PartName="/{name}" ContentType="application/vnd.openxmlformats-officedocument.presentationml.'
+        f'{kind}+xml"/>'
+        for kind, beginning in (
+            ("presentation.main", "ppt/presentation"), ("slide", "ppt/slides/slide"),
+            ("notesSlide", "ppt/notesSlides/"),
+        )
+        for name in parts
+        if name.startswith(beginning)
+    )  # fmt: skip
+    defaults = "".join(
+        f'<Default Extension="{ending}" ContentType="{kind}"/>'
+        for ending, kind in (("png", "image/png"), ("rels", "application/vnd.openxmlformats-package.relationships+xml"))
+    )
+    namespace = "http://schemas.openxmlformats.org/package/2006/content-types"
+    parts["[Content_Types].xml"] = f'<Types xmlns="{namespace}">{defaults}{types}</Types>'
+    picture = {"ppt/media/image1.png": bytes.fromhex("89504e470d0a1a0a")}
+    return make_zip(path, {**{name: text.encode() for name, text in parts.items()}, **picture})
+
+
+def _slide(kind: str, shapes: str) -> str:
+    return f"<p:{kind} {_P} {_A} {_R}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:{kind}>"
+
+
+def _shape(kind: str, paragraphs: Sequence[str]) -> str:
+    text = "".join(f"<a:p><a:r><a:t>{escape(one)}</a:t></a:r></a:p>" for one in paragraphs)
+    place = f'<p:nvSpPr><p:cNvPr id="2" name="x"/><p:cNvSpPr/><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>'
+    return f"<p:sp>{place}<p:spPr/><p:txBody><a:bodyPr/>{text}</p:txBody></p:sp>"
+
+
+def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
+    lines = "".join(
+        f'<Relationship Id="{name}" Type="{_RELATION}/{kind}" Target="{target}"/>'
+        for name, (kind, target) in targets.items()
+    )
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{lines}</Relationships>'
+    )
+
+
+def make_epub(path: Path, chapters: Sequence[str], *, title: str = "", day: str = "") -> Path:
+    """Write an e-book; its chapters are what stands within `body`."""
+    items = "".join(
+        f'<item id="c{number}" href="c{number}.xhtml" media-type="application/xhtml+xml"/>'
+        for number in range(len(chapters))
+    )
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters)))
+    package = (
+        f'<package xmlns="http://www.idpf.org/2007/opf" {_DC} version="3.0"><metadata><dc:title>{escape(title)}'
+        f"</dc:title><dc:date>{day}</dc:date></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>"
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0"><rootfiles><rootfile '
+        'full-path="book/package.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
+    )
+    texts = {
+        f"book/c{number}.xhtml": f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{chapter}</body></html>'.encode()
+        for number, chapter in enumerate(chapters)
+    }
+    return make_zip(
+        path,
+        {
+            "mimetype": b"application/epub+zip",
+            "META-INF/container.xml": container.encode(),
+            "book/package.opf": package.encode(),
+            **texts,
+        },
+    )
+
+
+def make_doc(path: Path, text: str) -> Path:
+    """Write a Word document of the kind before 2007; its lines are its paragraphs.
+
+    As [MS-DOC] has it: a file information block, the text in 8-bit characters, and a table of one piece.
+    """
+    written = text.replace("\n", "\r").encode("cp1252") + b"\r"
+    begins = 1536
+    piece = struct.pack("<HIH", 0, (begins * 2) | 1 << 30, 0)
+    pieces = struct.pack("<II", 0, len(written)) + piece
+    clx = b"\x02" + struct.pack("<I", len(pieces)) + pieces
+    words = struct.pack("<HHHHHH", 0xA5EC, 0xC1, 0, 0x409, 0, 1 << 9).ljust(32, b"\0")  # its table is called 1Table
+    longs = struct.pack("<IIII", begins + len(written), 0, 0, len(written)).ljust(22 * 4, b"\0")
+    offsets = bytearray(0x5D * 8)
+    struct.pack_into("<II", offsets, 33 * 8, 0, len(clx))
+    block = words + struct.pack("<H", 14) + bytes(28) + struct.pack("<H", 22) + longs
+    block += struct.pack("<H", 0x5D) + bytes(offsets) + struct.pack("<H", 0)
+    return make_compound(path, {"WordDocument": block.ljust(begins, b"\0") + written, "1Table": clx})
+
+
+def make_compound(path: Path, streams: Mapping[str, bytes]) -> Path:
+    """Write a compound file ([MS-CFB], version 3) of streams, which are filled up to 4,096 bytes at least."""
+    streams = dict(sorted(streams.items(), key=lambda stream: (len(stream[0]), stream[0].upper())))
+    sector, free, end, of_table = 512, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    held = [data.ljust(4096, b"\0") + bytes(-max(len(data), 4096) % sector) for data in streams.values()]
+    folders = -(-(1 + len(streams)) * 128 // sector)
+    table, starts = [of_table, *range(2, 1 + folders), end], []
+    for data in held:
+        starts.append(len(table))
+        table += [*range(len(table) + 1, len(table) + len(data) // sector), end]
+    entries = [_entry("Root Entry", 5, child=1 if streams else free, start=end, size=0)]
+    names = list(streams)
+    for number, (name, data, start) in enumerate(zip(names, held, starts, strict=True), start=1):
+        right = number + 1 if number < len(names) else free
+        entries.append(_entry(name, 2, right=right, start=start, size=len(data)))
+    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+    header += struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, end, 0, end, 0)
+    header += struct.pack("<I", 0) + struct.pack("<I", free) * 108
+    fat = b"".join(struct.pack("<I", one) for one in table).ljust(sector, b"\xff")
+    path.write_bytes(header + fat + b"".join(entries).ljust(folders * sector, b"\0") + b"".join(held))
+    return path
+
+
+def _entry(name: str, kind: int, *, child: int = 0xFFFFFFFF, right: int = 0xFFFFFFFF, start: int, size: int) -> bytes:
+    written = name.encode("utf-16-le") + b"\0\0"
+    links = struct.pack("<HBBIII", len(written), kind, 1, 0xFFFFFFFF, right, child)
+    return written.ljust(64, b"\0") + links + bytes(36) + struct.pack("<IQ", start, size)
