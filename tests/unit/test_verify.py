@@ -11,6 +11,7 @@ from localcrag.backends.downloads.model_files import Library
 from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
 from localcrag.records.events import AnswerPiece, StepStarted, Verified
 from localcrag.records.passages import Evidence, Source
+from localcrag.records.run import Support
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import with_citations
@@ -309,6 +310,53 @@ def test_an_answer_that_is_only_partly_backed_has_the_sources_words_beside_it(tm
     assert [support.backing for support in verified.support] == [PARTLY]
     assert "(only partly backed)" in run.answer
     assert "“The hotel limit in London is 195 euros.” [1]" in run.answer
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        pytest.param("The hotel limit in London is 195 euros [2].", "The hotel limit in London is 195 euros [2].",
+                     id="in full"),
+        pytest.param("Hotels in London are limited to 195 euros, generously [1].", "", id="in part"),
+    ],
+)  # fmt: skip
+def test_of_doubtful_passages_a_model_says_what_they_back_in_full_and_they_are_shown_once(
+    tmp_path: Path, written: str, kept: str
+) -> None:
+    desk = Desk(tmp_path, *DOCUMENT, retry=False)
+    desk.llm = FakeLanguageModel(written, written)
+    _, run = desk.ask(HALF)
+    assert run.action is Action.AMBIGUOUS
+    assert run.answer.startswith(kept or "It is not certain that your documents answer this.")
+    assert "(only partly backed)" not in run.answer
+    assert "In the words of the sources" not in run.answer
+    assert run.answer.count("It is not certain that your documents answer this.") == 1
+
+
+def backed(sentence: str, *, starts_line: bool = False, shown: bool = True) -> Support:
+    return Support(sentence, True, (1,), 0.9, SUPPORTED, starts_line=starts_line, shown=shown)
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer"),
+    [
+        ((True, True, True), "1. Close the tap [1].\n2. Empty the tank [1].\n3. Dry it [1]."),
+        ((False, True, True), "1. Empty the tank [1].\n2. Dry it [1]."),
+        ((True, False, True), "1. Close the tap [1].\n2. Dry it [1]."),
+    ],
+)
+def test_steps_are_counted_anew_where_one_was_taken_out(shown: tuple[bool, ...], answer: str) -> None:
+    steps = ("1. Close the tap.", "2. Empty the tank.", "3. Dry it.")
+    supports = [
+        backed(step, starts_line=number > 0, shown=seen)
+        for number, (step, seen) in enumerate(zip(steps, shown, strict=True))
+    ]
+    assert compose(supports) == answer
+
+
+def test_a_list_that_begins_with_another_number_keeps_it_where_nothing_was_taken_out() -> None:
+    later = [backed("3. Dry it."), backed("4. Put it back.", starts_line=True)]
+    assert compose(later) == "3. Dry it [1].\n4. Put it back [1]."
 
 
 def test_only_answers_are_written_at_the_temperature_of_the_settings(tmp_path: Path) -> None:

@@ -59,19 +59,24 @@ def generate_and_verify(task: Task, context: Context) -> Generator[Event, None, 
     A small language model reads the best strips alone. What the sources say is shown below its answer as far as that
     leaves something out, and in its place where it finds none, is not backed in full, or is a sentence about a list.
     Where a list was asked for it is not asked at all, and neither is it of evidence that is not sure to answer. Below
-    the answer of a larger model stand lists that it leaves lines out of, what is more to the point, and, where the
-    evidence is not sure to answer, the likeliest passages.
+    the answer of a larger model stand lists that it leaves lines out of, and what is more to the point; where the
+    evidence is not sure to answer, it says what that backs in full, and the likeliest passages stand below.
     """
     draft = yield from _draft(task, context)
     said = _SAID[draft.outcome](task, draft, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
-    if uncertain and draft.outcome is not Outcome.DOUBTFUL and not reconcile.quoted(task.conflicts):
+    if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
         said += f"\n\n{_SAID[Outcome.DOUBTFUL](task, draft, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # which says more of the web
         said += abstain.web_note(task.web)
     # With what must be said of its sources: that they disagree, or how old they are.
     said = source_notes.told(said, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources)
     yield Answered(said, draft.outcome in ABSTAINS, uncertain)
+
+
+def _shows_likeliest(task: Task) -> bool:
+    """Whether the likeliest passages stand whole below an answer: it may be none, and no contradiction quotes them."""
+    return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted(task.conflicts)
 
 
 def _laid_out(task: Task, context: Context) -> str:
@@ -212,7 +217,8 @@ def _verify(
     """Yield Verified, and return how far each sentence is backed."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
-    if strictness is Strictness.BALANCED and _is_small(task, context):
+    # Where the evidence is not sure to answer, what it backs in part is a guess about a guess.
+    if strictness is Strictness.BALANCED and (_is_small(task, context) or _shows_likeliest(task)):
         strictness = Strictness.STRICT
     supports = verify.verify(written, pieces, task.asked.standalone, strictness, sources)
     yield Verified(supports, clock.cost())
@@ -257,7 +263,9 @@ def _with_own_words(supports: Sequence[Support], task: Task, context: Context) -
     )
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
-    if not backed:
+    if _shows_likeliest(task):
+        left_out = []
+    elif not backed:
         left_out = below
     elif alone:
         cited = {n for support in shown for n in support.citations}

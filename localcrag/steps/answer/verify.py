@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from localcrag.records.enums import Backing, Strictness
 from localcrag.records.passages import Evidence, Source
@@ -27,6 +27,7 @@ RELEVANT_SHARE = 0.5
 _OWN = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
 """What begins a sentence and is the answer's own: a list item's mark, "yes". A "no" is compared as any denial is, but
 where it is concluded (`_without_no`)."""
+_STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
 MARKS = {Backing.SUPPORTED: "", Backing.PARTLY: later("(only partly backed)"), Backing.NOT: later("(not backed)")}
 """What the answer's text says of a sentence, behind its citations."""
@@ -100,10 +101,24 @@ def is_answer(supports: Sequence[Support]) -> bool:
 def compose(supports: Sequence[Support]) -> str:
     """Return the sentences that are shown as an answer: cited, and marked where they are not backed in full."""
     parts = []
-    for support in (support for support in supports if support.shown):
-        text = with_citations(support.sentence, support.citations, MARKS[support.backing])
+    for support, sentence in _counted_anew(supports):
+        text = with_citations(sentence, support.citations, MARKS[support.backing])
         parts.append(("\n" if support.starts_line else " ") + text)
     return "".join(parts).strip()
+
+
+def _counted_anew(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
+    """Yield the sentences that are shown; where steps were taken out, the others are numbered one after the other."""
+    begins = [support for support in supports if support.starts_line or support is supports[0]]
+    steps = [support for support in begins if _STEP.match(support.sentence)]
+    gaps = any(not step.shown for step in steps)
+    number = 0
+    for support in (support for support in supports if support.shown):
+        if not gaps or support not in steps:
+            yield support, support.sentence
+            continue
+        number += 1
+        yield support, _STEP.sub(rf"\g<1>{number}\g<2>", support.sentence, count=1)
 
 
 def _support(
