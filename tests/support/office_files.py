@@ -21,6 +21,7 @@ _DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
 _A = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
 _P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 _R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+_X = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _PICTURE = (
     '<p:pic><p:nvPicPr><p:cNvPr id="3" name="y"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr><p:blipFill><a:blip r:embed="rId2"/>'
     "</p:blipFill><p:spPr/></p:pic>"
@@ -151,6 +152,69 @@ def make_epub(path: Path, chapters: Sequence[str], *, title: str = "", day: str 
             **texts,
         },
     )
+
+
+Cell = str | float | tuple[float, str]
+"""A text, a number, or a number with the format that it is shown in."""
+
+
+def make_xlsx(
+    path: Path,
+    sheets: Mapping[str, Sequence[Sequence[Cell]]],
+    *,
+    merged: Sequence[str] = (),
+    hidden: Sequence[str] = (),
+) -> Path:
+    """Write an Excel workbook; `merged` are ranges of its first sheet ("A1:C1"), `hidden` names of sheets."""
+    formats = sorted({cell[1] for rows in sheets.values() for row in rows for cell in row if isinstance(cell, tuple)})
+    numbers = "".join(
+        f'<numFmt numFmtId="{164 + at}" formatCode="{escape(one, {chr(34): "&quot;"})}"/>'
+        for at, one in enumerate(formats)
+    )
+    styles = "".join(f'<xf numFmtId="{164 + at}" applyNumberFormat="1"/>' for at in range(len(formats)))
+    states = {name: "hidden" if name in hidden else "visible" for name in sheets}
+    listed = "".join(
+        f'<sheet name="{escape(name)}" sheetId="{at}" r:id="rId{at}" state="{states[name]}"/>'
+        for at, name in enumerate(sheets, start=1)
+    )
+    reached = "".join(f'<mergeCell ref="{one}"/>' for one in merged)
+    parts = {
+        "_rels/.rels": _relations({"rId1": ("officeDocument", "xl/workbook.xml")}),
+        "xl/workbook.xml": f"<workbook {_X} {_R}><sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": _relations(
+            {
+                **{f"rId{at}": ("worksheet", f"worksheets/sheet{at}.xml") for at in range(1, len(sheets) + 1)},
+                "rId99": ("styles", "styles.xml"),
+            }
+        ),
+        "xl/styles.xml": f'<styleSheet {_X}><numFmts>{numbers}</numFmts><cellXfs><xf numFmtId="0"/>{styles}</cellXfs>'
+        "</styleSheet>",
+    }
+    for at, rows in enumerate(sheets.values(), start=1):
+        cells = [[_cell(cell, number, column, formats) for column, cell in enumerate(row)]
+                 for number, row in enumerate(rows, start=1)]  # fmt: skip
+        written = "".join(f'<row r="{number}">{"".join(row)}</row>' for number, row in enumerate(cells, start=1))
+        joined = f"<mergeCells>{reached}</mergeCells>" if reached and at == 1 else ""
+        parts[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {_X}><sheetData>{written}</sheetData>{joined}</worksheet>"
+    kinds = {"xl/workbook.xml": "sheet.main", "xl/styles.xml": "styles"}
+    types = "".join(
+        f'<Override PartName="/{name}" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.'
+        f'{kinds.get(name, "worksheet")}+xml"/>'
+        for name in parts
+        if name.startswith("xl/") and name.endswith(".xml")
+    )
+    of_relations = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    namespace = "http://schemas.openxmlformats.org/package/2006/content-types"
+    parts["[Content_Types].xml"] = f'<Types xmlns="{namespace}">{of_relations}{types}</Types>'
+    return make_zip(path, {name: text.encode() for name, text in parts.items()})
+
+
+def _cell(cell: Cell, row: int, column: int, formats: Sequence[str]) -> str:
+    place = f"{chr(ord('A') + column)}{row}"
+    if isinstance(cell, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>' if cell else ""
+    value, style = (cell[0], 1 + formats.index(cell[1])) if isinstance(cell, tuple) else (cell, 0)
+    return f'<c r="{place}" s="{style}"><v>{value}</v></c>'
 
 
 def make_doc(path: Path, text: str) -> Path:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from markupsafe import escape
 
 from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
+from localcrag.backends.readers._sheets import ACROSS, markup_of_table, tables_of
 
 if TYPE_CHECKING:
-    from anydoc import Block, Document, Inline, List, Table
+    from anydoc import Block, Cell, Document, Inline, List, Table
 
 NOTES = "Notes: "
 """In front of what a speaker notes below a slide."""
@@ -23,14 +24,17 @@ _ALONE = {"line_break": "<br>", "image": PICTURE}
 _CHECKED = {True: "[x] ", False: "[ ] "}
 
 
-def markup_of(document: Document, *, slides: bool = False) -> str:
-    """Return a document as HTML, its notes below it; of slides, what is set apart are the speaker's notes."""
-    return "".join(_Markup(slides).pieces(document))
+def markup_of(document: Document, *, slides: bool = False, sheets: bool = False) -> str:
+    """Return a document as HTML, its notes below it.
+
+    Of slides, what is set apart are the speaker's notes; of sheets, each grid may hold several tables.
+    """
+    return "".join(_Markup(slides, sheets).pieces(document))
 
 
 class _Markup:
-    def __init__(self, slides: bool) -> None:
-        self._slides = slides
+    def __init__(self, slides: bool, sheets: bool) -> None:
+        self._slides, self._sheets = slides, sheets
         self._notes: dict[str, int] = {}
 
     def pieces(self, document: Document) -> Iterator[str]:
@@ -81,6 +85,10 @@ class _Markup:
                 for slot in row:
                     yield from self._blocks(slot.cell.blocks if slot.cell else ())
             return
+        if self._sheets:
+            for found in tables_of(_grid(table)):
+                yield from markup_of_table(found)
+            return
         yield f'<table class="{WORD_TABLE_CLASS}">'
         for number, row in enumerate(table.grid):
             tag = "th" if number < table.header_rows else "td"
@@ -107,6 +115,22 @@ class _Markup:
                 return _CHECKED[bool(piece.checked)]
             case _:
                 return _ALONE.get(piece.kind, "")
+
+
+def _grid(table: Table) -> list[list[str]]:
+    """Return the texts of a sheet's cells. One that reaches down is in each of its rows; across, marked as such."""
+    texts = [[_words(slot.cell) for slot in row] for row in table.grid]
+    for number, row in enumerate(table.grid):
+        for column, slot in enumerate(row):
+            if slot.kind == "covered" and slot.origin_row is not None and slot.origin_col is not None:
+                below = slot.origin_col == column and slot.origin_row < number
+                texts[number][column] = texts[slot.origin_row][column] if below else ACROSS
+    return texts
+
+
+def _words(cell: Cell | None) -> str:
+    said = (piece.text or "" for block in (cell.blocks if cell else ()) for piece in block.content or ())
+    return " ".join(" ".join(said).split())
 
 
 def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:

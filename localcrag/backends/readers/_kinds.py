@@ -8,6 +8,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import anydoc
+
 from localcrag.records.errors import UnreadableDocument
 
 _OOXML, _ODF = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument"
@@ -18,6 +20,7 @@ DOCX, PPTX, XLSX = (
 DOC, PPT, XLS = "application/msword", "application/vnd.ms-powerpoint", "application/vnd.ms-excel"
 ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsheet"))
 EPUB = "application/epub+zip"
+CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
 HEAD_BYTES = 4096
 # ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
@@ -43,7 +46,7 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "a SQLite database"),
 )
-_STREAMS = (("WordDocument", DOC), ("PowerPoint Document", PPT), ("Workbook", XLS))
+_COMPOUND: dict[str | None, str] = {"doc": DOC, "ppt": PPT, "xlsx": XLS}
 _FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook"), ("ppt", PPTX, "a PowerPoint file"))
 _MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
 # What zipfile raises for a damaged directory, whose fields it trusts, and for parts that cannot be unpacked.
@@ -67,8 +70,7 @@ def media_type(path: Path, head: bytes) -> str | None:
     if found == ZIP:
         return _of_archive(path)
     if found == OLE:
-        data = path.read_bytes()
-        return next((kind for stream, kind in _STREAMS if stream.encode("utf-16-le") in data), None)
+        return _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
     return None
 
 

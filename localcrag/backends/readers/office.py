@@ -1,4 +1,4 @@
-"""Office reader: OpenDocument, PowerPoint, Word before 2007, RTF and e-books, by way of HTML.
+"""Office reader: OpenDocument, PowerPoint, Excel, CSV, RTF, e-books; by way of HTML.
 
 anydoc reads them (MIT, Rust: a millisecond a file, limits of its own against bombs). What of it would send a file to a
 server is another function, for PDFs, and never called; a reader process could connect to nothing anyway.
@@ -15,6 +15,7 @@ import anydoc
 from localcrag.backends.readers import _kinds, _packages, _slides
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers.html import render
+from localcrag.backends.readers.text import decode
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 
@@ -29,10 +30,14 @@ FORMATS: dict[str, tuple[Format, str]] = {
     _kinds.PPT: ("ppt", "a PowerPoint file of the kind before 2007"),
     _kinds.PPTX: ("pptx", "a PowerPoint file"),
     _kinds.ODP: ("odp", "an OpenDocument presentation"),
+    _kinds.XLSX: ("xlsx", "an Excel workbook"),
+    _kinds.XLS: ("xlsx", "an Excel workbook of the kind before 2007"),
+    _kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
 }
 """By media type: what anydoc calls it, and people do."""
 LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
 SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
+SHEETS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS, *_kinds.SEPARATED))
 
 
 def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
@@ -47,7 +52,10 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
         _packages.check(path, name, what)
     if found == _kinds.OLE and _packages.ENCRYPTED_PACKAGE in path.read_bytes():
         raise _packages.needs_password(name)
-    if _kinds.media_type(path, head) != media_type:
+    by_content = _kinds.media_type(path, head)
+    if found == _kinds.OLE and by_content is None:
+        raise _packages.damaged(name, what, ValueError("its directory cannot be read"))
+    if by_content != media_type:
         raise _kinds.mismatch(path, name, what, head)
     if media_type not in LISTINGS:
         return None, _one_page(path, name, media_type)
@@ -56,6 +64,20 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     except (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR) as error:
         raise _packages.damaged(name, what, error) from error
     return count, _numbered(slides, name, media_type)
+
+
+def open_separated(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
+    """Check a file of values set apart by commas, semicolons or tabs, and return its one page, still to be read.
+
+    Raises UnreadableDocument, here and while the page is read.
+    """
+    if _kinds.identify(head) is not None:
+        raise _kinds.mismatch(path, name, "a table of values with commas or tabs between them (CSV)", head)
+    return _separated(path, name)
+
+
+def _separated(path: Path, name: str) -> Generator[Page, None, None]:
+    yield _rendered(None, decode(path.read_bytes(), name).encode(), name, _kinds.CSV, ("csv", "a table (CSV)"))
 
 
 def _one_page(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
@@ -68,7 +90,11 @@ def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[
 
 
 def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
-    kind, what = FORMATS[media_type]
+    return _rendered(number, data, name, media_type, FORMATS[media_type])
+
+
+def _rendered(number: int | None, data: bytes, name: str, media_type: str, of_kind: tuple[Format, str]) -> Page:
+    kind, what = of_kind
     try:
         document = anydoc.to_document(data, kind)
     except anydoc.EncryptedError as error:
@@ -80,6 +106,6 @@ def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
         ) from error
     except anydoc.ConvertError as error:
         raise _packages.damaged(name, what, error) from error
-    markup = markup_of(document, slides=media_type in SLIDES)
+    markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS)
     page = render(markup, name)
     return Page(number, page.text, unread=not page.text.strip() and PICTURE in markup, headings=page.headings)

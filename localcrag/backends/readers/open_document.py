@@ -27,6 +27,11 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), _kinds.PPTX),
         **dict.fromkeys((".ppt", ".pps", ".pot"), _kinds.PPT),
         **dict.fromkeys((".odp", ".otp"), _kinds.ODP),
+        **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb"), _kinds.XLSX),
+        **dict.fromkeys((".xls", ".xlt"), _kinds.XLS),
+        **dict.fromkeys((".ods", ".ots"), _kinds.ODS),
+        ".csv": _kinds.CSV,
+        **dict.fromkeys((".tsv", ".tab"), _kinds.TSV),
         ".epub": _kinds.EPUB,
         **dict.fromkeys((".md", ".markdown"), "text/markdown"),
         **dict.fromkeys((".html", ".htm"), _kinds.HTML_TYPE),
@@ -35,7 +40,6 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name endings, in lower case, and the media type of each."""
-TABLES = frozenset((".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".csv", ".tsv", ".numbers"))
 READ_BY_CONTENT = frozenset((_kinds.PDF_TYPE, _kinds.DOCX, *office.FORMATS))
 """Media types that a file's content says beyond doubt: it is read as that, whatever its name ends in."""
 
@@ -80,6 +84,8 @@ def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[in
         return pdf.open_pages(path, name, head)
     if media_type == _kinds.DOCX:
         return None, docx.open_pages(path, name, head)
+    if media_type in _kinds.SEPARATED:
+        return None, office.open_separated(path, name, head)
     if media_type in office.FORMATS:
         return office.open_pages(path, name, head, media_type)
     if media_type in (_kinds.HTML_TYPE, "application/xhtml+xml"):
@@ -116,10 +122,7 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
 
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
-    if suffix in TABLES:
-        advice = "Tables are best saved as PDF or HTML, and added as that."
-    else:
-        advice = "Save it as one of these, or give it the name ending that fits its content."
+    advice = "Save it as one of these, or give it the name ending that fits its content."
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
     return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}, only for {_endings()}. {advice}")
 

@@ -1,0 +1,144 @@
+"""Sheets: which cells are a table of their own, which row is its header, and its title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markupsafe import escape
+
+Row = Sequence[str]
+ACROSS = "\0"
+"""In the place of a cell that the one before reaches over."""
+MOST_HEADER_ROWS = 3
+SPACE = 2
+"""Columns; a table has no more of them empty between two of its own."""
+_NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
+"""An amount, a date or a time, with its unit: what a header's cell hardly ever is, but for a year."""
+_YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTable:
+    """A table of a sheet: lines that stand over it, its header (may be empty), its rows."""
+
+    captions: tuple[str, ...]
+    header: Row
+    rows: tuple[Row, ...]
+
+
+def tables_of(grid: Sequence[Row]) -> Iterator[SheetTable]:
+    """Yield the tables of a sheet: set apart by empty rows, and within those by empty columns."""
+    captions: list[str] = []
+    for band in _bands(grid):
+        for table in _side_by_side(band):
+            found = _table(table)
+            if not found.rows and not found.header:
+                captions += found.captions  # They stand over what comes next.
+                continue
+            yield SheetTable((*captions, *found.captions), found.header, found.rows)
+            captions = []
+    if captions:
+        yield SheetTable(tuple(captions), (), ())
+
+
+def markup_of_table(table: SheetTable) -> Iterator[str]:
+    """Yield a table as HTML, with what stands over it in front."""
+    for caption in table.captions:
+        yield f"<p>{escape(caption)}</p>"
+    if not table.header and not table.rows:
+        return
+    yield "<table>"
+    if table.header:
+        yield f"<thead><tr>{''.join(f'<th>{escape(cell)}</th>' for cell in table.header)}</tr></thead>"
+    for row in table.rows:
+        yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+    yield "</table>"
+
+
+def _bands(grid: Sequence[Row]) -> Iterator[list[Row]]:
+    """Yield the rows between empty ones; a header by itself goes with the rows below the empty one."""
+    band: list[Row] = []
+    gap = False
+    for row in grid:
+        if not _texts(row):
+            gap = True
+            continue
+        if band and gap and not (_are_header(band) and not _is_header(row)):
+            yield band
+            band = []
+        gap = False
+        band.append(row)
+    if band:
+        yield band
+
+
+def _are_header(rows: Sequence[Row]) -> bool:
+    lines = [row for row in rows if len(_texts(row)) > 1]
+    return 0 < len(lines) <= MOST_HEADER_ROWS and all(map(_is_header, lines))
+
+
+def _side_by_side(band: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Yield the parts of a band that empty columns part; all of it as one where they only leave room in a table."""
+    width = max(map(len, band))
+    rows = [[*row, *[""] * (width - len(row))] for row in band]
+    used = [number for number in range(width) if any(row[number] not in ("", ACROSS) for row in rows)]
+    runs = [[used[0]]]
+    for before, number in pairwise(used):
+        if number - before > 1:
+            runs.append([])
+        runs[-1].append(number)
+    parts = [[[row[number] for number in run] for row in rows] for run in runs]
+    if len(runs) > 1 and _stand_alone(runs, parts):
+        yield from ([row for row in part if _texts(row)] for part in parts)
+    else:
+        yield [[row[number] for number in used] for row in rows]
+
+
+def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Row]]) -> bool:
+    """Whether parts are tables of their own: far apart, or of different lengths, each without a gap."""
+    if any(len(run) == 1 for run in runs):
+        return False
+    lengths = [sum(map(bool, map(_texts, part))) for part in parts]
+    from_top = all(all(map(_texts, part[:length])) for part, length in zip(parts, lengths, strict=True))
+    apart = all(right[0] - left[-1] > SPACE for left, right in pairwise(runs))
+    return min(lengths) > 1 and (apart or (from_top and len(set(lengths)) > 1))
+
+
+def _table(rows: Sequence[Row]) -> SheetTable:
+    captions: list[str] = []
+    width = max(map(len, rows))
+    # A line by itself above a table is its title; of a table of one column, the first is none.
+    while rows and len(texts := _texts(rows[0])) == 1 and (width > 1 or len(rows) == 1):
+        captions += texts
+        rows = rows[1:]
+    header: list[str] = []
+    while len(rows) > 1 and width > 1 and _is_header(rows[0]):
+        over_others = ACROSS in rows[0]
+        header = _joined(header, rows[0])
+        rows = rows[1:]
+        if not over_others:
+            break
+    return SheetTable(tuple(captions), header, tuple([cell.replace(ACROSS, "") for cell in row] for row in rows))
+
+
+def _joined(above: Row, row: Row) -> list[str]:
+    """Return a header's row with the one above it: “2024 Q1”."""
+    filled: list[str] = []
+    for cell in row:
+        filled.append(filled[-1] if cell == ACROSS and filled else cell.replace(ACROSS, ""))
+    return [" ".join(dict.fromkeys(filter(None, both))) for both in zip(above or [""] * len(row), filled, strict=True)]
+
+
+def _texts(row: Row) -> list[str]:
+    return [cell for cell in row if cell and cell != ACROSS]
+
+
+def _is_header(row: Row) -> bool:
+    """Whether a row holds no amounts; years alone are a header where the first cell is empty, or one reaches over."""
+    cells = _texts(row)
+    years = [cell for cell in cells if _YEAR.fullmatch(cell)]
+    words = all(cell in years or not _NUMBER.fullmatch(cell) for cell in cells)
+    return words and (len(years) < len(cells) or not row[0] or ACROSS in row)
