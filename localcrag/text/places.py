@@ -1,4 +1,4 @@
-"""Where in its document something stands: the page of a PDF, the slide of a presentation."""
+"""Where in its document something stands: page of a PDF, slide of a talk, letter of a mailbox."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from pathlib import PurePath
 
 from localcrag.text.translation import gettext as _
 
+MAILBOXES = frozenset((".mbox", ".mbx"))
+"""Endings of documents whose pages are e-mails."""
 SLIDES = frozenset((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".ppt", ".pps", ".pot", ".odp", ".otp"))
 """Endings of documents whose pages are slides."""
 
 
 def page_name(document: str | None, page: int) -> str:
     """Return what a page of a document is called: "page 3", "slide 3"."""
-    of_slides = document is not None and PurePath(document).suffix.lower() in SLIDES
-    return _("slide %(page)s", page=page) if of_slides else _("page %(page)s", page=page)
+    ending = PurePath(document or "").suffix.lower()
+    if ending in SLIDES:
+        return _("slide %(page)s", page=page)
+    return _("message %(page)s", page=page) if ending in MAILBOXES else _("page %(page)s", page=page)
 
 
 def place(document: str, page: int | None) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from localcrag.backends.readers import _kinds, docx, html, office, pdf, text
+from localcrag.backends.readers import _kinds, docx, html, mail, office, pdf, text
+from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import Page
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
@@ -36,7 +37,10 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".md", ".markdown"), "text/markdown"),
         **dict.fromkeys((".html", ".htm"), _kinds.HTML_TYPE),
         ".xhtml": "application/xhtml+xml",
-        **dict.fromkeys((".txt", ".text", ".log", ".rst"), "text/plain"),
+        **dict.fromkeys((".txt", ".text", ".log", ".tex", ".org", *WRITTEN_AS), "text/plain"),
+        **dict.fromkeys((".eml", ".emlx"), mail.EML),
+        **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
+        **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
     }
 )
 """Name endings, in lower case, and the media type of each."""
@@ -82,15 +86,17 @@ def open_document(path: Path, name: str) -> OpenDocument:
 def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == _kinds.PDF_TYPE:
         return pdf.open_pages(path, name, head)
-    if media_type == _kinds.DOCX:
-        return None, docx.open_pages(path, name, head)
-    if media_type in _kinds.SEPARATED:
-        return None, office.open_separated(path, name, head)
     if media_type in office.FORMATS:
         return office.open_pages(path, name, head, media_type)
-    if media_type in (_kinds.HTML_TYPE, "application/xhtml+xml"):
-        return None, html.open_pages(path, name, head)
-    return None, text.open_pages(path, name, head)
+    if media_type in (mail.EML, mail.MBOX, mail.MHTML):
+        return mail.open_pages(path, name, head, media_type)
+    whole = {
+        _kinds.DOCX: docx.open_pages,
+        _kinds.HTML_TYPE: html.open_pages,
+        "application/xhtml+xml": html.open_pages,
+        **dict.fromkeys(_kinds.SEPARATED, office.open_separated),
+    }
+    return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 
 def _head(path: Path, name: str) -> bytes:

@@ -17,7 +17,7 @@ import lxml.etree
 import lxml.html
 import pypdfium2
 
-from localcrag.backends.readers import _kinds, html, pdf, text
+from localcrag.backends.readers import _kinds, html, mail, pdf, text
 from localcrag.records.errors import DocumentError
 from localcrag.text.dates import iso_date
 from localcrag.text.titles import FRONT_MATTER, stated_title
@@ -63,6 +63,7 @@ def properties_of(path: Path, media_type: str) -> Properties:
         **dict.fromkeys((_kinds.ODT, _kinds.ODP), _of_open_document),
         _kinds.EPUB: _of_book,
         _kinds.RTF: _of_rtf,
+        mail.EML: _of_letter,
     }
     read = readers.get(media_type)
     try:
@@ -111,6 +112,10 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
     if archive.getinfo(part).file_size > MAX_PROPERTIES_BYTES:
         raise KeyError(part)
     return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
+
+
+def _of_letter(path: Path) -> Properties:
+    return Properties(mail.sent_on(path))
 
 
 def _of_html(path: Path) -> Properties:

@@ -1,7 +1,7 @@
 """Reader for plain text and Markdown in any encoding; decoding and tidying shared by all readers.
 
-What is decided here: which encoding, and which characters a document's text may hold. Markup is left as it is, but for
-reStructuredText's.
+What is decided here: which encoding, and which characters a document's text may hold. Of other kinds of text than
+Markdown and plain text, `_written_as.py` makes Markdown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import charset_normalizer
 
 from localcrag.backends.readers import _kinds
-from localcrag.backends.readers.restructured_text import as_markdown
+from localcrag.backends.readers._written_as import as_it_reads
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 
@@ -61,7 +61,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     content = normalise(decode(path.read_bytes(), name))
-    yield Page(None, as_markdown(content) if name.lower().endswith(".rst") else content)
+    yield Page(None, as_it_reads(content, name))
 
 
 def normalise(text: str) -> str:

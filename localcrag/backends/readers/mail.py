@@ -1,0 +1,126 @@
+"""Mail reader: letters, mailboxes, and web pages saved in one file (MHTML), by Python's own parser."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Generator, Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from localcrag.backends.readers import _kinds
+from localcrag.backends.readers.html import render
+from localcrag.backends.readers.text import decode, normalise
+from localcrag.records.documents import Page
+from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import Heading
+
+EML, MBOX, MHTML = "message/rfc822", "application/mbox", "multipart/related"
+HEAD = ("From", "To", "Cc", "Date", "Subject")
+MOST_LETTERS = 20_000
+# What the parser runs into in heads that are none.
+_MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError)
+_LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
+_FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
+
+
+def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
+    """Check the file; return how many letters a mailbox has, None of a letter, and the pages, still to be read.
+
+    Attachments are named and not read. Raises UnreadableDocument, here and while pages are read.
+    """
+    if _kinds.identify(head) is not None:
+        raise _kinds.mismatch(path, name, "an e-mail", head)
+    data = _bytes(path, name)
+    if media_type != MBOX:
+        return None, _pages([data], name, head_too=media_type == EML, numbered=False)
+    lines = list(_LETTER.finditer(data))
+    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
+    if not starts or len(starts) > MOST_LETTERS:
+        raise UnreadableDocument(
+            f"{name} cannot be read as a mailbox: it holds {len(starts):,} letters, and one to {MOST_LETTERS:,} can be "
+            "read. Export fewer of them from the mail program, and add that."
+        )
+    letters = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+    return len(letters), _pages(letters, name, head_too=True, numbered=True)
+
+
+def sent_on(path: Path) -> str | None:
+    """Return when a letter was sent, as it says itself; None where it does not."""
+    try:
+        return parsedate_to_datetime(str(_parsed(_bytes(path, path.name))["Date"])).date().isoformat()
+    except (*_MALFORMED, RecursionError):
+        return None
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    """Return a file's bytes; as UTF-8 where it is in UTF-16, as some programs save letters."""
+    data = path.read_bytes()
+    head = data[: _kinds.HEAD_BYTES]
+    return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
+
+
+def _pages(letters: list[bytes], name: str, *, head_too: bool, numbered: bool) -> Generator[Page, None, None]:
+    for number, data in enumerate(letters, start=1):
+        if head_too and not numbered and not _FIELD.search(data):
+            raise UnreadableDocument(
+                f"{name} cannot be read as an e-mail: it has no head (From, Date, Subject). "
+                "Save it again in the mail program, or give it the name ending that fits its content."
+            )
+        try:
+            letter = _parsed(data)
+            body = _body(letter, name)
+        except RecursionError as error:
+            raise UnreadableDocument(
+                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
+                "it says as text."
+            ) from error
+        head = "".join(f"{line}\n" for line in _head(letter)) if head_too else ""
+        front = normalise(f"{head}\n" if head else "")
+        headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
+        behind = "".join(f"\n\nAttached: {attached}" for attached in _attached(letter)) if head_too else ""
+        yield Page(number if numbered else None, f"{front}{body.text}{normalise(behind)}", headings=headings)
+
+
+def _parsed(data: bytes) -> EmailMessage:
+    letter = message_from_bytes(data, policy=policy.default)
+    return letter if isinstance(letter, EmailMessage) else EmailMessage()
+
+
+def _head(letter: EmailMessage) -> Iterator[str]:
+    for field in HEAD:
+        try:
+            value = str(letter[field]) if field in letter else ""
+        except _MALFORMED:
+            continue
+        if said := " ".join(value.split()):
+            yield f"{field}: {said}"
+
+
+def _body(letter: EmailMessage, name: str) -> Page:
+    """Return what a letter says: as plain text where it has that, else its HTML."""
+    try:
+        part = letter.get_body(("plain", "html"))
+    except _MALFORMED:
+        part = None
+    if part is None:
+        part = next((one for one in letter.walk() if one.get_content_maintype() == "text"), None)
+    if part is None:
+        return Page(None, "")
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    said = normalise(decode(data, name, declared=part.get_content_charset()))
+    if part.get_content_subtype() == "html":
+        return render(said, name)
+    return Page(None, said.strip("\n"))
+
+
+def _attached(letter: EmailMessage) -> Iterator[str]:
+    try:
+        for part in letter.iter_attachments():
+            named = part.get_filename() or part.get_content_type()
+            yield " ".join(str(named).split())
+    except _MALFORMED:
+        return

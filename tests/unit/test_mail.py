@@ -1,0 +1,125 @@
+"""E-mails, mailboxes and web pages saved as one file."""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.readers import mail
+from localcrag.backends.readers.open_document import open_document
+from localcrag.records.documents import Page
+from localcrag.records.errors import EmptyDocument, UnreadableDocument
+from localcrag.text.places import page_name
+
+
+def letter(subject: str = "The keys of Quay Street", *, html: str = "", attached: str = "") -> EmailMessage:
+    made = EmailMessage()
+    made["From"], made["To"] = "Ada Thorne <ada@example.org>", "Bo"
+    made["Subject"], made["Date"] = subject, "Wed, 09 Apr 2025 10:00:00 +0200"
+    made["X-Spam"] = "no"
+    made.set_content("The keys are with Björn.\nRing 0421 55.")
+    if html:
+        made.add_alternative(html, subtype="html")
+    if attached:
+        made.add_attachment(b"%PDF-1.4", maintype="application", subtype="pdf", filename=attached)
+    return made
+
+
+HEAD = "From: Ada Thorne <ada@example.org>\nTo: Bo\nDate: Wed, 09 Apr 2025 10:00:00 +0200\nSubject: "
+BODY = "The keys are with Björn.\nRing 0421 55."
+
+
+def pages(path: Path, name: str) -> list[Page]:
+    return list(open_document(path, name).pages)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_letter_has_its_head_and_what_it_says(tmp_path: Path, ends: str, encoding: str) -> None:
+    written = letter(html="<p>Otherwise</p>", attached="plan\u202e.pdf").as_string().replace("\n", ends)
+    (tmp_path / "a").write_bytes(written.encode(encoding))
+    document = open_document(tmp_path / "a", "keys.eml")
+    (page,) = document.pages
+    assert page.text == f"{HEAD}The keys of Quay Street\n\n{BODY}\n\nAttached: plan\u202e.pdf"
+    assert document.dated == "2025-04-09"
+
+
+def test_a_letter_of_html_alone_reads_as_a_browser_shows_it(tmp_path: Path) -> None:
+    made = EmailMessage()
+    made["Subject"] = "Prices"
+    made.set_content("<h1>Prices</h1><ul><li>Lamp: 5 euros</li><li>Rope: 7 euros</li></ul>", subtype="html")
+    (tmp_path / "a").write_bytes(made.as_bytes())
+    (page,) = pages(tmp_path / "a", "prices.eml")
+    assert page.text == "Subject: Prices\n\nPrices\n\n* Lamp: 5 euros\n* Rope: 7 euros"
+    assert [page.text[one.start : one.end] for one in page.headings] == ["Prices"]
+
+
+def test_each_letter_of_a_mailbox_is_a_page(tmp_path: Path) -> None:
+    letters = [letter("First"), letter("Second")]
+    written = b"".join(b"From ada@example.org Wed Apr  9 10:00:00 2025\n" + one.as_bytes() + b"\n" for one in letters)
+    (tmp_path / "a").write_bytes(written.replace(b"Ring", b"From here, ring"))
+    document = open_document(tmp_path / "a", "all.mbox")
+    assert document.page_count == len(letters)
+    found = list(document.pages)
+    assert [page.number for page in found] == [1, 2]
+    assert [page.text.partition("\n\n")[0] for page in found] == [f"{HEAD}First", f"{HEAD}Second"]
+    assert page_name("all.mbox", 2) == "message 2"
+
+
+def test_a_web_page_saved_as_one_is_read_as_one(tmp_path: Path) -> None:
+    made = EmailMessage()
+    made["From"], made["Subject"] = "<Saved by a browser>", "Ferries"
+    made.make_related()
+    made.add_related("<h1>Ferries</h1><p>The first leaves at 7:45.</p>", subtype="html")
+    made.add_related(b"\x89PNG\r\n", maintype="image", subtype="png")
+    (tmp_path / "a").write_bytes(made.as_bytes())
+    (page,) = pages(tmp_path / "a", "ferries.mhtml")
+    assert page.text == "Ferries\n\nThe first leaves at 7:45."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.eml", b"no head at all", "has no head"),
+        ("a.mbox", b"Subject: x\n\nNo line that begins with From.", "holds 0 letters"),
+        ("a.eml", b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    ],
+)
+def test_what_is_no_mail_says_so(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(UnreadableDocument, match=words):
+        pages(tmp_path / "a", name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"Subject: =?utf-8?b?broken\nDate: the day after\nFrom: \xff\xfe <x\n\nStill read.", id="head"),
+        pytest.param(b"Subject: x\nContent-Type: text/plain; charset=nonsense\n\nStill read.", id="charset"),
+        pytest.param(b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n"
+                     b"Still read.", id="no end"),
+        pytest.param(b"Subject: x\nContent-Transfer-Encoding: base64\n\nU3RpbGwgcmVhZC4", id="cut off"),
+        pytest.param(b"Content-Disposition: ;;=\nContent-Type: ;\nSubject: x\n\nStill read.", id="fields"),
+    ],
+)  # fmt: skip
+def test_what_is_malformed_is_read_as_far_as_it_goes(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a").write_bytes(content)
+    (page,) = pages(tmp_path / "a", "a.eml")
+    assert "Still read." in page.text
+
+
+def test_letters_nested_without_end_are_an_error_of_the_file(tmp_path: Path) -> None:
+    nested = b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (level, level) for level in range(3000)
+    )
+    (tmp_path / "a").write_bytes(b"Subject: x\n" + nested + b"Content-Type: text/plain\n\nDeep.")
+    with pytest.raises((UnreadableDocument, EmptyDocument)):
+        pages(tmp_path / "a", "a.eml")
+
+
+def test_too_many_letters_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"From x\nSubject: y\n\n" * (mail.MOST_LETTERS + 1))
+    with pytest.raises(UnreadableDocument, match="20,001 letters"):
+        pages(tmp_path / "a", "a.mbox")
