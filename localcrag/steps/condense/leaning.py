@@ -113,6 +113,12 @@ _NAMED_THING = re.compile(
     r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)[a-z][\w'’-]+", re.IGNORECASE
 )
 _NAME = re.compile(r"(?<=[^\s.!?:] )(?!I\b)[A-ZÀ-Þ][\w'’-]+|\b\w*\d\w*")
+_I_DO = re.compile(
+    r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
+    r"(?!(?:do|need|get)\b)\w+",
+    re.IGNORECASE,
+)
+"""“When must I be quiet?” has one word to look for, and may well need no more."""
 _PEOPLE_IN_GENERAL = re.compile(r"\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)", re.IGNORECASE)
 
 
@@ -129,8 +135,8 @@ def leaning(question: str) -> Leaning:
     if _OPENS.match(asked):
         return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
     if words < FEWEST_WORDS and not _DEFINITION.match(asked):
-        long = not stands_for and len(asked.split()) >= LONG_ENOUGH
-        own = words and _ASKS.match(asked) and (long or _has_its_own(asked))
+        whole = len(asked.split()) >= LONG_ENOUGH or _I_DO.search(asked)
+        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _has_its_own(asked))
         return Leaning.DOUBTFUL if own else Leaning.FOLLOW_UP
     if not stands_for:
         return Leaning.ALONE
