@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import opened
+from localcrag.text.places import pages_in
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -32,7 +33,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     documents = opened(settings).collections.documents()
     lines = []
     for one in documents:
-        pages = f"{counted(one.pages, 'page')}, " if one.pages else ""
+        pages = f"{pages_in(one.name, one.pages)}, " if one.pages else ""
         lines.append(f"{one.name}  ·  {pages}{counted(one.chunks, 'chunk')}, {one.added_at}")
     print_result([dataclasses.asdict(one) for one in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE

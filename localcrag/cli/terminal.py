@@ -282,6 +282,6 @@ def _line(result: IngestResult) -> str:
     what = (
         f"{counted(result.chunks, 'chunk')}, {result.seconds:.1f} s" if result.error is None else escape(result.error)
     )
-    pages = f"{counted(result.pages, 'page')}, " if result.pages and result.error is None else ""
+    pages = f"{places.pages_in(result.document, result.pages)}, " if result.pages and result.error is None else ""
     note = f" {escape(result.note)}" if result.note else ""
     return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

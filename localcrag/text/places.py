@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
 
 MAILBOXES = frozenset((".mbox", ".mbx"))
 """Endings of documents whose pages are e-mails."""
@@ -18,6 +19,16 @@ def page_name(document: str | None, page: int) -> str:
     if ending in SLIDES:
         return _("slide %(page)s", page=page)
     return _("message %(page)s", page=page) if ending in MAILBOXES else _("page %(page)s", page=page)
+
+
+def pages_in(document: str, pages: int) -> str:
+    """Return how many pages a document has: "3 pages", "3 slides"."""
+    ending = PurePath(document).suffix.lower()
+    if ending in SLIDES:
+        return ngettext("%(num)s slide", "%(num)s slides", pages)
+    if ending in MAILBOXES:
+        return ngettext("%(num)s message", "%(num)s messages", pages)
+    return ngettext("%(num)s page", "%(num)s pages", pages)
 
 
 def place(document: str, page: int | None) -> str:

@@ -26,6 +26,7 @@ def text_page(
 
     A text that stands there several times is marked where it follows the place `near`, or first of all.
     """
+    text = text.replace("\f", "\n")  # Between the pages, or slides, of a document.
     starts = _starts(text, size)
     places = sorted(place for one in sought if (place := _find(text, one, near)))
     at = places[0][0] if places else near

@@ -20,6 +20,7 @@ from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
 from tests.support.documents import make_docx, make_image_pdf, make_pages_pdf, make_pdf
 from tests.support.odd_pdfs import make_mapped_pdf
+from tests.support.office_files import make_doc, make_epub, make_pptx, make_xlsx
 
 
 @pytest.fixture
@@ -44,10 +45,19 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
     write(tmp_path, "c.md", "# Bees\n\nThe hive stands behind the barn.")
     write(tmp_path, "d.html", "<body><p>The tractor is <b>green</b>.</p><script>alert(1)</script></body>")
     write(tmp_path, "e.txt", "The ferry leaves at noon.")
-    paths = [tmp_path / name for name in ("a.pdf", "b.docx", "c.md", "d.html", "e.txt")]
+    slides = [("Welcome", ["We repair bicycles."], ""), ("Your first week", ["The key lies in room 12."], "")]
+    make_pptx(tmp_path / "f.pptx", slides)
+    make_xlsx(tmp_path / "g.xlsx", {"Lamps": [["Article", "Price"], ["Harbour lamp", (1234.5, '#,##0.00 "€"')]]})
+    make_doc(tmp_path / "h.doc", "The attic is let to a violin maker.")
+    make_epub(tmp_path / "i.epub", ["<h1>Spring</h1><p>The beech trees come into leaf in April.</p>"])
+    write(tmp_path, "j.eml", "From: Ada\nSubject: Dentist\n\nThe dentist has moved to Mill Lane.")
+    write(tmp_path, "k.csv", "Train,Platform\nNight express,7\n")
+    write(tmp_path, "l.py", "# The retry waits ninety seconds.\nWAIT = 90\n")
+    paths = sorted(tmp_path.glob("?.*"))
     done = results(assembly.ingest(uploads_from(paths)))
     assert [(result.document, result.status) for result in done] == [(p.name, IngestStatus.ADDED) for p in paths]
-    assert [document.pages for document in assembly.collections.store().documents()] == [2, None, None, None, None]
+    pages = {document.name: document.pages for document in assembly.collections.store().documents()}
+    assert {name: count for name, count in pages.items() if count} == {"a.pdf": 2, "f.pptx": 2}
     store, index = assembly.collections.store(), assembly.collections.index()
     for question, name, page in (
         ("Who keeps the lighthouse?", "a.pdf", 1),
@@ -56,6 +66,13 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
         ("Where is the hive?", "c.md", None),
         ("What colour has the tractor?", "d.html", None),
         ("ferry", "e.txt", None),
+        ("Where is the key?", "f.pptx", 2),
+        ("What does the harbour lamp cost?", "g.xlsx", None),
+        ("Who lives in the attic?", "h.doc", None),
+        ("When do the beeches come into leaf?", "i.epub", None),
+        ("Where is the dentist?", "j.eml", None),
+        ("Which platform does the night express leave from?", "k.csv", None),
+        ("How long does the retry wait?", "l.py", None),
     ):
         best, _ = index.nearest(assembly.models.embedder.embed([question])[0], 1)[0]
         document, chunk = store.chunks([best])[best]

@@ -58,6 +58,11 @@ def test_a_number_beyond_the_pages_is_the_last_one() -> None:
     assert text_page(TEXT, number=-3, size=500).number == 1
 
 
+def test_pages_of_a_document_are_apart() -> None:
+    page = text_page("Say hello.\f## Your first week", sought=["Say hello."])
+    assert page.parts == (("Say hello.", True), ("\n## Your first week", False))
+
+
 def test_overlapping_marks_come_once() -> None:
     chosen = random.Random(2)
     words = TEXT.split()

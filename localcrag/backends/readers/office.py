@@ -18,6 +18,8 @@ from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
+from localcrag.text.blocks import DEEPEST_MARKED, Heading
+from localcrag.text.words import one_line
 
 if TYPE_CHECKING:
     from anydoc import Format
@@ -108,4 +110,26 @@ def _rendered(number: int | None, data: bytes, name: str, media_type: str, of_ki
         raise _packages.damaged(name, what, error) from error
     markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS)
     page = render(markup, name)
-    return Page(number, page.text, unread=not page.text.strip() and PICTURE in markup, headings=page.headings)
+    text, headings = _marked(page)
+    return Page(number, text, unread=not text.strip() and PICTURE in markup, headings=headings)
+
+
+def _marked(page: Page) -> tuple[str, tuple[Heading, ...]]:
+    """Return a page's text, its headings with Markdown's marks, and the headings that Markdown has no mark for.
+
+    With marks they are known wherever a part of the text is read again.
+    """
+    parts: list[str] = []
+    others: list[Heading] = []
+    done = length = 0
+    for heading in page.headings:
+        between = page.text[done : heading.start]
+        named = one_line(page.text[heading.start : heading.end])
+        mark = f"{'#' * heading.level} " if heading.level <= DEEPEST_MARKED else ""
+        length += len(between)
+        if not mark:
+            others.append(Heading(length, length + len(named), heading.level))
+        parts += [between, mark, named]
+        length += len(mark) + len(named)
+        done = heading.end
+    return "".join([*parts, page.text[done:]]), tuple(others)
