@@ -101,6 +101,7 @@ def test_what_is_no_mail_says_so(tmp_path: Path, name: str, content: bytes, word
         pytest.param(b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n"
                      b"Still read.", id="no end"),
         pytest.param(b"Subject: x\nContent-Transfer-Encoding: base64\n\nU3RpbGwgcmVhZC4", id="cut off"),
+        pytest.param(b"Date: Tue, 1 Oct 2024 12:34:56 -050000000000000000000000\nSubject: x\n\nStill read.", id="zone"),
         pytest.param(b"Content-Disposition: ;;=\nContent-Type: ;\nSubject: x\n\nStill read.", id="fields"),
     ],
 )  # fmt: skip

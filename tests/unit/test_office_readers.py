@@ -161,6 +161,9 @@ def slides_with_list(listing: bytes | None) -> Callable[[Path], Path]:
         pytest.param("a.odt", lambda path: documents.cut_off(make_odt(path, ODT_BODY), 0.5), UnreadableDocument,
                      "cut off", id="a text that was cut off"),
         pytest.param("a.pptx", slides_with_list(None), UnreadableDocument, "damaged", id="slides without their list"),
+        pytest.param("a.pptx", lambda path: documents.replace_part(
+            make_pptx(path, SLIDES), "ppt/slides/_rels/slide2.xml.rels", b"<Rel"), UnreadableDocument, "damaged",
+            id="a slide's relations that are no XML"),
         pytest.param("a.pptx", slides_with_list(b"<p:pres"), UnreadableDocument, "damaged", id="a list that is no XML"),
         pytest.param("a.odt", lambda path: documents.replace_part(make_odt(path, ODT_BODY), "content.xml", None),
                      UnreadableDocument, "damaged", id="a text without its text"),

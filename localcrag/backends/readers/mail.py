@@ -21,7 +21,7 @@ EML, MBOX, MHTML = "message/rfc822", "application/mbox", "multipart/related"
 HEAD = ("From", "To", "Cc", "Date", "Subject")
 MOST_LETTERS = 20_000
 # What the parser runs into in heads that are none.
-_MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError)
+_MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError)
 _LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
 _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 

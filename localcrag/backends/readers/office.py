@@ -39,6 +39,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
 """By media type: what anydoc calls it, and people do."""
 LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
 SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
+_SLIDES_DAMAGED = (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
 SHEETS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS, *_kinds.SEPARATED))
 
 
@@ -63,7 +64,7 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
         return None, _one_page(path, name, media_type)
     try:
         count, slides = _slides.slides_of(path, LISTINGS[media_type])
-    except (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR) as error:
+    except _SLIDES_DAMAGED as error:
         raise _packages.damaged(name, what, error) from error
     return count, _numbered(slides, name, media_type)
 
@@ -87,8 +88,11 @@ def _one_page(path: Path, name: str, media_type: str) -> Generator[Page, None, N
 
 
 def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
-    for number, slide in enumerate(slides, start=1):
-        yield _page(number, slide, name, media_type)
+    try:
+        for number, slide in enumerate(slides, start=1):
+            yield _page(number, slide, name, media_type)
+    except _SLIDES_DAMAGED as error:
+        raise _packages.damaged(name, FORMATS[media_type][1], error) from error
 
 
 def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
