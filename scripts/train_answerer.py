@@ -1,11 +1,14 @@
 """Train the LoRA adapter that makes the embedded language model answer from evidence.
 
     .venv/bin/python scripts/train_answerer.py TRAIN_FOLDER --held-out DEV_FOLDER --work FOLDER [--minutes 60]
+        [--everyday FILE …]
 
 TRAIN_FOLDER holds passages.jsonl.gz and sentences.jsonl.gz (scripts/answerer/examples.py says what is made of them);
-nothing of DEV_FOLDER is trained on. The work folder keeps the examples, the curve and a checkpoint: run again, it goes
-on, also in the middle of making examples. Trained are rank-16 updates of every projection (Hu et al. 2021, LoRA) on the
-weights of the GGUF file that the app has, de-quantised; loss is on what is to be written alone.
+nothing of DEV_FOLDER is trained on. --everyday files hold documents with questions and full answers, as
+everyday/train.jsonl.gz does (scripts/answerer/everyday_answers.py). The work folder keeps the examples, the curve and a
+checkpoint: run again, it goes on, also in the middle of making examples. Trained are rank-16 updates of every
+projection (Hu et al. 2021, LoRA) on the weights of the GGUF file that the app has, de-quantised; loss is on what is to
+be written alone.
 
 Every batch is of one task, and what its prompts begin with is read once for all of them.
 """
@@ -20,15 +23,18 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from answerer import examples
+from answerer import everyday_answers, examples
 from answerer.adapter import write_adapter
+from everyday.questions import UnreadableData, read_documents
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from peft.tuners.lora import LoraLayer
 from relevance import pairs
@@ -73,6 +79,8 @@ QUESTIONS = {
 """Questions that answering is learned from. Few of those that are bound to their text and match many."""
 QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
 Item = TypeVar("Item")
+Learned = Callable[[random.Random], Iterator[examples.Example]]
+"""Makes the examples of a question, by chance."""
 GENERAL = frozenset({"squad_train_subset(nqg)", "squadshifts_new_wiki"})
 
 
@@ -86,20 +94,21 @@ class Tokens:
     source: str = ""
 
 
-def prepare(data: Path, held_out: Path, work: Path, seed: int, most: int | None) -> list[Tokens]:
+def prepare(given: argparse.Namespace) -> list[Tokens]:
     """Return the examples, of at most so many questions, made once and kept in random order."""
-    path = work / f"examples-{seed}.jsonl"
+    path = given.work / f"examples-{given.seed}.jsonl"
     if not path.exists():
-        make(data, held_out, work, path, seed=seed, most=most)
+        make(given, path)
     with path.open(encoding="utf-8") as lines:
         rows = map(json.loads, lines)
         return [Tokens(row["task"], tuple(row["prompt"]), tuple(row["written"]), row["source"]) for row in rows]
 
 
-def make(data: Path, held_out: Path, work: Path, path: Path, *, seed: int, most: int | None) -> None:
+def make(given: argparse.Namespace, path: Path) -> None:
     """Write the examples to `path`, with their text, through a file that is gone on with when interrupted."""
-    held = pairs.HeldOut.of(held_out)
-    rows = [row for row in pairs.load_rows(data) if len(row.passage.split()) <= MOST_WORDS]
+    seed = given.seed
+    held = pairs.HeldOut.of(given.held_out)
+    rows = [row for row in pairs.load_rows(given.data) if len(row.passage.split()) <= MOST_WORDS]
     kept = pairs.without_held_out(rows, held)
     print(f"{len(rows):,} rows, {len(rows) - len(kept)} left out: question or passage held out", file=sys.stderr)
     chosen = random.Random(seed)
@@ -107,41 +116,60 @@ def make(data: Path, held_out: Path, work: Path, path: Path, *, seed: int, most:
     for source, number in QUESTIONS.items():
         asked += some((row for row in kept if row.source == source and row.answer_at), number, chosen)
     chosen.shuffle(asked)
-    assembly = Assembly(load(data_dir=work / "data"))
-    library = examples.Library(assembly, asked)
-    llm = assembly.models.llm
-    assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
-    unfinished = path.with_suffix(".part")
-    done = 0
-    if unfinished.exists():
-        whole = unfinished.read_text("utf-8").rpartition("\n")[0].splitlines()
-        done = 1 + max((json.loads(line)["row"] for line in whole), default=-1)
-        unfinished.write_text("".join(f"{line}\n" for line in whole), "utf-8")
-    with unfinished.open("a", encoding="utf-8") as out:
-        began = time.monotonic()
-        last = min(most or len(asked), len(asked))
-        for number in range(done, last):
-            # A generator of chance for each, so that an interruption changes nothing.
-            for example in examples.answering([asked[number]], library, random.Random(f"{seed} {number}")):
-                out.write(json.dumps(as_json(example, llm, number)) + "\n")
-            if number % 200 == 199:
-                out.flush()
-                left = (time.monotonic() - began) / (number - done + 1) * (last - number - 1)
-                print(f"{number + 1} of {last} questions, {left / 60:.0f} min left", file=sys.stderr, flush=True)
-    general = [row for row in kept if row.source in GENERAL]
-    further = [
-        *some(examples.queries(some(general, 2 * QUERIES, chosen), chosen), QUERIES, chosen),
-        *some(examples.follow_ups(general, chosen), FOLLOW_UPS, chosen),
-        *some(examples.left_alone(some(general, 4 * LEFT_ALONE, chosen), chosen), LEFT_ALONE, chosen),
-    ]
-    lines = unfinished.read_text("utf-8").splitlines()
-    lines += [json.dumps(as_json(example, llm, len(asked))) for example in further]
-    assembly.close()
+    with closing(Assembly(load(data_dir=given.work / "data"))) as assembly:
+        library = examples.Library(assembly, asked)
+        llm = assembly.models.llm
+        assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
+        # All passages are in the collection, also where fewer questions are asked.
+        learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]
+        with closing(Assembly(load(data_dir=given.work / "everyday"))) as other:
+            learned += on_everyday(given.everyday, other, given.work) if given.everyday else []
+            unfinished = path.with_suffix(".part")
+            write_examples(learned, llm, unfinished, seed)
+        general = [row for row in kept if row.source in GENERAL]
+        further = [
+            *some(examples.queries(some(general, 2 * QUERIES, chosen), chosen), QUERIES, chosen),
+            *some(examples.follow_ups(general, chosen), FOLLOW_UPS, chosen),
+            *some(examples.left_alone(some(general, 4 * LEFT_ALONE, chosen), chosen), LEFT_ALONE, chosen),
+        ]
+        lines = unfinished.read_text("utf-8").splitlines()
+        lines += [json.dumps(as_json(example, llm, len(learned))) for example in further]
     chosen.shuffle(lines)
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     temporary.replace(path)
     unfinished.unlink()
+
+
+def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path) -> list[Learned]:
+    """Return what is to be learned from the questions on the documents of these files. Raises SystemExit."""
+    try:
+        documents = [document for file in files for document in read_documents(file)]
+    except UnreadableData as error:
+        raise SystemExit(str(error)) from error
+    shelf = everyday_answers.Shelf(assembly, documents, work / "documents")
+    return [partial(everyday_answers.answering, one, asked, shelf) for one in documents for asked in one.questions]
+
+
+def write_examples(learned: Sequence[Learned], llm: LlamaCpp, path: Path, seed: int) -> None:
+    """Write what is learned to `path`, or go on with it."""
+    done = 0
+    if path.exists():
+        whole = path.read_text("utf-8").rpartition("\n")[0].splitlines()
+        done = 1 + max((json.loads(line)["row"] for line in whole), default=-1)
+        path.write_text("".join(f"{line}\n" for line in whole), "utf-8")
+    with path.open("a", encoding="utf-8") as out:
+        began = time.monotonic()
+        for number in range(done, len(learned)):
+            # A generator of chance for each, so that an interruption changes nothing.
+            for example in learned[number](random.Random(f"{seed} {number}")):
+                out.write(json.dumps(as_json(example, llm, number)) + "\n")
+            if number % 200 == 199:
+                out.flush()
+                left = (time.monotonic() - began) / (number - done + 1) * (len(learned) - number - 1)
+                print(
+                    f"{number + 1} of {len(learned)} questions, {left / 60:.0f} min left", file=sys.stderr, flush=True
+                )
 
 
 def some(found: Iterable[Item], most: int, chosen: random.Random) -> list[Item]:
@@ -316,13 +344,14 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", type=Path, default=MODEL, help="the GGUF file that the adapter is for")
     parser.add_argument("--out", type=Path, default=ROOT / "models" / "answerer-v1" / "adapter.gguf")
     parser.add_argument("--questions", type=int, metavar="N", help="so many of those that answering is learned from")
+    parser.add_argument("--everyday", type=Path, nargs="*", default=[], metavar="FILE", help="documents with answers")
     parser.add_argument("--minutes", type=float, default=60, help="of training, preparation not counted")
     parser.add_argument("--check-every", type=int, default=100, help="steps between two checkpoints")
     parser.add_argument("--validated", type=int, default=MOST_VALIDATED, help="examples kept apart for the curve")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
-    made = prepare(arguments.data, arguments.held_out, arguments.work, arguments.seed, arguments.questions)
+    made = prepare(arguments)
     fitting = [one for one in made if len(one.prompt) + len(one.target) <= MOST_TOKENS]
     known, seen = fitting[: arguments.validated], fitting[arguments.validated :]
     todo = batches(seen, random.Random(arguments.seed))
@@ -344,6 +373,11 @@ def main(given: Sequence[str] | None = None) -> None:
     (arguments.out.parent / "CARD.md").write_text(card(arguments.out.parent.name, report, used), "utf-8")
 
 
+def licence_of(source: str) -> str:
+    """Return the licence of a source of examples."""
+    return everyday_answers.LICENCE if source == everyday_answers.SOURCE else pairs.SOURCES[source].licence
+
+
 def card(name: str, report: dict[str, Any], used: Sequence[Tokens]) -> str:
     """Return the model card in Markdown; what is measured is added by hand, with the command that printed it."""
     tasks = [task.value for task in examples.Task]
@@ -351,7 +385,7 @@ def card(name: str, report: dict[str, Any], used: Sequence[Tokens]) -> str:
     sources = sorted({one.source for one in used}, key=lambda source: -sum(counts[source, task] for task in tasks))
     table = [f"| source | licence | {' | '.join(tasks)} |", f"| --- | --- |{' --: |' * len(tasks)}"]
     table += [
-        f"| {source} | {pairs.SOURCES[source].licence} | {' | '.join(str(counts[source, task]) for task in tasks)} |"
+        f"| {source} | {licence_of(source)} | {' | '.join(str(counts[source, task]) for task in tasks)} |"
         for source in sources
     ]
     curve = [f"| step | minutes | loss | {' | '.join(tasks)} |", f"| --: | --: | --: |{' --: |' * len(tasks)}"]

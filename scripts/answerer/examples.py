@@ -90,14 +90,15 @@ class Example:
 
 
 class Library:
-    """The labelled passages in a collection of the app's own, and what it makes of them for a question."""
+    """A collection of the app's own, and what the app makes of it for a question."""
 
-    def __init__(self, assembly: Assembly, rows: Sequence[Row]) -> None:
-        """Take in every distinct passage, under its article's title where that is known."""
+    def __init__(self, assembly: Assembly, rows: Sequence[Row] = ()) -> None:
+        """Take in every distinct passage of labelled rows, under its article's title where that is known."""
         names = {text: f"{number}.txt" for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
-        put_passages(
-            assembly, {name: text for text, name in names.items()}, {names[row.passage]: row.title for row in rows}
-        )
+        if rows:
+            put_passages(
+                assembly, {name: text for text, name in names.items()}, {names[row.passage]: row.title for row in rows}
+            )
         self._context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:

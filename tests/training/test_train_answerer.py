@@ -150,12 +150,31 @@ def test_batches_hold_one_kind_of_prompt(trainer: Trainer) -> None:
     assert all(kind == {"query"} or kind <= {"answer", "not said"} for kind in kinds)
 
 
+LEASE = {
+    "id": "lease",
+    "text": "# Lease of the attic\n\nThe rent of the attic is 310 euros a month. The keys are with Ada Thorne.\n",
+    "questions": [
+        {
+            "question": "What do I pay for the attic a month?", "type": "fact", "short": ["310"],
+            "evidence": ["The rent of the attic is 310 euros a month."],
+            "answer": "The rent of the attic is 310 euros a month. It was 290 euros in Bergen before.",
+        },
+        {
+            "question": "May I keep a dog?", "type": "near miss", "evidence": [], "answer": None,
+            "why": "It does not say.",
+        },
+    ],
+}  # fmt: skip
+
+
 def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "work"
+    everyday = tmp_path / "everyday.jsonl"
+    everyday.write_text(json.dumps(LEASE))
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
-    options = [*map(str, places), "--check-every", "1", "--validated", "4", "--minutes"]
+    options = [*map(str, places), "--everyday", str(everyday), "--check-every", "1", "--validated", "4", "--minutes"]
     command = [sys.executable, str(ROOT / "scripts" / "train_answerer.py"), *options, "600"]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert first.stdout is not None
@@ -169,6 +188,8 @@ def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
     lines = (work / "examples-1.jsonl").read_text().splitlines()
     texts = [json.loads(line) for line in lines]
     assert {one["task"] for one in texts} >= {"answer", "not said", "query"}
+    (of_lease,) = (one for one in texts if one["source"] == "everyday answers")
+    assert of_lease["target"] == "The rent of the attic is 310 euros a month [1]."
     # The passage of the last town is held out.
     assert not any("Porsgrund" in json.dumps(one["messages"][-1]) for one in texts)
     llama = LlamaCpp(
