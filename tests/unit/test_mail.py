@@ -27,7 +27,8 @@ def letter(subject: str = "The keys of Quay Street", *, html: str = "", attached
     return made
 
 
-HEAD = "From: Ada Thorne <ada@example.org>\nTo: Bo\nDate: Wed, 09 Apr 2025 10:00:00 +0200\nSubject: "
+HEAD = "Ada Thorne wrote to Bo on 9 April 2025 at 10:00:\n\n"
+ADDRESS = "\n\nAda Thorne: ada@example.org"
 BODY = "The keys are with Björn.\nRing 0421 55."
 
 
@@ -42,8 +43,8 @@ def test_a_letter_has_its_head_and_what_it_says(tmp_path: Path, ends: str, encod
     (tmp_path / "a").write_bytes(written.encode(encoding))
     document = open_document(tmp_path / "a", "keys.eml")
     (page,) = document.pages
-    assert page.text == f"{HEAD}The keys of Quay Street\n\n{BODY}\n\nAttached: plan\u202e.pdf"
-    assert document.dated == "2025-04-09"
+    assert page.text == f"{HEAD}{BODY}{ADDRESS}\n\nAttached: plan\u202e.pdf"
+    assert (document.dated, document.title) == ("2025-04-09", "The keys of Quay Street")
 
 
 def test_a_letter_of_html_alone_reads_as_a_browser_shows_it(tmp_path: Path) -> None:
@@ -52,8 +53,25 @@ def test_a_letter_of_html_alone_reads_as_a_browser_shows_it(tmp_path: Path) -> N
     made.set_content("<h1>Prices</h1><ul><li>Lamp: 5 euros</li><li>Rope: 7 euros</li></ul>", subtype="html")
     (tmp_path / "a").write_bytes(made.as_bytes())
     (page,) = pages(tmp_path / "a", "prices.eml")
-    assert page.text == "Subject: Prices\n\nPrices\n\n* Lamp: 5 euros\n* Rope: 7 euros"
+    assert page.text == "Prices\n\n* Lamp: 5 euros\n* Rope: 7 euros"
     assert [page.text[one.start : one.end] for one in page.headings] == ["Prices"]
+
+
+@pytest.mark.parametrize(
+    ("head", "sentence"),
+    [
+        ("From: Ada <a@b.org>, Bo\nTo: c@d.org", "Ada and Bo wrote to c@d.org:"),
+        ("To: Ada\nDate: tomorrow", "Written to Ada on tomorrow:"),
+        ("From: a@b.org\nDate: Thu, 1 Jan 2026 09:05:00 +0000", "a@b.org wrote on 1 January 2026 at 9:05:"),
+        ("From: Ada\nTo: " + ", ".join(f"p{number}@b.org" for number in range(9)),
+         "Ada wrote to p0@b.org, p1@b.org, p2@b.org, p3@b.org, p4@b.org, p5@b.org and 3 others:"),
+        ("Subject: x", "Still read."),
+    ],
+)  # fmt: skip
+def test_who_wrote_to_whom_is_a_sentence(tmp_path: Path, head: str, sentence: str) -> None:
+    (tmp_path / "a").write_text(f"{head}\n\nStill read.")
+    (page,) = pages(tmp_path / "a", "a.eml")
+    assert page.text.partition("\n")[0] == sentence
 
 
 def test_each_letter_of_a_mailbox_is_a_page(tmp_path: Path) -> None:
@@ -64,7 +82,8 @@ def test_each_letter_of_a_mailbox_is_a_page(tmp_path: Path) -> None:
     assert document.page_count == len(letters)
     found = list(document.pages)
     assert [page.number for page in found] == [1, 2]
-    assert [page.text.partition("\n\n")[0] for page in found] == [f"{HEAD}First", f"{HEAD}Second"]
+    body = BODY.replace("Ring", "From here, ring")
+    assert [page.text for page in found] == [f"# {one}\n\n{HEAD}{body}{ADDRESS}" for one in ("First", "Second")]
     assert page_name("all.mbox", 2) == "message 2"
 
 

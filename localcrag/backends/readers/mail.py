@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from email.utils import parsedate_to_datetime
+from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds
@@ -16,9 +16,11 @@ from localcrag.backends.readers.text import decode, normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
+from localcrag.text.moments import MONTHS
 
 EML, MBOX, MHTML = "message/rfc822", "application/mbox", "multipart/related"
-HEAD = ("From", "To", "Cc", "Date", "Subject")
+MOST_NAMED = 6
+"""Of the people that a letter goes to, those who are named."""
 MOST_LETTERS = 20_000
 # What the parser runs into in heads that are none.
 _MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError)
@@ -47,12 +49,17 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     return len(letters), _pages(letters, name, head_too=True, numbered=True)
 
 
-def sent_on(path: Path) -> str | None:
-    """Return when a letter was sent, as it says itself; None where it does not."""
+def said_of(path: Path) -> tuple[str | None, str]:
+    """Return when a letter was sent, as an ISO date, and its subject; None and empty where it does not say."""
     try:
-        return parsedate_to_datetime(str(_parsed(_bytes(path, path.name))["Date"])).date().isoformat()
+        letter = _parsed(_bytes(path, path.name))
+        subject = _subject(letter)
     except (*_MALFORMED, RecursionError):
-        return None
+        return None, ""
+    try:
+        return parsedate_to_datetime(_field(letter, "Date")).date().isoformat(), subject
+    except _MALFORMED:
+        return None, subject
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -77,10 +84,13 @@ def _pages(letters: list[bytes], name: str, *, head_too: bool, numbered: bool) -
                 f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
                 "it says as text."
             ) from error
-        head = "".join(f"{line}\n" for line in _head(letter)) if head_too else ""
-        front = normalise(f"{head}\n" if head else "")
+        # A letter's subject is its document's title; those of a mailbox each have their own.
+        subject = f"# {subject}\n\n" if numbered and (subject := _subject(letter)) else ""
+        written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
+        front = normalise(subject + written)
         headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
-        behind = "".join(f"\n\nAttached: {attached}" for attached in _attached(letter)) if head_too else ""
+        below = [*_addresses(letter), *(f"Attached: {one}" for one in _attached(letter))] if head_too else []
+        behind = "".join(f"\n\n{line}" for line in below)
         yield Page(number if numbered else None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
 
@@ -89,14 +99,50 @@ def _parsed(data: bytes) -> EmailMessage:
     return letter if isinstance(letter, EmailMessage) else EmailMessage()
 
 
-def _head(letter: EmailMessage) -> Iterator[str]:
-    for field in HEAD:
-        try:
-            value = str(letter[field]) if field in letter else ""
-        except _MALFORMED:
-            continue
-        if said := " ".join(value.split()):
-            yield f"{field}: {said}"
+def _subject(letter: EmailMessage) -> str:
+    return _field(letter, "Subject")
+
+
+def _written(letter: EmailMessage) -> str:
+    """Return who wrote to whom and when, as a sentence.
+
+    Fields (“From: …”) in front of a letter hide from relevance-v2 what it says: asked who has the keys, a letter that
+    says so has a relevance of 0.05 behind its fields, and of 0.5 behind such a sentence.
+    """
+    senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
+    day = _day(letter)
+    said = " and ".join(name for name, _ in senders) or ("Written" if readers or day else "")
+    others = len(readers) - MOST_NAMED
+    to = ", ".join(name for name, _ in readers[:MOST_NAMED]) + (f" and {others} others" if others > 0 else "")
+    verb = " wrote" if senders else ""
+    return f"{said}{verb}{f' to {to}' if to else ''}{f' on {day}' if day else ''}:" if said else ""
+
+
+def _addresses(letter: EmailMessage) -> list[str]:
+    """Return the addresses of those who have a name as well, one a line."""
+    people = dict.fromkeys(_people(letter, "From", "To", "Cc"))
+    return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if name != address]
+
+
+def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
+    """Return names and addresses of a letter's fields; who has no name is called by the address."""
+    found = getaddresses([_field(letter, field) for field in fields])
+    return [(" ".join(name.split()) or address, address) for name, address in found if name or address]
+
+
+def _day(letter: EmailMessage) -> str:
+    try:
+        sent = parsedate_to_datetime(_field(letter, "Date"))
+    except _MALFORMED:
+        return _field(letter, "Date")
+    return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+
+
+def _field(letter: EmailMessage, field: str) -> str:
+    try:
+        return " ".join(str(letter[field] or "").split())
+    except _MALFORMED:
+        return ""
 
 
 def _body(letter: EmailMessage, name: str) -> Page:

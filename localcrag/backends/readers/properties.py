@@ -115,7 +115,8 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
 
 
 def _of_letter(path: Path) -> Properties:
-    return Properties(mail.sent_on(path))
+    day, subject = mail.said_of(path)
+    return Properties(day, _title(subject))
 
 
 def _of_html(path: Path) -> Properties:
