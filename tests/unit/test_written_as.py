@@ -27,6 +27,28 @@ VTT = (
     "WEBVTT\n\nNOTE made by hand\n\n00:01.000 --> 00:04.000 line:0\n<v Ada>Good evening.\n\n"
     "1:01:02.500 --> 1:01:05.000\nThe lamp is lit."
 )
+TEX = r"""\documentclass{article}
+\title{On rents}
+\begin{document}
+\maketitle
+\section{Rents}\label{s}
+The \textbf{attic costs \emph{310} euros}, 5\% more \& heating\cite{a}. \% no comment% a comment
+
+\begin{itemize}
+  \item Pay early.
+  \item[or] late
+\end{itemize}
+
+\begin{tabular}{ll}
+\hline
+Room & Rent \\
+Attic & $310$ \\[2pt]
+\end{tabular}
+
+\subsection*{Old ones}
+None.
+\end{document}
+"""
 ADOC = ":toc:\n\n= Rents\n\n[source,sh]\n----\n== no title\n----\n\n== Attic ==\n\n// hidden\nIt is dry.\n"
 
 
@@ -62,7 +84,10 @@ def read(folder: Path, name: str, text: str) -> str:
         pytest.param("a.vtt", VTT, "[0:00:01] Good evening. The lamp is lit.", id="web subtitles"),
         pytest.param("a.adoc", ADOC,
                      "\n# Rents\n\n```\n== no title\n```\n\n## Attic\n\nIt is dry.\n", id="AsciiDoc"),
-        pytest.param("a.tex", "\\section{Rents}\n", "\\section{Rents}\n", id="LaTeX stays as it is"),
+        pytest.param("a.tex", TEX,
+                     "# On rents\n## Rents\n\nThe attic costs 310 euros, 5% more & heating. % no comment\n\n"
+                     "- Pay early.\n- or late\n\n| Room | Rent |\n| Attic | $310$ |\n\n### Old ones\n\nNone.\n",
+                     id="LaTeX"),
     ],
 )  # fmt: skip
 def test_what_is_no_running_text_is_read_as_markdown(tmp_path: Path, name: str, text: str, shown: str) -> None:

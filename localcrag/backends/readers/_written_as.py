@@ -1,4 +1,4 @@
-"""Text files that are no running text, as Markdown: code, data, notebooks, subtitles, AsciiDoc."""
+"""Text files that are no running text, as Markdown: code, data, notebooks, subtitles, LaTeX, AsciiDoc."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*\Z")
 _TITLE = re.compile(r"^(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$", re.MULTILINE)
 _LISTING = re.compile(r"^(-{4,}|\.{4,})[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _ATTRIBUTE = re.compile(r"^(?::[\w-]+!?:.*|\[[^\]\n]*\]|//(?!//).*)\n", re.MULTILINE)
+
+_DEEPEST_TEX = 4
+_TEX_BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.DOTALL)
+_TEX_TITLE = re.compile(r"\\title\{([^{}\n]+)\}")
+_TEX_COMMENT = re.compile(r"(?<!\\)%.*")
+_TEX_SECTION = re.compile(r"\\(chapter|section|subsection|subsubsection)\*?\{([^{}\n]+)\}")
+_TEX_ROW = re.compile(r"^[ \t]*([^\n]*?[^\\\n]&[^\n]*?)[ \t]*(?:\\\\(?:\[[^\]\n]*\])?)?[ \t]*$", re.MULTILINE)
+_TEX_LEFT_OUT = re.compile(
+    r"\\(?:begin|end)\{(?!equation|align|math|displaymath)[^{}\n]*\}(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})?"
+    r"|\\(?:label|cite[a-z]*|ref|pageref|includegraphics|bibliography|bibliographystyle|vspace|hspace)\*?"
+    r"(?:\[[^\]\n]*\])?\{[^{}\n]*\}"
+    r"|\\(?:hline|toprule|midrule|bottomrule|maketitle|tableofcontents|centering|noindent|newpage|clearpage|\\)(?![a-zA-Z])"
+)
+_TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|paragraph|mbox)\*?\{([^{}]*)\}")
 
 
 def as_it_reads(text: str, name: str) -> str:
@@ -171,10 +185,27 @@ def _titled(text: str) -> str:
     return _TITLE.sub(lambda found: f"{'#' * len(found[1])} {found[2]}", _ATTRIBUTE.sub("", text))
 
 
+def _latex(text: str) -> str:
+    """Return LaTeX without its commands: titles, items and rows as Markdown has them; formulas as they stand."""
+    body = _TEX_BODY.search(text)
+    title = _TEX_TITLE.search(text)
+    told = _TEX_COMMENT.sub("", body[1] if body else text)
+    told = _TEX_SECTION.sub(lambda found: f"\n{'#' * (2 + found[1].count('sub'))} {found[2]}\n", told)
+    told = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", told, flags=re.MULTILINE)
+    told = _TEX_ROW.sub(lambda row: row_of([cell.strip() for cell in row[1].split("&")]), told)
+    told = _TEX_LEFT_OUT.sub("", told)
+    for _ in range(_DEEPEST_TEX):  # What stands within others comes out with them.
+        told = _TEX_AROUND.sub(r"\1", told)
+    told = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", told))
+    head = f"# {title[1].strip()}\n" if title else ""
+    return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", told)).strip("\n") + "\n"
+
+
 WRITTEN_AS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
     {
         ".rst": as_markdown,
         **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
+        **dict.fromkeys((".tex", ".latex"), _latex),
         ".ipynb": _notebook,
         ".json": _data,
         **dict.fromkeys((".jsonl", ".ndjson"), _lines_of_data),

@@ -37,7 +37,7 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".md", ".markdown"), "text/markdown"),
         **dict.fromkeys((".html", ".htm"), _kinds.HTML_TYPE),
         ".xhtml": "application/xhtml+xml",
-        **dict.fromkeys((".txt", ".text", ".log", ".tex", ".org", *WRITTEN_AS), "text/plain"),
+        **dict.fromkeys((".txt", ".text", ".log", ".org", *WRITTEN_AS), "text/plain"),
         **dict.fromkeys((".eml", ".emlx"), mail.EML),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
         **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
