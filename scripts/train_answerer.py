@@ -78,6 +78,8 @@ QUESTIONS = {
 }
 """Questions that answering is learned from. Few of those that are bound to their text and match many."""
 QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
+ON_EVERYDAY = 2400
+"""Questions on everyday documents; for each, the app finds, judges and cuts as it does in use: a second or more."""
 Item = TypeVar("Item")
 Learned = Callable[[random.Random], Iterator[examples.Example]]
 """Makes the examples of a question, by chance."""
@@ -123,7 +125,8 @@ def make(given: argparse.Namespace, path: Path) -> None:
         # All passages are in the collection, also where fewer questions are asked.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]
         with closing(Assembly(load(data_dir=given.work / "everyday"))) as other:
-            learned += on_everyday(given.everyday, other, given.work) if given.everyday else []
+            if given.everyday:
+                learned += some(on_everyday(given.everyday, other, given.work), ON_EVERYDAY, chosen)
             unfinished = path.with_suffix(".part")
             write_examples(learned, llm, unfinished, seed)
         general = [row for row in kept if row.source in GENERAL]
@@ -148,7 +151,12 @@ def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path) -> list[L
     except UnreadableData as error:
         raise SystemExit(str(error)) from error
     shelf = everyday_answers.Shelf(assembly, documents, work / "documents")
-    return [partial(everyday_answers.answering, one, asked, shelf) for one in documents for asked in one.questions]
+    return [
+        partial(everyday_answers.answering, one, asked, shelf)
+        for one in documents
+        for asked in one.questions
+        if everyday_answers.is_to_be_written(asked)
+    ]
 
 
 def write_examples(learned: Sequence[Learned], llm: LlamaCpp, path: Path, seed: int) -> None:

@@ -42,10 +42,13 @@ class Shelf:
         self.library = Library(assembly)
 
 
+def is_to_be_written(labelled: Labelled) -> bool:
+    """Whether a question has an answer, and none that the app shows as it stands in the source."""
+    return bool(labelled.lines and labelled.answer) and not (asks_how(labelled.text) or asks_for_list(labelled.text))
+
+
 def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: random.Random) -> Iterator[Example]:
     """Yield what is learned from a question on a document: an example, or none."""
-    if not labelled.lines or not labelled.answer or asks_how(labelled.text) or asks_for_list(labelled.text):
-        return
     question = dress(labelled.text, chosen)
     passages = shelf.library.passages(question)
     refined = shelf.library.refined(question, passages)
