@@ -8,6 +8,7 @@ it backs none, nothing is learned. Lists and tables that are asked for are left 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from localcrag.steps.answer import generate, verify
 from localcrag.steps.answer.stage import read_by
 from localcrag.text.question_form import asks_for_list, asks_how
 
+_STEPS = re.compile(r"(?:^|\s)1[.)]\s")
 SOURCE, LICENCE = "everyday answers", "Apache-2.0"
 SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
 """What the embedded model may be asked."""
@@ -43,8 +45,9 @@ class Shelf:
 
 
 def is_to_be_written(labelled: Labelled) -> bool:
-    """Whether a question has an answer, and none that the app shows as it stands in the source."""
-    return bool(labelled.lines and labelled.answer) and not (asks_how(labelled.text) or asks_for_list(labelled.text))
+    """Whether a question has an answer in sentences, and none that the app shows as it stands in the source."""
+    listed = asks_how(labelled.text) or asks_for_list(labelled.text) or _STEPS.search(labelled.answer)
+    return bool(labelled.lines and labelled.answer) and not listed
 
 
 def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: random.Random) -> Iterator[Example]:
