@@ -99,6 +99,12 @@ def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDoc
     )
 
 
+def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
+    """Raise UnreadableDocument for a file that is no text by its first bytes, and should be `expected`, which is."""
+    if identify(head) is not None:
+        raise mismatch(path, name, expected, head)
+
+
 def _of_archive(path: Path) -> str | None:
     try:
         with zipfile.ZipFile(path) as archive:

@@ -19,8 +19,16 @@ MOST_PARTS = 20_000
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
-def check(path: Path, name: str, what: str) -> None:
-    """Make sure that an archive can be unpacked; `what` is it to be. Raises EncryptedDocument, UnreadableDocument."""
+def check(path: Path, name: str, what: str, head: bytes) -> None:
+    """Make sure that a file is not encrypted, and can be unpacked where it is an archive; `what` is it to be.
+
+    Raises EncryptedDocument and UnreadableDocument.
+    """
+    found = _kinds.identify(head)
+    if found == _kinds.OLE and ENCRYPTED_PACKAGE in path.read_bytes():
+        raise needs_password(name)
+    if found != _kinds.ZIP:
+        return
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()

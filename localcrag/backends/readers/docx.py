@@ -32,12 +32,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
     Raises EncryptedDocument and UnreadableDocument, here and while the page is read.
     """
-    found = _kinds.identify(head)
-    if found == _kinds.OLE and _packages.ENCRYPTED_PACKAGE in path.read_bytes():
-        raise _packages.needs_password(name)
-    if found != _kinds.ZIP:
-        raise _kinds.mismatch(path, name, WORD, head)
-    _packages.check(path, name, WORD)
+    _packages.check(path, name, WORD, head)
     if _kinds.describe(path, head) != "a Word document":
         raise _kinds.mismatch(path, name, WORD, head)
     return _pages(path, name)

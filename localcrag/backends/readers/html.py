@@ -40,8 +40,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
     Raises UnreadableDocument, here and while the page is read.
     """
-    if _kinds.identify(head) is not None:
-        raise _kinds.mismatch(path, name, "a web page", head)
+    _kinds.expect_text(path, name, "a web page", head)
     if _kinds.is_mhtml(head):
         raise UnreadableDocument(
             f"{name} is a web archive (MHTML), not an HTML file. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Generator, Iterator
+from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
@@ -33,11 +34,10 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 
     Attachments are named and not read. Raises UnreadableDocument, here and while pages are read.
     """
-    if _kinds.identify(head) is not None:
-        raise _kinds.mismatch(path, name, "an e-mail", head)
+    _kinds.expect_text(path, name, "an e-mail", head)
     data = _bytes(path, name)
     if media_type != MBOX:
-        return None, _pages([data], name, head_too=media_type == EML, numbered=False)
+        return None, _pages([data], name, media_type)
     lines = list(_LETTER.finditer(data))
     starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
     if not starts or len(starts) > MOST_LETTERS:
@@ -46,20 +46,17 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
             "read. Export fewer of them from the mail program, and add that."
         )
     letters = [data[start:end] for start, end in zip(starts, ends, strict=True)]
-    return len(letters), _pages(letters, name, head_too=True, numbered=True)
+    return len(letters), _pages(letters, name, media_type)
 
 
 def said_of(path: Path) -> tuple[str | None, str]:
     """Return when a letter was sent, as an ISO date, and its subject; None and empty where it does not say."""
     try:
         letter = _parsed(_bytes(path, path.name))
-        subject = _subject(letter)
     except (*_MALFORMED, RecursionError):
         return None, ""
-    try:
-        return parsedate_to_datetime(_field(letter, "Date")).date().isoformat(), subject
-    except _MALFORMED:
-        return None, subject
+    sent = _sent(letter)
+    return sent.date().isoformat() if sent else None, _field(letter, "Subject")
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -69,9 +66,10 @@ def _bytes(path: Path, name: str) -> bytes:
     return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
 
 
-def _pages(letters: list[bytes], name: str, *, head_too: bool, numbered: bool) -> Generator[Page, None, None]:
+def _pages(letters: list[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
+    head_too, numbered = media_type != MHTML, media_type == MBOX
     for number, data in enumerate(letters, start=1):
-        if head_too and not numbered and not _FIELD.search(data):
+        if media_type == EML and not _FIELD.search(data):
             raise UnreadableDocument(
                 f"{name} cannot be read as an e-mail: it has no head (From, Date, Subject). "
                 "Save it again in the mail program, or give it the name ending that fits its content."
@@ -85,7 +83,7 @@ def _pages(letters: list[bytes], name: str, *, head_too: bool, numbered: bool) -
                 "it says as text."
             ) from error
         # A letter's subject is its document's title; those of a mailbox each have their own.
-        subject = f"# {subject}\n\n" if numbered and (subject := _subject(letter)) else ""
+        subject = f"# {subject}\n\n" if numbered and (subject := _field(letter, "Subject")) else ""
         written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
         front = normalise(subject + written)
         headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
@@ -97,10 +95,6 @@ def _pages(letters: list[bytes], name: str, *, head_too: bool, numbered: bool) -
 def _parsed(data: bytes) -> EmailMessage:
     letter = message_from_bytes(data, policy=policy.default)
     return letter if isinstance(letter, EmailMessage) else EmailMessage()
-
-
-def _subject(letter: EmailMessage) -> str:
-    return _field(letter, "Subject")
 
 
 def _written(letter: EmailMessage) -> str:
@@ -131,11 +125,18 @@ def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
 
 
 def _day(letter: EmailMessage) -> str:
-    try:
-        sent = parsedate_to_datetime(_field(letter, "Date"))
-    except _MALFORMED:
+    """Return when a letter was sent, in words; as it says itself where that is no date."""
+    sent = _sent(letter)
+    if sent is None:
         return _field(letter, "Date")
     return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+
+
+def _sent(letter: EmailMessage) -> datetime | None:
+    try:
+        return parsedate_to_datetime(_field(letter, "Date"))
+    except _MALFORMED:
+        return None
 
 
 def _field(letter: EmailMessage, field: str) -> str:

@@ -35,6 +35,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
     _kinds.XLSX: ("xlsx", "an Excel workbook"),
     _kinds.XLS: ("xlsx", "an Excel workbook of the kind before 2007"),
     _kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
+    **dict.fromkeys(_kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
 """By media type: what anydoc calls it, and people do."""
 LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
@@ -43,25 +44,25 @@ _SLIDES_DAMAGED = (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
 SHEETS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS, *_kinds.SEPARATED))
 
 
-def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
+def open_pages(
+    path: Path, name: str, head: bytes, media_type: str, *, told: bool
+) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return the number of its slides, None of what has none, and its pages, still to be read.
 
-    The slides of PowerPoint before 2007 are one page: its reader does not tell them apart. Raises EncryptedDocument and
-    UnreadableDocument, here and while pages are read.
+    `told`: the content says that it is of this kind. The slides of PowerPoint before 2007 are one page: its reader does
+    not tell them apart. Raises EncryptedDocument and UnreadableDocument, here and while pages are read.
     """
     _, what = FORMATS[media_type]
-    found = _kinds.identify(head)
-    if found == _kinds.ZIP:
-        _packages.check(path, name, what)
-    if found == _kinds.OLE and _packages.ENCRYPTED_PACKAGE in path.read_bytes():
-        raise _packages.needs_password(name)
-    by_content = _kinds.media_type(path, head)
-    if found == _kinds.OLE and by_content is None:
+    if media_type in _kinds.SEPARATED:
+        _kinds.expect_text(path, name, what, head)
+        return None, _whole(path, name, media_type)
+    _packages.check(path, name, what, head)
+    if not told and _kinds.identify(head) == _kinds.OLE:
         raise _packages.damaged(name, what, ValueError("its directory cannot be read"))
-    if by_content != media_type:
+    if not told:
         raise _kinds.mismatch(path, name, what, head)
     if media_type not in LISTINGS:
-        return None, _one_page(path, name, media_type)
+        return None, _whole(path, name, media_type)
     try:
         count, slides = _slides.slides_of(path, LISTINGS[media_type])
     except _SLIDES_DAMAGED as error:
@@ -69,22 +70,9 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     return count, _numbered(slides, name, media_type)
 
 
-def open_separated(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
-    """Check a file of values set apart by commas, semicolons or tabs, and return its one page, still to be read.
-
-    Raises UnreadableDocument, here and while the page is read.
-    """
-    if _kinds.identify(head) is not None:
-        raise _kinds.mismatch(path, name, "a table of values with commas or tabs between them (CSV)", head)
-    return _separated(path, name)
-
-
-def _separated(path: Path, name: str) -> Generator[Page, None, None]:
-    yield _rendered(None, decode(path.read_bytes(), name).encode(), name, _kinds.CSV, ("csv", "a table (CSV)"))
-
-
-def _one_page(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
-    yield _page(None, path.read_bytes(), name, media_type)
+def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
+    data = path.read_bytes()
+    yield _page(None, decode(data, name).encode() if media_type in _kinds.SEPARATED else data, name, media_type)
 
 
 def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
@@ -96,11 +84,7 @@ def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[
 
 
 def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
-    return _rendered(number, data, name, media_type, FORMATS[media_type])
-
-
-def _rendered(number: int | None, data: bytes, name: str, media_type: str, of_kind: tuple[Format, str]) -> Page:
-    kind, what = of_kind
+    kind, what = FORMATS[media_type]
     try:
         document = anydoc.to_document(data, kind)
     except anydoc.EncryptedError as error:

@@ -44,8 +44,6 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name endings, in lower case, and the media type of each."""
-READ_BY_CONTENT = frozenset((_kinds.PDF_TYPE, _kinds.DOCX, *office.FORMATS))
-"""Media types that a file's content says beyond doubt: it is read as that, whatever its name ends in."""
 
 
 @dataclass(frozen=True)
@@ -72,29 +70,30 @@ def open_document(path: Path, name: str) -> OpenDocument:
     suffix = Path(name).suffix.lower()
     try:
         head = _head(path, name)
-        found = _kinds.media_type(path, head)
-        media_type = found if found in READ_BY_CONTENT else SUPPORTED.get(suffix)
+        by_content = _kinds.media_type(path, head)
+        media_type = by_content or SUPPORTED.get(suffix)
         if media_type is None:
             raise _unsupported(name, suffix)
-        page_count, pages = _open_pages(media_type, path, name, head)
+        page_count, pages = _open_pages(media_type, path, name, head, told=by_content is not None)
     except OSError as error:
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
     return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title)
 
 
-def _open_pages(media_type: str, path: Path, name: str, head: bytes) -> tuple[int | None, Generator[Page, None, None]]:
+def _open_pages(
+    media_type: str, path: Path, name: str, head: bytes, *, told: bool
+) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == _kinds.PDF_TYPE:
         return pdf.open_pages(path, name, head)
     if media_type in office.FORMATS:
-        return office.open_pages(path, name, head, media_type)
+        return office.open_pages(path, name, head, media_type, told=told)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML):
         return mail.open_pages(path, name, head, media_type)
     whole = {
         _kinds.DOCX: docx.open_pages,
         _kinds.HTML_TYPE: html.open_pages,
         "application/xhtml+xml": html.open_pages,
-        **dict.fromkeys(_kinds.SEPARATED, office.open_separated),
     }
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 

@@ -54,8 +54,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
     Raises UnreadableDocument, here and while the page is read.
     """
-    if _kinds.identify(head) is not None:
-        raise _kinds.mismatch(path, name, "a text file", head)
+    _kinds.expect_text(path, name, "a text file", head)
     return _pages(path, name)
 
 
