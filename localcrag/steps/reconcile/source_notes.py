@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Conflict
+from localcrag.text.places import place
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later, ngettext
 from localcrag.text.words import shorten
@@ -87,4 +88,4 @@ def about_the_present(question: str) -> bool:
 def _title(source: Source) -> str:
     if source.origin is Origin.WEB:
         return f"“{shorten(source.title or source.url or 'without a title', LONGEST_TITLE)}”"
-    return f"{source.document}, page {source.page}" if source.page else str(source.document)
+    return place(str(source.document), source.page)
