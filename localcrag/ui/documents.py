@@ -18,7 +18,7 @@ from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists
-from localcrag.ui.handlers import EACH, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, LATEST, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 BETWEEN, ROWS = 0.5, 1_000
@@ -95,7 +95,7 @@ class DocumentEvents:
             self.follow, [at.collection], shown, **MANY
         )
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
-        at.collection.change(self.choose, [at.collection], [at.listing], trigger_mode="always_last", **PRIVATE)
+        at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
         at.listing.delete(self.delete, [at.collection], shown, **EACH)
         at.listing.submit(self.rename, [at.collection], [at.listing], **EACH)
         at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **EACH)

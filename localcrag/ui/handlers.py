@@ -22,6 +22,8 @@ EACH: dict[str, Any] = {"trigger_mode": "multiple", **PRIVATE}
 """Of an event that says what it is about (`gr.EventData`): each one counts, one after another.
 
 Else Gradio drops a second one while the first is under way; with "always_last", 6.31 says the first once more."""
+LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
+"""Of an event that is told what its inputs hold: of several while one is under way, the last one counts."""
 GOOD = {"yes": True, "no": False, "": None}
 """What the page says of a label, and what it means; None takes it back."""
 

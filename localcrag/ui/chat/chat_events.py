@@ -19,7 +19,7 @@ from localcrag.ui import html, learning, lists
 from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import EACH, GOOD, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, GOOD, LATEST, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -258,7 +258,7 @@ class ChatEvents:
     def _chooses(self) -> dict[str, Any]:
         column = self.at.column
         inputs = [column.where, self.at.collection, column.preset, column.llm]
-        return {"fn": self.choose, "inputs": inputs, "outputs": None, "trigger_mode": "always_last", **PRIVATE}
+        return {"fn": self.choose, "inputs": inputs, "outputs": None, **LATEST}
 
     def _chat(self, said: Said) -> int:
         """Return the number of the chat that is shown, or that of a new one."""

@@ -12,7 +12,7 @@ from localcrag.records.enums import Policy, RefinerKind, Strictness, StripMode
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.handlers import LATEST, telling
 from localcrag.ui.settings.in_force import InForce
 
 STRICTNESS = {
@@ -73,7 +73,7 @@ def answer_settings(in_use: SettingsInUse, in_force: InForce) -> gr.Dropdown:
     for name, control in controls.items():
         in_force.add(control, _now(in_use, name))
         # What was said last counts, also while an earlier digit of it is being saved.
-        control.input(_saves(in_use, name), [control], None, trigger_mode="always_last", **PRIVATE)
+        control.input(_saves(in_use, name), [control], None, **LATEST)
     return policy
 
 

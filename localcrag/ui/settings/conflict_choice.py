@@ -8,7 +8,7 @@ from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.records.enums import ConflictRule
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.handlers import LATEST, telling
 from localcrag.ui.settings.in_force import InForce
 
 LABELS = {
@@ -38,4 +38,4 @@ def conflict_choice(in_use: SettingsInUse, in_force: InForce) -> None:
                 in_use.change(conflict_rule=name)
 
     in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
-    choice.input(use, [choice], None, trigger_mode="always_last", **PRIVATE)
+    choice.input(use, [choice], None, **LATEST)

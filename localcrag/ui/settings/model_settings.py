@@ -16,7 +16,7 @@ from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html
-from localcrag.ui.handlers import MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import LATEST, MANY, releases, told
 from localcrag.ui.html import TEMPLATES
 from localcrag.ui.settings.in_force import InForce
 
@@ -49,7 +49,7 @@ class ModelSettings:
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
             entered = [number.submit, number.blur]
-            gr.on(entered, self._saver(name), [number], [self.listing], trigger_mode="always_last", **PRIVATE)
+            gr.on(entered, self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
         """Show how far everything is, after an event."""

@@ -16,7 +16,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.ui import html
 from localcrag.ui.chat.chat import preset_name
-from localcrag.ui.handlers import PRIVATE, telling
+from localcrag.ui.handlers import LATEST, PRIVATE, telling
 from localcrag.ui.settings.in_force import InForce
 
 
@@ -55,7 +55,7 @@ def preset_choice(
     choice.input(use, [choice, collection], [choice, effect], **PRIVATE)
     # Another page, or `localcrag presets use`, may have chosen meanwhile.
     at = [page.load, collection.change]
-    gr.on(at, chosen, [collection], [choice, effect], trigger_mode="always_last", **PRIVATE)
+    gr.on(at, chosen, [collection], [choice, effect], **LATEST)
     in_force.then(chosen_since, [collection, choice], [choice, effect])
 
 
