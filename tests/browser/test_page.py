@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -26,6 +27,7 @@ from tests.support.page_driver import (
     close_settings,
     drop,
     dropped,
+    each_under_way,
     loaded_anew,
     open_settings,
     open_side,
@@ -289,25 +291,18 @@ def test_each_click_counts_also_while_another_is_under_way(chromium: Browser, wi
         expect(page.locator("#lc-chat")).to_contain_text("Ask your documents")
         ask(page, "What does the company pay per kilometre for one's own car?")
         newer, older = (page.locator("#lc-chats .lc-chat-title").nth(at) for at in (0, 1))
-        with standing_still(with_handbook):
-            newer.click(no_wait_after=True)
-            older.click(no_wait_after=True)
+        each_under_way(page, [newer.click, older.click])
         expect(page.locator("#lc-log .lc-turn")).to_have_count(2)
         panel = page.locator("#lc-panel .lc-question")
-        with standing_still(with_handbook):
-            for at in (1, 0):
-                turn(page, at).locator("[data-do=open]").first.click(no_wait_after=True)
+        each_under_way(page, [turn(page, at).locator("[data-do=open]").first.click for at in (1, 0)])
         expect(panel).to_have_text("Who keeps the handbook?")
         good = "[data-do=good]"
-        with standing_still(with_handbook):
-            for at in (0, 1):
-                turn(page, at).locator(good).click(no_wait_after=True)
+        each_under_way(page, [turn(page, at).locator(good).click for at in (0, 1)])
         expect(page.locator(f"#lc-log {good}[aria-pressed=true]")).to_have_count(2)
         expect(panel).to_have_text("How are rental cars booked?")
         # Of what is typed letter by letter, all of it is sought.
         search = page.locator("#lc-chats").get_by_label("Search chats")
-        with standing_still(with_handbook):
-            search.press_sequentially("keepers of nothing")
+        each_under_way(page, [partial(search.press_sequentially, letter) for letter in "keepers of nothing"])
         expect(page.locator("#lc-chats li")).to_have_count(0)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
 from tests.support.app_process import Watched, watch
 
+EVENTS = "**/queue/join*"
+"""Where Gradio's events go."""
 PATIENCE = 120_000
 """Milliseconds for what the models do, on a machine that is busy with other tests."""
 
@@ -127,6 +129,24 @@ def idle(page: Page) -> None:
 def turn(page: Page, number: int = -1) -> Locator:
     """Return a finished turn of the chat; the last one, counted from the end."""
     return page.locator("#lc-log .lc-turn").nth(number)
+
+
+def each_under_way(page: Page, acts: Sequence[Callable[[], object]]) -> None:
+    """Do one thing after the other while the first is under way still; the server hears of them in their order."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(EVENTS, hold)
+    for act in acts:
+        with page.expect_request(EVENTS):
+            act()
+    page.evaluate("0")  # By then the last one is held, too.
+    for route in held:  # With what follows from them.
+        with page.expect_response(EVENTS):
+            route.continue_()
+    page.unroute(EVENTS)
 
 
 def open_side(page: Page, side: str) -> Locator:
