@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import gradio as gr
+
 from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.records.run import Claim, Run
@@ -12,7 +14,7 @@ from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, tota
 from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.evaluate.decide import compared, why_not_correct
-from localcrag.steps.refine.manual_selection import NEVER
+from localcrag.steps.refine.manual_selection import NEVER, Choice
 from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
@@ -144,3 +146,16 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
     """Return a claim's text in pieces, with whether each is what differs."""
     before, differs, after = claim.text.partition(claim.differs) if claim.differs else (claim.text, "", "")
     return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
+
+
+def choice_of(event: gr.EventData) -> Choice:
+    """Return which sentences and passages a person put in or took out; panel.html says how it names them."""
+    return Choice(
+        {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
+        {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},
+    )
+
+
+def _sentence(key: str) -> tuple[str, int]:
+    passage, _, start = key.rpartition("@")
+    return passage, int(start)

@@ -584,15 +584,16 @@ def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp
         wait_until(lambda: "policy" not in json.loads(settings.read_text("utf-8")))
         # Another page may have chosen since: what holds is shown on load, and when the settings are opened.
         choose(page, "#lc-conflict-rule", "the newer")
+        wait_until(lambda: json.loads(settings.read_text("utf-8")).get("conflict_rule") == "newer")
         with opened(chromium, url) as other:
             open_settings(other, "Answers")
             expect(other.get_by_label("only sentences that the evidence backs in full")).to_be_checked()
             expect(other.locator("#lc-conflict-rule input")).to_have_value("the newer")
             close_settings(other)
             choose(page, "#lc-conflict-rule", "the web")
+            wait_until(lambda: json.loads(settings.read_text("utf-8"))["conflict_rule"] == "web")
             open_settings(other, "Answers")
             expect(other.locator("#lc-conflict-rule input")).to_have_value("the web")
-        assert json.loads(settings.read_text("utf-8"))["conflict_rule"] == "web"
 
 
 WIDTHS = [(1440, "light"), (1280, "dark"), (768, "light"), (400, "light"), (400, "dark")]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import RunFinished
@@ -23,16 +23,19 @@ from localcrag.ui.chat.chat import TURNS_SHOWN
 from tests.support.app_process import free_port, process_at, running_app
 from tests.support.documents import make_pdf
 from tests.support.page_driver import (
+    EVENTS,
     PATIENCE,
     answered,
     ask,
     drop,
     go,
+    loaded_anew,
     open_side,
     opened,
     question_box,
     reload,
     turn,
+    wait_until,
     whole,
 )
 
@@ -205,6 +208,31 @@ def test_two_tabs_see_the_same_chat_and_each_goes_its_own_way(chromium: Browser,
         answered(two, 2)
         assert one.url != one_address
         expect(two.locator("#lc-log .lc-asked p").last).to_have_text("What is note 3 about?")
+
+
+def test_a_question_asked_before_a_page_shows_its_chat_goes_to_that_chat(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
+        ask(page, QUESTION)
+        chat = page.url
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            opens = "chat" in (route.request.post_data_json.get("event_data") or {})
+            held.append(route) if opens else route.continue_()
+
+        page.route(EVENTS, hold)
+        page.reload()
+        expect(page.locator("#lc-chats .lc-chats")).to_have_count(1)
+        wait_until(lambda: bool(held))
+        question_box(page).fill("What is note 3 about?")
+        page.locator("#lc-send").click()
+        answered(page, 2)
+        assert page.url == chat
+        for route in held:
+            route.continue_()
+        page.unroute(EVENTS)
+        loaded_anew(page)
+        answered(page, 2)
 
 
 def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data: Path, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from localcrag.app.conversations import Answering, Conversations
 from localcrag.records.enums import Preset
 from localcrag.runs.chat_export import TYPES, ExportForm, export
 from localcrag.runs.labels import LabelKind
-from localcrag.steps.refine.manual_selection import Choice
-from localcrag.ui import html, learning, lists
+from localcrag.ui import html, learning, lists, run_panel
 from localcrag.ui.chat import chat
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.consent import hidden
@@ -107,7 +106,7 @@ class ChatEvents:
         text = str(said[self.at.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
-        chat_id = self._chat(said)
+        chat_id = self._chat(said, request)
         told(lambda: self._conversations.ask(chat_id, text))
         # The box is emptied here and never again: what is typed meanwhile stays.
         return *self._show(chat_id, request), ""
@@ -115,7 +114,7 @@ class ChatEvents:
     def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
         """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one."""
         number, question = int(event.turn), str(event.question)
-        chat_id = self._chat(said)
+        chat_id = self._chat(said, request)
         if number:
             told(lambda: self._conversations.ask_again(chat_id, number, question or None))
         else:
@@ -125,10 +124,7 @@ class ChatEvents:
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question from the sentences that a person put in or took out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
-        choice = Choice(
-            {_strip(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
-            {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},
-        )
+        choice = run_panel.choice_of(event)
         chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
         told(
             lambda: self._conversations.ask_selection(
@@ -260,11 +256,15 @@ class ChatEvents:
         inputs = [column.where, self.at.collection, column.preset, column.llm]
         return {"fn": self.choose, "inputs": inputs, "outputs": None, **LATEST}
 
-    def _chat(self, said: Said) -> int:
-        """Return the number of the chat that is shown, or that of a new one."""
+    def _chat(self, said: Said, request: gr.Request) -> int:
+        """Return the number of the chat that is shown or about to be, or that of a new one."""
         column = self.at.column
         if there := _number(said[column.where]):
             return there
+        # A page that was just loaded may be asked before it shows the chat that its address names.
+        named = _number(str(request.query_params.get("chat", "")))
+        if named and named in {one.id for one in told(self._assembly.chats.chats)}:
+            return named
         preset, llm = _preset(said[column.preset]), said[column.llm] or None
         return told(lambda: self._assembly.chats.begin(said[self.at.collection], preset=preset, llm=llm)).id
 
@@ -291,9 +291,3 @@ def _number(where: str) -> int | None:
 
 def _preset(name: str) -> Preset | None:
     return Preset(name) if name else None
-
-
-def _strip(key: str) -> tuple[str, int]:
-    """Return a sentence's passage and start from how the panel names it."""
-    passage, _, start = key.rpartition("@")
-    return passage, int(start)
