@@ -11,6 +11,9 @@ keeps the pairs, the curve and a checkpoint: run again, it goes on.
 With --teacher FOLDER, what an earlier relevance model says of passages that are found for general questions is learned
 as it is said (scripts/relevance/teacher.py): what is new does not push out what was known.
 
+With --learn-from FOLDER, the opinion of a larger relevance model, trained before, counts beside the label of every pair
+and line: what is learned is half of each.
+
 With --labels FILE, pairs that people labelled in use (`localcrag labels export --as training FILE`) are trained on as
 they are, beside the others; none of them is among the groups kept apart for the curve.
 
@@ -47,13 +50,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from relevance import everyday, pairs, teacher
-from safetensors.torch import load_file, save_file
+from relevance.trainer import LEARNING_RATE, Trainer
+from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
-from training_loop import Progress, multiplies_in_bf16, train
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from training_loop import Progress, train
+from transformers import AutoTokenizer
 
 from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE, reads_lines
+from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.privacy.egress_guard import let_start_programs
 
@@ -61,154 +65,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
-MOST_TOKENS = 320
 GROUPS_PER_STEP = 12
-LEARNING_RATE = 1e-4
 WARM_UP = 0.05
 QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
 """Beginnings of the names by which is counted what was learned from, by source."""
-RANKING, PLACE = 0.5, 0.5
-"""Weights of the two losses beside the binary cross-entropy."""
-LESSON = 0.5
-"""Weight of a pair that an earlier model judges, beside one with a label."""
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
-PLACE_RATE = 10
-"""Times the learning rate for the layer that begins with nothing."""
 MOST_VALIDATED = 300
 """Groups kept apart for the curve; of a small set a tenth."""
 
 T = TypeVar("T")
-
-
-class Trainer:
-    """The model, its place head and the optimiser, on a GPU where there is one."""
-
-    def __init__(self, base: Path, seed: int, rate: float = LEARNING_RATE, *, frozen: int = 0) -> None:
-        self.rate = rate
-        torch.manual_seed(seed)
-        self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.at_once = 64 if self.device == "cuda" else 8
-        self.in_bf16 = multiplies_in_bf16(self.device)
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(base)
-        # No dropout: every pair is seen once. Attention in bf16 written out in full: torch's own for processors takes
-        # twice the time on the way back (27 against 43 pairs a second on two cores); in fp32 it takes 0.8 times.
-        self.model: Any = AutoModelForSequenceClassification.from_pretrained(
-            base,
-            num_labels=1,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            attn_implementation="eager" if self.device == "cpu" and self.in_bf16 else "sdpa",
-        ).to(self.device, torch.float32)
-        if frozen:
-            for part in (self.model.bert.embeddings, *self.model.bert.encoder.layer[:frozen]):
-                part.requires_grad_(False)
-        self.place = torch.nn.Linear(self.model.config.hidden_size, 1).to(self.device)
-        learning = [one for one in self.model.parameters() if one.requires_grad]
-        self.parameters = [*learning, *self.place.parameters()]
-        if (base / PLACE_FILE).exists() and reads_lines(base / PLACE_FILE):
-            self.place.load_state_dict(load_file(base / PLACE_FILE))
-        parts = [
-            {"params": learning, "times": 1},
-            {"params": list(self.place.parameters()), "times": PLACE_RATE},
-        ]
-        self.optimiser = torch.optim.AdamW(parts, lr=rate, weight_decay=0.01, fused=True)
-
-    def step(self, groups: Sequence[pairs.Group], rate: float) -> tuple[float, int, int]:
-        """Learn from the groups at `rate` of the learning rate. Return the loss, and how many pairs and tokens."""
-        self.model.train()
-        for part in self.optimiser.param_groups:
-            part["lr"] = self.rate * rate * part["times"]
-        lists = [one for group in groups for one in (group.passages, group.strips) if one]
-        flat = [pair for one in lists for pair in one]
-        logits, place_losses, tokens = self._forward(flat)
-        loss = self._pairs_loss(logits, flat)
-        parts = torch.split(logits, [len(one) for one in lists])
-        ranked = [
-            -torch.log_softmax(part, 0)[0]
-            for part, one in zip(parts, lists, strict=True)
-            if len(one) > 1 and one[0].relevant and one[0].wanted is None
-        ]
-        if ranked:
-            loss = loss + RANKING * torch.stack(ranked).mean()
-        if place_losses:
-            loss = loss + PLACE * torch.cat(place_losses).mean()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        return float(loss.detach()), len(flat), tokens
-
-    def _pairs_loss(self, logits: torch.Tensor, flat: Sequence[pairs.Pair]) -> torch.Tensor:
-        """Return the mean loss of pairs, shape (): cross-entropy with the label, or distance to a teacher's logit."""
-        taught = torch.tensor([pair.wanted is not None for pair in flat], device=self.device)
-        labels = torch.tensor([float(pair.relevant) for pair in flat], device=self.device)
-        wanted = torch.tensor([pair.wanted or 0.0 for pair in flat], device=self.device)
-        losses = torch.where(
-            taught,
-            LESSON * torch.nn.functional.smooth_l1_loss(logits, wanted, reduction="none"),
-            torch.nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="none"),
-        )
-        return losses.mean()
-
-    @torch.no_grad()
-    def logits(self, asked: Sequence[pairs.Pair]) -> NDArray[np.float32]:
-        """Return the logits of the pairs, shape (pairs,)."""
-        self.model.eval()
-        parts = [self._forward(asked[start : start + 64])[0] for start in range(0, len(asked), 64)]
-        return torch.cat(parts).cpu().numpy()
-
-    def _forward(self, flat: Sequence[pairs.Pair]) -> tuple[torch.Tensor, list[torch.Tensor], int]:
-        """Return the logits in the order given, the losses of the place head, and the number of tokens."""
-        order = sorted(range(len(flat)), key=lambda i: len(flat[i].text))
-        # Of about the same length together, or half of what is computed would be padding; on a processor few, whose
-        # numbers stay in its caches (27 against 14 pairs a second with 8 and with 40 at once).
-        shares = [share.tolist() for share in np.array_split(np.array(order), max(1, round(len(flat) / self.at_once)))]
-        results, place_losses, tokens = [], [], 0
-        for share in shares:
-            batch = self.tokenizer(
-                [flat[i].question for i in share],
-                [flat[i].text for i in share],
-                truncation="only_second" if all(len(flat[i].question) < 600 for i in share) else True,
-                max_length=MOST_TOKENS,
-                padding=True,
-                return_offsets_mapping=True,
-                return_tensors="pt",
-            )
-            offsets = batch.pop("offset_mapping")
-            inputs = batch.to(self.device)
-            tokens += int(inputs["attention_mask"].sum())
-            with torch.autocast(self.device, torch.bfloat16, enabled=self.in_bf16):
-                states = self.model.bert(**inputs)
-                results.append(self.model.classifier(states.pooler_output)[:, 0].float())
-                places = self.place(states.last_hidden_state)[:, :, 0].float()
-            within = (inputs["token_type_ids"] * inputs["attention_mask"]).bool().cpu()
-            for row, i in enumerate(share):
-                if lines := flat[i].marked:
-                    place_losses.append(_line_loss(places[row], within[row], offsets[row], lines))
-        back = torch.empty(len(flat), dtype=torch.long)
-        back[torch.tensor([i for share in shares for i in share])] = torch.arange(len(flat))
-        return torch.cat(results)[back.to(self.device)], place_losses, tokens
-
-
-def _line_loss(
-    scores: torch.Tensor,
-    within: torch.Tensor,
-    offsets: torch.Tensor,
-    lines: Sequence[tuple[int, int, bool]],
-) -> torch.Tensor:
-    """Return the loss over the lines of one text, shape (1,): cross-entropy of each line's mean score.
-
-    `scores`, shape (tokens,), are the place head's, `within` says which tokens are the text's, and `offsets`, shape
-    (tokens, 2), where in it they stand.
-    """
-    members = torch.stack([within & (offsets[:, 0] < end) & (offsets[:, 1] > start) for start, end, _ in lines])
-    seen = members.any(1)
-    if not seen.any():
-        return scores.sum()[None] * 0.0
-    weights = members[seen].to(scores)
-    means = (weights @ scores) / weights.sum(1)
-    wanted = torch.tensor([float(needed) for _, _, needed in lines])[seen].to(scores)
-    return torch.nn.functional.binary_cross_entropy_with_logits(means, wanted)[None]
 
 
 def embed_cached(embedder: BiEncoder, work: Path) -> Any:
@@ -360,16 +225,28 @@ def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path, seed: i
 class Course:
     """What is learned from, step by step, for training_loop.py; `known` are the groups for the curve."""
 
-    def __init__(self, trainer: Trainer, known: Sequence[pairs.Group], seen: Sequence[pairs.Group]) -> None:
-        self.trainer, self.known, self.seen = trainer, known, seen
+    def __init__(
+        self,
+        trainer: Trainer,
+        known: Sequence[pairs.Group],
+        seen: Sequence[pairs.Group],
+        *,
+        groups_per_step: int = GROUPS_PER_STEP,
+    ) -> None:
+        self.trainer, self.known = trainer, known
+        count = len(seen) // groups_per_step
+        self.steps = [seen[n * groups_per_step : (n + 1) * groups_per_step] for n in range(count)]
+        self._next, self._lessons = 0, trainer.lessons(())
 
     def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
         """Learn from the groups of step `number`."""
-        at = number * GROUPS_PER_STEP
-        groups = self.seen[at : at + GROUPS_PER_STEP]
-        loss, count, tokens = self.trainer.step(groups, rate)
-        learned = Counter({"pairs": count, "tokens": tokens})
-        for group in groups:
+        if not number or number != self._next:
+            self._lessons = self.trainer.lessons(self.steps[number:])
+        self._next = number + 1
+        lesson = next(self._lessons)
+        loss = self.trainer.step(lesson, rate)
+        learned = Counter({"pairs": len(lesson.pairs), "tokens": lesson.tokens})
+        for group in self.steps[number]:
             learned[QUESTIONS_OF + group.source] += 1
             learned[PAIRS_OF + group.source] += len(group.passages) + len(group.strips)
         return loss, dict(learned)
@@ -389,6 +266,24 @@ class Course:
         self.trainer.model.load_state_dict(state["model"])
         self.trainer.place.load_state_dict(state["place"])
         self.trainer.optimiser.load_state_dict(state["optimiser"])
+
+
+def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
+    """Return the groups for the curve and those to train on, of all sources in random order."""
+    groups = prepare(
+        arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work,
+        seed=arguments.seed, share=arguments.share,
+    )  # fmt: skip
+    known, seen = apart(groups)
+    if arguments.documents:
+        further, new = prepare_documents(arguments)
+        new = random.Random(arguments.seed).sample(new, min(len(new), MOST_VALIDATED // 2))
+        known = [*known[: MOST_VALIDATED // 2], *new]
+        seen = [*seen[: arguments.most_general], *further]
+    if arguments.teacher:
+        seen += prepare_lessons(arguments)
+    random.Random(arguments.seed).shuffle(seen)
+    return known, seen
 
 
 def parsed(given: Sequence[str] | None) -> argparse.Namespace:
@@ -426,6 +321,10 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that stay as they are, with the words")
+    parser.add_argument("--learn-from", type=Path, help="a larger relevance model, whose opinion counts beside labels")
+    parser.add_argument("--dropout", type=float, default=0.0, help="share of the hidden numbers left out at random")
+    parser.add_argument("--groups-per-step", type=int, default=GROUPS_PER_STEP, help="that are learned from at once")
+    parser.add_argument("--passes", type=int, default=1, help="over all that is learned from")
     parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
     parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
     parser.add_argument("--check-every", type=int, default=250, help="steps between two checkpoints")
@@ -436,33 +335,27 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> None:
     arguments = parsed(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
-    groups = prepare(
-        arguments.data, arguments.held_out, arguments.encyclopaedia, arguments.work,
-        seed=arguments.seed, share=arguments.share,
-    )  # fmt: skip
-    known, seen = apart(groups)
-    if arguments.documents:
-        further, new = prepare_documents(arguments)
-        new = random.Random(arguments.seed).sample(new, min(len(new), MOST_VALIDATED // 2))
-        known = [*known[: MOST_VALIDATED // 2], *new]
-        seen = [*seen[: arguments.most_general], *further]
-        random.Random(arguments.seed).shuffle(seen)
-    if arguments.teacher:
-        seen += prepare_lessons(arguments)
-        random.Random(arguments.seed).shuffle(seen)
+    chosen = random.Random(arguments.seed)
+    known, seen = made_once(arguments.work / f"course-{arguments.seed}.pickle", lambda: put_together(arguments))
     if arguments.labels:
         seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
-    trainer = Trainer(arguments.base, arguments.seed, arguments.rate, frozen=arguments.frozen)
+    seen = [group for _ in range(arguments.passes) for group in chosen.sample(seen, len(seen))]
+    trainer = Trainer(
+        arguments.base, arguments.seed, arguments.rate,
+        frozen=arguments.frozen, dropout=arguments.dropout, larger=arguments.learn_from,
+    )  # fmt: skip
+    course = Course(trainer, known, seen, groups_per_step=arguments.groups_per_step)
     number_format = "bf16 autocast" if trainer.in_bf16 else "fp32"
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
     print(f"{len(known) + len(seen):,} groups on {machine}, {number_format}", file=sys.stderr, flush=True)
     progress = train(
-        Course(trainer, known, seen), len(seen) // GROUPS_PER_STEP, arguments.work / "checkpoint.pt",
+        course, len(course.steps), arguments.work / f"checkpoint-{arguments.out.name}.pt",
         minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
     )  # fmt: skip
     save_model(trainer, arguments.base, arguments.out)
     report = {"base": arguments.base.name, "origin": arguments.origin, "machine": machine}
+    report |= {"larger": arguments.learn_from.name if arguments.learn_from else None, "passes": arguments.passes}
     report |= {"number_format": number_format, "seed": arguments.seed, "millions": trainer.model.num_parameters() / 1e6}
     report |= summary(progress)
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
@@ -496,7 +389,9 @@ def card(name: str, report: dict[str, Any], curve: list[dict[str, float]]) -> st
         f"{row['passages_mrr']:.3f} | {row['strips_auc']:.3f} | {row['strips_mrr']:.3f} |"
         for row in curve
     )
-    return CARD.format(name=name, sources=sources, curve=rows, kept_apart=MOST_VALIDATED, **report)
+    larger = LARGER.format(**report) if report["larger"] else ""
+    further = {"name": name, "sources": sources, "curve": rows, "kept_apart": MOST_VALIDATED, "opinion": larger}
+    return CARD.format(**report, **further)
 
 
 def licence_of(source: str) -> str:
@@ -513,6 +408,8 @@ def earlier_training(base: Path) -> str:
     return f"\n### The training before: the weights that this one began with\n{found[1].rstrip()}\n" if found else ""
 
 
+LARGER = """Of every pair and line, it learned beside its label the opinion of {larger}, a larger model trained on
+the same pairs (`--learn-from`), half of each. """
 CARD = """# {name}
 
 A relevance model: a cross-encoder (BertForSequenceClassification, one logit, {millions:.1f} M parameters, fp16
@@ -524,20 +421,20 @@ both logits into probabilities.
 
 ## Training
 {pairs:,} pairs of {groups:,} questions ({tokens:,} tokens, {steps:,} steps, seed {seed}) in {minutes:.0f} minutes on
-{machine}, {number_format}. A question's pairs are its passage (12 to 150 words round the answer, some with their title
-in front), passages of the same source and of an encyclopaedia that the bi-encoder takes for it and that do not hold the
-answer, the passage with the answer's sentence cut out, the passage under a question that it does not answer, the
-answer's sentence, and other sentences of the passage. Questions come as sentences, in lower case without a mark, and as
-keywords. *everyday documents* are what the app retrieves from whole documents for questions in other words than
-theirs, passages with the headings that they stand under: relevant are those that hold the needed lines; the others,
-the same passages with the needed lines cut out, and all that is found for questions that a document does not answer
-are not. *plain questions* are asked of the same documents in their own words, answered and not
+{machine}, {number_format}, in {passes} passes or less. A question's pairs are its passage (12 to 150 words round the
+answer, some with their title in front), passages of the same source and of an encyclopaedia that the bi-encoder takes
+for it and that do not hold the answer, the passage with the answer's sentence cut out, the passage under a question
+that it does not answer, the answer's sentence, and other sentences of the passage. Questions come as sentences, in
+lower case without a mark, and as keywords. *everyday documents* are what the app retrieves from whole documents for
+questions in other words than theirs, passages with the headings that they stand under: relevant are those that hold the
+needed lines; the others, the same passages with the needed lines cut out, and all that is found for questions that a
+document does not answer are not. *plain questions* are asked of the same documents in their own words, answered and not
 (`scripts/relevance/plain_questions.jsonl.gz`); 64 of the documents are those of
 `scripts/relevance/further_documents.jsonl.gz`.
 *near_misses* are passages with questions that they answer and plausible ones that they do not.
 *what the earlier model says* are passages that the bi-encoder finds for general questions, with the logit of a
-relevance model that knew those (`--teacher`). No question or passage of the data that it is measured on was trained on:
-the script leaves such rows out, and refuses when one is left.
+relevance model that knew those (`--teacher`). {opinion}No question or passage of the data that it is
+measured on was trained on: the script leaves such rows out, and refuses when one is left.
 
 | source | licence | questions | pairs |
 | --- | --- | --- | --- |

@@ -17,10 +17,10 @@ TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_to
 WORDS = 30522
 
 
-def tiny_bert(folder: Path, relevance_folder: Path, *, num_labels: int = 1) -> Path:
+def tiny_bert(folder: Path, relevance_folder: Path, *, num_labels: int = 1, layers: int = 1) -> Path:
     """Make a model in `folder`, with links to the tokenizer of a real one."""
     config = BertConfig(
-        vocab_size=WORDS, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+        vocab_size=WORDS, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=8
     )
     config.num_labels = num_labels
     return _saved(BertForSequenceClassification(config), folder, relevance_folder)

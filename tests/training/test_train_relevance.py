@@ -158,3 +158,17 @@ def test_a_file_that_holds_no_labels_is_refused(data: Path, tmp_path: Path) -> N
     (tmp_path / "labels.jsonl").write_text('{"question": "one"}\n', "utf-8")
     with pytest.raises(SystemExit, match="holds no labels"):
         main(options_for(data, tmp_path / "work", "--labels", tmp_path / "labels.jsonl"))
+
+
+def test_a_larger_models_opinion_counts_beside_the_labels_in_every_pass(data: Path, tiny: Path, tmp_path: Path) -> None:
+    larger = tiny_bert(tmp_path / "larger", REPOSITORY_MODELS / "all-minilm-l6-v2", layers=2)
+    options = ("--base", tiny, "--passes", "2", "--groups-per-step", "6")
+    main(options_for(data, tmp_path / "alone", *options))
+    main(options_for(data, tmp_path / "taught", *options, "--learn-from", larger))
+    alone, taught = (load_file(tmp_path / run / "model" / "model.safetensors") for run in ("alone", "taught"))
+    assert any(not alone[name].equal(taught[name]) for name in alone)
+    report = json.loads((tmp_path / "taught" / "report.json").read_text())
+    assert report["groups"] > 28, "there are no more, and each is seen twice"
+    assert report["larger"] == "larger"
+    card = (tmp_path / "taught" / "model" / "CARD.md").read_text()
+    assert "the opinion of larger, a larger model" in card
