@@ -111,6 +111,7 @@ class Collections:
             shelf=self.store(collection),
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
+            folder=self._settings.now.data_dir,
         )
 
     def outdated(self) -> list[str]:

@@ -16,9 +16,12 @@ from pathlib import Path, PurePosixPath
 from localcrag.app.background import BackgroundList, Task, TaskState, Tell
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.text.translation import ngettext
 
 FOLDER = "\u2215"
 """A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
+MOST_SAID = 10
+"""Of the files within a file that were not added, those that are named."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
 Renew = Callable[[str], Generator[IngestEvent, None, None]]
@@ -110,13 +113,18 @@ class Uploads:
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
         if one.renews and self._renew:
             return self._renewed(one, self._renew, tell)
-        with closing(self._ingest(Upload(one.path, one.name), one.collection)) as events:
+        upload = Upload(one.path, one.name)
+        own: list[IngestResult] = []
+        within: list[IngestResult] = []
+        with closing(self._ingest(upload, one.collection)) as events:
             for event in events:
-                one = _after(one, event)
-                if one.open:
+                if isinstance(event, IngestProgress):
+                    one = dataclasses.replace(one, progress=event)
                     tell(one)
+                else:
+                    (own if event.document == upload.name else within).append(event)
         # Told now that the index has followed, too: what is said to be in is found by the next question.
-        return one
+        return _ended(one, own, within)
 
     def _renewed(self, one: Uploading, renew: Renew, tell: Tell[Uploading]) -> Uploading:
         """Renew a collection; between two documents, files that are waiting go first, and it goes on behind them."""
@@ -149,12 +157,16 @@ def _is_in_as_a_whole(one: Uploading) -> bool:
     return one.state is TaskState.DONE and not (one.result and one.result.warnings)
 
 
-def _after(one: Uploading, event: IngestEvent) -> Uploading:
-    if isinstance(event, IngestProgress):
-        return dataclasses.replace(one, progress=event)
-    if event.error:
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=event.error)
-    return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=event)
+def _ended(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
+    """Return a file at its end: what became of itself, and of the files within it."""
+    failed = [result.error for result in within if result.error]
+    if (more := len(failed) - MOST_SAID) > 0:
+        said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
+        failed = [*failed[:MOST_SAID], said]
+    if error := next((result.error for result in own if result.error), None):
+        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error="\n".join([error, *failed]))
+    result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
+    return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
 
 def _remove_if_done(one: Uploading) -> None:

@@ -37,7 +37,7 @@ COLOURS = {
     Action.CORRECT: "green", Action.AMBIGUOUS: "yellow", Action.INCORRECT: "red",
     Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
     IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
-    IngestStatus.FAILED: "red",
+    IngestStatus.UNPACKED: "green", IngestStatus.FAILED: "red",
 }  # fmt: skip
 
 LINES = 20
@@ -282,6 +282,8 @@ def _line(result: IngestResult) -> str:
     what = (
         f"{counted(result.chunks, 'chunk')}, {result.seconds:.1f} s" if result.error is None else escape(result.error)
     )
+    if result.status is IngestStatus.UNPACKED:
+        what = f"{result.seconds:.1f} s"
     pages = f"{places.pages_in(result.document, result.pages)}, " if result.pages and result.error is None else ""
     note = f" {escape(result.note)}" if result.note else ""
     return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

@@ -15,6 +15,8 @@ another."""
 LEAST_LAYOUT = 2
 """Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
 them, those of this number would gain nothing there, and lose what their reader knew of headings."""
+ARCHIVE = "application/zip"
+"""The media type of files that hold others and say nothing themselves."""
 FROM_TEXT = -LAYOUT
 """Of a document that was cut anew from its stored text, without what a reader of its file knows of headings."""
 
@@ -31,6 +33,20 @@ class Page:
     text: str
     unread: bool = False
     headings: tuple[Heading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file within another one: in an archive, or attached to a letter.
+
+    `name` may have folders, with “/”. `changed` is when it was changed last, in seconds since 1970; None where the
+    other file does not say. `error` says why it could not be taken out: then there is no `data`.
+    """
+
+    name: str
+    data: bytes
+    changed: float | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

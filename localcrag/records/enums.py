@@ -191,4 +191,5 @@ class IngestStatus(StrEnum):
     ADDED = "added"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
+    UNPACKED = "unpacked"
     FAILED = "failed"

@@ -63,6 +63,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
         IngestStatus.ADDED: _("added"),
         IngestStatus.UPDATED: _("updated"),
         IngestStatus.UNCHANGED: _("was there already"),
+        IngestStatus.UNPACKED: _("unpacked"),
     }
     return TEMPLATES.get_template("uploads.html").render(
         items=items[::-1],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,25 @@ def test_a_document_of_which_pages_are_scans_says_which(
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete minutes.pdf").click()
         expect(page.locator("#lc-documents")).not_to_contain_text("minutes.pdf")
+
+
+def test_a_dropped_archive_says_which_of_its_files_are_not_in(
+    chromium: Browser, address: str, tmp_path: Path, screens: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "papers.zip", "w") as archive:
+        archive.writestr("house/garage.txt", "The garage door opens to the left.")
+        archive.writestr("house/garage.png", b"\x89PNG\r\n")
+    with opened(chromium, address) as page:
+        drop(page, tmp_path / "papers.zip")
+        unpacked = page.locator("#lc-uploads .lc-upload-done")
+        expect(unpacked).to_contain_text("unpacked · 1 file in it is in the collection.")
+        expect(unpacked).to_contain_text("papers.zip/house/garage.png was left out: it is a PNG picture")
+        expect(page.locator("#lc-documents")).to_contain_text("papers.zip/house/garage.txt")
+        page.screenshot(path=screens / "archive.png")
+        page.get_by_role("button", name="Take papers.zip off this list").click()
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete papers.zip/house/garage.txt").click()
+        expect(page.locator("#lc-documents")).not_to_contain_text("garage.txt")
 
 
 def test_dropped_documents_show_their_progress_go_in_and_failures_say_why(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import zipfile
 from contextlib import closing
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -79,6 +82,63 @@ def test_every_supported_kind_of_file_goes_in_and_is_found(assembly: Assembly, t
         assert (document, chunk.page) == (name, page), question
         assert assembly.collections.text(name)[chunk.start : chunk.end] == chunk.text
     assert store.full_text("alert", 5) == []
+
+
+def test_files_within_files_go_in_are_found_and_leave_nothing_behind(assembly: Assembly, tmp_path: Path) -> None:
+    letter = EmailMessage()
+    letter["Subject"] = "The move"
+    letter.set_content("The van comes at eight.")
+    letter.add_attachment("The piano goes last.", filename="plan.txt")
+    letter.add_attachment(b"\x89PNG\r\n", maintype="image", subtype="png", filename="photo.png")
+    packed = b"At the bottom is a well."
+    for depth in range(5):
+        held = io.BytesIO()
+        with zipfile.ZipFile(held, "w") as archive:
+            archive.writestr("well.txt" if not depth else f"{depth}.zip", packed)
+            if depth == 4:
+                archive.writestr("house/letter.eml", letter.as_bytes())
+                archive.writestr("house/same.txt", "The van comes at eight.")
+        packed = held.getvalue()
+    path = tmp_path / "papers.zip"
+    path.write_bytes(packed)
+    done = results(assembly.ingest(uploads_from([path])))
+    assert [(one.document.removeprefix("papers.zip"), one.status.value) for one in done] == [
+        ("/4.zip/3.zip/2.zip", "failed"),
+        ("/4.zip/3.zip", "failed"),
+        ("/4.zip", "failed"),
+        ("/house/letter.eml", "added"),
+        ("/house/letter.eml/plan.txt", "added"),
+        ("/house/letter.eml/photo.png", "failed"),
+        ("/house/same.txt", "added"),
+        ("", "unpacked"),
+    ]
+    assert str(done[0].error).startswith(
+        "papers.zip/4.zip/3.zip/2.zip lies within 3 other files, and what it holds was"
+    )
+    assert done[1].error == "papers.zip/4.zip/3.zip holds no file that could be added."
+    assert str(done[5].error).endswith(
+        "it is a PNG picture, and text in pictures is not read. Add what it says as a text file."
+    )
+    assert done[-1].note == "2 files in it are in the collection."
+    store, index = assembly.collections.store(), assembly.collections.index()
+    best, _ = index.nearest(assembly.models.embedder.embed(["What is loaded last?"])[0], 1)[0]
+    assert store.chunks([best])[best][0] == "papers.zip/house/letter.eml/plan.txt"
+    # Broken off between two of them, and added again.
+    with closing(assembly.ingest(uploads_from([path]), "other")) as events:
+        assert next(one for one in events if isinstance(one, IngestResult) and one.status is IngestStatus.ADDED)
+        assert list((tmp_path / "data").glob(".within-*"))
+    assert not list((tmp_path / "data").glob(".within-*"))
+    again = results(assembly.ingest(uploads_from([path])))
+    assert [one.status.value for one in again] == ["failed"] * 3 + ["unchanged"] * 2 + ["unpacked"]
+    assert again[-1].note == done[-1].note
+
+
+def test_an_archive_of_nothing_that_can_be_read_has_failed(assembly: Assembly, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "music.zip", "w") as archive:
+        archive.writestr("song.mp3", b"ID3\x04")
+    song, whole = results(assembly.ingest(uploads_from([tmp_path / "music.zip"])))
+    assert str(song.error).startswith("music.zip/song.mp3 was left out: there is no reader for files that end in .mp3.")
+    assert whole.error == "music.zip holds no file that could be added."
 
 
 def test_the_index_file_holds_what_a_question_asked_meanwhile_has_found(assembly: Assembly, tmp_path: Path) -> None:

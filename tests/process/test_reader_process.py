@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,23 @@ def test_a_document_is_the_same_as_without_a_process(readers: ReaderProcesses, p
     assert (there.media_type, there.page_count) == (here.media_type, here.page_count)
     assert (there.dated, there.title) == (here.dated, here.title)
     assert list(there.pages) == list(here.pages)
+
+
+def test_files_within_a_file_are_the_same_as_without_a_process(readers: ReaderProcesses, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a", "w") as archive:
+        for number in range(20):
+            archive.writestr(f"{number}.txt", f"Line {number}.")
+    here, there = (opens(tmp_path / "a", "a.zip") for opens in (open_document, readers.open_document))
+    assert list(there.pages) == list(here.pages) == []
+    assert list(there.members) == list(here.members)
+    before = children()
+    # Left in the middle: what reads it is gone, and the next file is read all the same.
+    left = readers.open_document(tmp_path / "a", "a.zip")
+    list(left.pages)
+    with closing(left.members) as members:
+        assert next(members).name == "0.txt"
+    assert len(children()) == len(before) - 1
+    assert list(readers.open_document(tmp_path / "a", "a.zip").pages) == []
 
 
 def test_pages_that_were_not_read_are_the_same(readers: ReaderProcesses, tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             headings = [dataclasses.astuple(heading) for heading in page.headings]
             about = {"number": page.number, "unread": page.unread, "headings": headings}
             send(out, about, page.text.encode("utf-8", "surrogatepass"))
+        for member in document.members:
+            of_member = {"member": member.name, "changed": member.changed, "failed": member.error}
+            send(out, of_member, member.data)
         send(out, {"end": True})
     except DocumentError as error:
         send(out, {"error": type(error).__name__, "said": str(error)})

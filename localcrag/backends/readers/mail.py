@@ -1,8 +1,12 @@
-"""Mail reader: letters, mailboxes, and web pages saved in one file (MHTML), by Python's own parser."""
+"""Mail reader: letters, mailboxes, and web pages saved in one file (MHTML), by Python's own parser.
+
+What is attached to a letter is named in its text, and is a document of its own.
+"""
 
 from __future__ import annotations
 
 import codecs
+import mimetypes
 import re
 from collections.abc import Generator, Iterator
 from datetime import datetime
@@ -12,9 +16,10 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._member_names import UNNAMED, Names
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode, normalise
-from localcrag.records.documents import Page
+from localcrag.records.documents import Member, Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
 from localcrag.text.moments import MONTHS
@@ -25,6 +30,7 @@ MOST_NAMED = 6
 MOST_LETTERS = 20_000
 # What the parser runs into in heads that are none.
 _MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError)
+_SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
 _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
@@ -32,21 +38,35 @@ _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return how many letters a mailbox has, None of a letter, and the pages, still to be read.
 
-    Attachments are named and not read. Raises UnreadableDocument, here and while pages are read.
+    Raises UnreadableDocument, here and while pages are read.
     """
     _kinds.expect_text(path, name, "an e-mail", head)
     data = _bytes(path, name)
     if media_type != MBOX:
         return None, _pages([data], name, media_type)
-    lines = list(_LETTER.finditer(data))
-    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
-    if not starts or len(starts) > MOST_LETTERS:
+    letters = _letters(data)
+    if not letters or len(letters) > MOST_LETTERS:
         raise UnreadableDocument(
-            f"{name} cannot be read as a mailbox: it holds {len(starts):,} letters, and one to {MOST_LETTERS:,} can be "
-            "read. Export fewer of them from the mail program, and add that."
+            f"{name} cannot be read as a mailbox: it holds {len(letters):,} letters, and one to {MOST_LETTERS:,} can "
+            "be read. Export fewer of them from the mail program, and add that."
         )
-    letters = [data[start:end] for start, end in zip(starts, ends, strict=True)]
     return len(letters), _pages(letters, name, media_type)
+
+
+def members(path: Path, media_type: str) -> Generator[Member, None, None]:
+    """Yield what is attached to a letter, or to those of a mailbox, by the letter's number.
+
+    Signatures are left out, and pictures that are shown within a letter.
+    """
+    names = Names()
+    data = _bytes(path, path.name)
+    for number, one in enumerate(_letters(data) if media_type == MBOX else [data], start=1):
+        letter = _parsed(one)
+        folder = f"{number}/" if media_type == MBOX else ""
+        for part in _attachments(letter):
+            if _is_signature(part) or (part.get_content_maintype() == "image" and _is_inline(part)):
+                continue
+            yield _member(part, names, folder, _seconds(letter))
 
 
 def said_of(path: Path) -> tuple[str | None, str]:
@@ -57,6 +77,22 @@ def said_of(path: Path) -> tuple[str | None, str]:
         return None, ""
     sent = _sent(letter)
     return sent.date().isoformat() if sent else None, _field(letter, "Subject")
+
+
+def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
+    try:
+        return Member(names.of(f"{folder}{_file_name(part)}"), _content(part), sent)
+    except _MALFORMED as error:
+        name = names.of(f"{folder}{UNNAMED}")
+        kind = type(error).__name__
+        said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
+        return Member(name, b"", error=said)
+
+
+def _letters(data: bytes) -> list[bytes]:
+    lines = list(_LETTER.finditer(data))
+    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
+    return [data[start:end] for start, end in zip(starts, ends, strict=False)]
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -139,6 +175,15 @@ def _sent(letter: EmailMessage) -> datetime | None:
         return None
 
 
+def _seconds(letter: EmailMessage) -> float | None:
+    """Return when a letter was sent, in seconds since 1970."""
+    try:
+        sent = _sent(letter)
+        return sent.timestamp() if sent else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def _field(letter: EmailMessage, field: str) -> str:
     try:
         return " ".join(str(letter[field] or "").split())
@@ -165,9 +210,45 @@ def _body(letter: EmailMessage, name: str) -> Page:
 
 
 def _attached(letter: EmailMessage) -> Iterator[str]:
+    for part in _attachments(letter):
+        yield " ".join(str(part.get_filename() or part.get_content_type()).split())
+
+
+def _attachments(letter: EmailMessage) -> Iterator[EmailMessage]:
     try:
-        for part in letter.iter_attachments():
-            named = part.get_filename() or part.get_content_type()
-            yield " ".join(str(named).split())
+        found = [part for part in letter.iter_attachments() if isinstance(part, EmailMessage)]
     except _MALFORMED:
         return
+    yield from found
+
+
+def _is_signature(part: EmailMessage) -> bool:
+    return part.get_content_type() in _SIGNATURES
+
+
+def _is_inline(part: EmailMessage) -> bool:
+    return bool(_field(part, "Content-ID")) or part.get_content_disposition() == "inline"
+
+
+def _file_name(part: EmailMessage) -> str:
+    """Return an attachment's name; of a letter its subject."""
+    if part.get_content_type() == EML:
+        inner = _inner(part)
+        return f"{(_field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
+    named = part.get_filename()
+    return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def _content(part: EmailMessage) -> bytes:
+    if part.get_content_type() == EML:
+        inner = _inner(part)
+        return inner.as_bytes() if inner else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _inner(part: EmailMessage) -> EmailMessage | None:
+    """Return the letter that is attached."""
+    held = part.get_payload()
+    first = held[0] if isinstance(held, list) and held else None
+    return first if isinstance(first, EmailMessage) else None

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
-from localcrag.backends.readers import _kinds, docx, html, mail, office, pdf, text
+from localcrag.backends.readers import _kinds, archive, docx, html, mail, office, pdf, text
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
-from localcrag.records.documents import Page
+from localcrag.records.documents import ARCHIVE, Member, Page
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
+
+Kind = TypeVar("Kind")
 
 SUPPORTED: Mapping[str, str] = MappingProxyType(
     {
@@ -41,6 +44,7 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".eml", ".emlx"), mail.EML),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
         **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
+        ".zip": ARCHIVE,
     }
 )
 """Name endings, in lower case, and the media type of each."""
@@ -49,6 +53,8 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True)
 class OpenDocument:
     """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
+
+    `members` are files within it, to be read after its pages; an archive has no pages.
 
     `dated` is the ISO date that the document itself bears, `title` what its properties call it; None where there is
     none that can be true. Exhausting or closing `pages` closes the file.
@@ -60,6 +66,7 @@ class OpenDocument:
     pages: Generator[Page, None, None]
     dated: str | None = None
     title: str | None = None
+    members: Generator[Member, None, None] = field(default_factory=lambda: _none(Member))
 
 
 def open_document(path: Path, name: str) -> OpenDocument:
@@ -73,12 +80,16 @@ def open_document(path: Path, name: str) -> OpenDocument:
         by_content = _kinds.media_type(path, head)
         media_type = by_content or SUPPORTED.get(suffix)
         if media_type is None:
-            raise _unsupported(name, suffix)
+            raise _unsupported(name, suffix, _kinds.identify(head))
+        if media_type == ARCHIVE:
+            members = archive.open_members(path, name, head)
+            return OpenDocument(media_type, None, _none(Page), members=members)
         page_count, pages = _open_pages(media_type, path, name, head, told=by_content is not None)
     except OSError as error:
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
-    return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title)
+    members = mail.members(path, media_type) if media_type in (mail.EML, mail.MBOX) else _none(Member)
+    return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title, members)
 
 
 def _open_pages(
@@ -96,6 +107,11 @@ def _open_pages(
         "application/xhtml+xml": html.open_pages,
     }
     return None, whole.get(media_type, text.open_pages)(path, name, head)
+
+
+def _none(kind: type[Kind]) -> Generator[Kind, None, None]:
+    """Yield nothing of a kind."""
+    yield from ()
 
 
 def _head(path: Path, name: str) -> bytes:
@@ -126,14 +142,16 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
         raise _empty(name)
 
 
-def _unsupported(name: str, suffix: str) -> DocumentError:
-    advice = "Save it as one of these, or give it the name ending that fits its content."
+def _unsupported(name: str, suffix: str, found: str | None) -> DocumentError:
+    if found and found.endswith("picture"):
+        return UnsupportedDocument(
+            f"{name} was left out: it is {found}, and text in pictures is not read. Add what it says as a text file."
+        )
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
-    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}, only for {_endings()}. {advice}")
-
-
-def _endings() -> str:
-    return ", ".join(sorted(SUPPORTED))
+    return UnsupportedDocument(
+        f"{name} was left out: there is no reader for {kind}. Save it as PDF, as text, or as a file of Word, Excel or "
+        "PowerPoint, and add that; or give it the name ending that fits its content."
+    )
 
 
 def _unopened(name: str, error: OSError) -> UnreadableDocument:

@@ -14,14 +14,14 @@ import threading
 import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from localcrag.backends.readers.frames import Frame, receive, send
 from localcrag.privacy.egress_guard import passage
 from localcrag.privacy.egress_log import Purpose
-from localcrag.records.documents import Box, Page, PagePicture
+from localcrag.records.documents import Box, Member, Page, PagePicture
 from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
@@ -41,6 +41,10 @@ _COMMAND = [sys.executable, "-m", "localcrag.backends.readers"]
 _FOLDER = Path(__file__).resolve().parents[3]
 
 
+def _no_members() -> Generator[Member, None, None]:
+    yield from ()
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
     """A document whose pages are still to be read; as the readers' own."""
@@ -50,6 +54,7 @@ class OpenDocument:
     pages: Generator[Page, None, None]
     dated: str | None = None
     title: str | None = None
+    members: Generator[Member, None, None] = field(default_factory=_no_members)
 
 
 class ReaderProcesses:
@@ -62,11 +67,13 @@ class ReaderProcesses:
         self._end = weakref.finalize(self, _end_all, self._idle)
 
     def open_document(self, path: Path, name: str) -> OpenDocument:
-        """Open a file; `name` is the document's. Raises DocumentError, also while `pages` are read."""
+        """Open a file; `name` is the document's. Raises DocumentError, also when pages and members are read."""
         process = self._one()
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name})
-        pages = self._pages(process, name)
-        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"])
+        next_one: list[Frame] = []
+        pages = self._pages(process, name, next_one)
+        members = self._members(process, name, next_one)
+        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def picture(self, source: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110) -> PagePicture:
         """Return a page of a PDF as a picture, and where texts stand on it. Raises DocumentError."""
@@ -116,16 +123,33 @@ class ReaderProcesses:
             raise _ERRORS.get(content["error"], DocumentError)(content["said"])
         return content, attached
 
-    def _pages(self, process: _Process, name: str) -> Generator[Page, None, None]:
+    def _pages(self, process: _Process, name: str, after: list[Frame]) -> Generator[Page, None, None]:
+        """Yield the pages; `after` gets the first of the messages about files within, where there are any."""
         try:
             content, attached = self._next(process, name)
-            while "end" not in content:
+            while "end" not in content and "member" not in content:
                 text = attached.decode("utf-8", "surrogatepass")
                 headings = tuple(Heading(*heading) for heading in content["headings"])
                 yield Page(content["number"], text, content["unread"], headings)
                 content, attached = self._next(process, name)
         except GeneratorExit:
             process.end()  # What it has read ahead is nobody's any more.
+            raise
+        if "member" in content:
+            after.append((content, attached))
+        else:
+            self._done(process)
+
+    def _members(self, process: _Process, name: str, after: list[Frame]) -> Generator[Member, None, None]:
+        if not after:
+            return
+        content, attached = after.pop()
+        try:
+            while "end" not in content:
+                yield Member(content["member"], attached, content["changed"], content["failed"])
+                content, attached = self._next(process, name)
+        except GeneratorExit:
+            process.end()
             raise
         self._done(process)
 

@@ -111,7 +111,10 @@ def _strictly(data: bytes, encoding: str) -> str | None:
 
 
 def _nearly(data: bytes, encoding: str) -> str | None:
-    text = data.decode(encoding, "replace")
+    try:
+        text = data.decode(encoding, "replace")
+    except (LookupError, ValueError):  # There is no such encoding, or it is none of texts.
+        return None
     return text if text.count("\ufffd") <= STRAY_SHARE * len(text) else None
 
 

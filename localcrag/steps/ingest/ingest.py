@@ -1,6 +1,7 @@
 """Ingest: files become documents of a collection, one transaction each.
 
-Yields progress as it goes and one result per file. It knows no file format, tokenizer or database: those are handed in.
+Yields progress as it goes and one result per file, also for each within another. It knows no file format, tokenizer or
+database: those are handed in.
 A file that fails is a result with its reason, and the others still go in. Stopping in between (closing the generator)
 leaves the collection as it was before the file that was being worked on.
 """
@@ -9,24 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from localcrag.records.documents import LAYOUT, Chunk, Document, Page
+from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.steps.ingest.members import DEEPEST, Room, add_members
 from localcrag.steps.ingest.pace import Pace, Progress
 from localcrag.steps.ingest.title import document_title
 from localcrag.text.dates import date_of
 from localcrag.text.titles import in_context
+from localcrag.text.translation import ngettext
 
 AT_ONCE = 64
 """Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
@@ -55,6 +59,9 @@ class OpenDocument(Protocol):
 
     @property
     def title(self) -> str | None: ...
+
+    @property
+    def members(self) -> Generator[Member, None, None]: ...
 
 
 class DocumentShelf(Protocol):
@@ -91,6 +98,17 @@ class SavableIndex(Protocol):
 OpenFile = Callable[[Path, str], OpenDocument]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What files are added with; `folder` is where those within others lie meanwhile."""
+
+    open_file: OpenFile
+    embedder: Embedder
+    shelf: DocumentShelf
+    chunk_tokens: int
+    folder: Path
+
+
 def ingest(
     uploads: Sequence[Upload],
     *,
@@ -99,26 +117,23 @@ def ingest(
     shelf: DocumentShelf,
     index: SavableIndex,
     chunk_tokens: int,
+    folder: Path,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files, one after the other. Raises StoreError when the database fails."""
+    """Add files, one after the other, and the files within them, which lie in `folder` meanwhile.
+
+    Raises StoreError when the database fails, or a file within another cannot be written.
+    """
+    parts = _Parts(open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens, folder=folder)
     seen: set[str] = set()
     pace = Pace(uploads)
     try:
         for number, upload in enumerate(uploads, start=1):
-            start = time.perf_counter()
             if upload.name in seen:
                 reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
                 yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
                 continue
             seen.add(upload.name)
-            try:
-                progress = Progress(upload, number, pace)
-                yield from _ingest_one(
-                    upload, progress, open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens
-                )
-            except DocumentError as error:
-                seconds = round(time.perf_counter() - start, 3)
-                yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=str(error))
+            yield from _ingest_one(upload, Progress(upload, number, pace), parts, Room())
             pace.finished(upload)
     finally:
         # Also after an interruption: what has gone in is found by the next question.
@@ -127,29 +142,65 @@ def ingest(
 
 
 def _ingest_one(
-    upload: Upload,
-    progress: Progress,
-    *,
-    open_file: OpenFile,
-    embedder: Embedder,
-    shelf: DocumentShelf,
-    chunk_tokens: int,
-) -> Iterator[IngestEvent]:
+    upload: Upload, progress: Progress, parts: _Parts, room: Room, *, depth: int = 0
+) -> Generator[IngestEvent, None, None]:
+    """Add a file and those within it, of which there may be `room`; it lies itself within `depth` others."""
     start = time.perf_counter()
+
+    def add(member: Upload) -> Generator[IngestEvent, None, None]:
+        return _ingest_one(member, progress.within(member.name), parts, room, depth=depth + 1)
+
+    try:
+        document = yield from _add_its_own(upload, progress, parts)
+        if document is None:
+            return
+        with closing(document.members) as held:
+            members = held if depth < DEEPEST else _too_deep(upload, held)
+            count = yield from add_members(upload.name, members, add, room, folder=parts.folder)
+        if document.media_type == ARCHIVE:
+            if not count:
+                raise EmptyDocument(f"{upload.name} holds no file that could be added.")
+            seconds = round(time.perf_counter() - start, 3)
+            said = ngettext(
+                "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
+            )
+            yield IngestResult(upload.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
+    except DocumentError as error:
+        seconds = round(time.perf_counter() - start, 3)
+        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=str(error))
+
+
+def _too_deep(upload: Upload, members: Iterable[Member]) -> Iterator[Member]:
+    for _member in members:
+        raise UnreadableDocument(
+            f"{upload.name} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
+            "folder."
+        )
+    yield from ()
+
+
+def _add_its_own(
+    upload: Upload, progress: Progress, parts: _Parts
+) -> Generator[IngestEvent, None, OpenDocument | None]:
+    """Add what a file says itself; return it with the files within it still to be read, None where it is in already."""
+    start = time.perf_counter()
+    embedder, shelf = parts.embedder, parts.shelf
     yield progress.at("reading", 0, None)
     sha256 = _checksum(upload)
     before = shelf.find(upload.name)
     if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
-        return
+        return None
     twin = shelf.twin(sha256, upload.name)
 
-    document = open_file(upload.path, upload.name)
+    document = parts.open_file(upload.path, upload.name)
     pages = yield from _read(document, progress)
+    if document.media_type == ARCHIVE:
+        return document
     text = join_pages(pages)
     title = document_title(document.title, pages, upload.name)
-    chunks = chunks_of(pages, title, embedder, chunk_tokens)
+    chunks = chunks_of(pages, title, embedder, parts.chunk_tokens)
     if not chunks:
         raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
     vectors = yield from embedded(chunks, title, embedder, lambda done, total: progress.at("embedding", done, total))
@@ -175,6 +226,7 @@ def _ingest_one(
         note=f"The same content is in the collection as “{twin}”." if twin else None,
         warnings=(unread_pages.warning(unread),) if unread else (),
     )
+    return document
 
 
 def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, None, list[Page]]:

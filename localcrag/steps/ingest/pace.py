@@ -37,11 +37,18 @@ class Progress:
     READING_SHARE = 0.1
     """Of a file's time: embedding takes the rest."""
 
-    def __init__(self, upload: Upload, number: int, pace: Pace) -> None:
-        self._upload, self._number, self._pace = upload, number, pace
+    def __init__(self, upload: Upload, number: int, pace: Pace, member: str | None = None) -> None:
+        """`member` is the name of the file within it that is worked on: how long that takes, nobody knows."""
+        self._upload, self._number, self._pace, self._member = upload, number, pace, member
+
+    def within(self, member: str) -> Progress:
+        """Return the progress of a file within this one."""
+        return Progress(self._upload, self._number, self._pace, member)
 
     def at(self, phase: str, done: int, total: int | None) -> IngestProgress:
         """Return the progress with `done` of `total` pages or chunks in a phase."""
+        if self._member:
+            return IngestProgress(self._member, self._number, self._pace.files, phase, done, total, None)
         share = done / total if total else 0.0
         if phase == "reading":
             left = None if self._number == 1 else self._pace.seconds_left(self._upload, share * self.READING_SHARE)
