@@ -217,7 +217,7 @@ def test_a_question_asked_before_a_page_shows_its_chat_goes_to_that_chat(chromiu
         held: list[Route] = []
 
         def hold(route: Route) -> None:
-            opens = "chat" in (route.request.post_data_json.get("event_data") or {})
+            opens = "chat" in ((route.request.post_data_json or {}).get("event_data") or {})
             held.append(route) if opens else route.continue_()
 
         page.route(EVENTS, hold)
