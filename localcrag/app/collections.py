@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.app.lazy_cache import LazyCache
@@ -12,7 +14,8 @@ from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.store import collection_queries, shelving, stored_vectors
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.records.documents import Document, PagePicture
+from localcrag.backends.store.temporary_file import as_file
+from localcrag.records.documents import Document, Member, PagePicture
 from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
@@ -111,8 +114,12 @@ class Collections:
             shelf=self.store(collection),
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
-            folder=self._settings.now.data_dir,
+            as_file=self._as_file,
         )
+
+    def _as_file(self, member: Member) -> AbstractContextManager[Path]:
+        data_dir = self._settings.now.data_dir
+        return as_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
 
     def outdated(self) -> list[str]:
         """Return the names of the collections of which an earlier version cut documents into chunks."""

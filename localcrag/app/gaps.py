@@ -11,7 +11,7 @@ import numpy as np
 from localcrag.app.collections import Collections
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.backends.store.run_store import RunStore
-from localcrag.backends.store.web_document_file import as_file
+from localcrag.backends.store.temporary_file import as_file
 from localcrag.records.errors import GapError, ModelError
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.protocols import Vectors
@@ -64,7 +64,7 @@ class Gaps:
         if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
             raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
         name = web_document.free_name(document, {one.name for one in there})
-        with as_file(document, self._data_dir) as path:
+        with as_file(document.text.encode(), self._data_dir, prefix=".web-", what="The web text") as path:
             yield from self._collections.add([Upload(path, name)], collection)
 
     def forget(self) -> None:

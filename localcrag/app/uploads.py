@@ -10,12 +10,13 @@ import dataclasses
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.background import BackgroundList, Task, TaskState, Tell
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.text.paths import Names
 from localcrag.text.translation import ngettext
 
 FOLDER = "\u2215"
@@ -143,14 +144,8 @@ class Uploads:
 
 def _named(paths: Sequence[Path]) -> dict[Path, str]:
     """Return the name of each file in the collection, where one of the same name would take another's place."""
-    named: dict[Path, str] = {}
-    taken: set[str] = set()
-    for path in dict.fromkeys(paths):
-        name = PurePosixPath(path.name.replace(FOLDER, "/"))
-        numbered = (name.with_stem(f"{name.stem} ({number})") for number in count(2))
-        named[path] = next(str(one) for one in chain([name], numbered) if str(one) not in taken)
-        taken.add(named[path])
-    return named
+    names = Names()
+    return {path: names.of(PurePosixPath(path.name.replace(FOLDER, "/"))) for path in dict.fromkeys(paths)}
 
 
 def _is_in_as_a_whole(one: Uploading) -> bool:

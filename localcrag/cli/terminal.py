@@ -279,11 +279,8 @@ def _left(event: IngestProgress) -> str:
 
 def _line(result: IngestResult) -> str:
     colour = COLOURS[result.status]
-    what = (
-        f"{counted(result.chunks, 'chunk')}, {result.seconds:.1f} s" if result.error is None else escape(result.error)
-    )
-    if result.status is IngestStatus.UNPACKED:
-        what = f"{result.seconds:.1f} s"
+    chunks = f"{counted(result.chunks, 'chunk')}, " if result.chunks else ""
+    what = f"{chunks}{result.seconds:.1f} s" if result.error is None else escape(result.error)
     pages = f"{places.pages_in(result.document, result.pages)}, " if result.pages and result.error is None else ""
     note = f" {escape(result.note)}" if result.note else ""
     return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"

@@ -1,10 +1,29 @@
-"""Paths of files that a person gave."""
+"""Paths of files that a person gave, and names that no other one has."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 
 def is_hidden(path: PurePath) -> bool:
     """Return whether a path, or a folder on the way to it, is hidden: its name begins with a dot."""
     return any(part.startswith(".") for part in path.parts)
+
+
+class Names:
+    """Names of files, each given once: where one is taken already, it gets a number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def of(self, path: PurePosixPath) -> str:
+        """Return the path, or the first of it with a number behind its stem that is free."""
+        name = own = str(path)
+        # All numbers up to the last one that it got are taken: a file may hold thousands of one name.
+        number = self._numbers.get(name, 1)
+        while own in self._numbers:
+            number += 1
+            own = str(path.with_stem(f"{path.stem} ({number})"))
+        self._numbers[name] = number
+        self._numbers.setdefault(own, 1)
+        return own

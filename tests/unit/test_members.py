@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers import archive
-from localcrag.backends.readers._member_names import LONGEST, Names
+from localcrag.backends.readers._member_names import LONGEST, within
 from localcrag.backends.readers.open_document import open_document
 from localcrag.records.documents import Member
 from localcrag.records.errors import EncryptedDocument, UnreadableDocument
 from localcrag.steps.ingest.members import Room
+from localcrag.text.paths import Names
 
 
 def packed(path: Path, files: dict[str, str]) -> Path:
@@ -55,13 +56,13 @@ def test_the_files_of_an_archive_come_one_by_one_but_for_hidden_ones(tmp_path: P
 )
 def test_a_name_stays_within_and_shows_what_it_is(said: str, name: str) -> None:
     names = Names()
-    assert names.of(said) == name
-    assert names.of(said) != name, "there is one already"
+    assert names.of(within(said)) == name
+    assert names.of(within(said)) != name, "there is one already"
 
 
 def test_files_of_one_name_are_numbered() -> None:
     names = Names()
-    assert [names.of("a/scan.pdf") for _ in range(3)] == ["a/scan.pdf", "a/scan (2).pdf", "a/scan (3).pdf"]
+    assert [names.of(within("a/scan.pdf")) for _ in range(3)] == ["a/scan.pdf", "a/scan (2).pdf", "a/scan (3).pdf"]
 
 
 def test_a_damaged_file_in_an_archive_says_so_and_the_others_come(tmp_path: Path) -> None:

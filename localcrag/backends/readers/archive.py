@@ -5,13 +5,13 @@ from __future__ import annotations
 import zipfile
 from calendar import timegm
 from collections.abc import Generator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from localcrag.backends.readers import _kinds, _packages
-from localcrag.backends.readers._member_names import Names, within
+from localcrag.backends.readers._member_names import within
 from localcrag.records.documents import Member
 from localcrag.records.errors import EncryptedDocument
-from localcrag.text.paths import is_hidden
+from localcrag.text.paths import Names, is_hidden
 
 _NOT_MEANT = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
 """What programs put into archives for themselves."""
@@ -38,10 +38,10 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
     try:
         with zipfile.ZipFile(path) as archive:
             for part in archive.infolist():
-                inside = PurePosixPath(within(part.filename))
+                inside = within(part.filename)
                 if part.filename.endswith("/") or is_hidden(inside) or not _NOT_MEANT.isdisjoint(inside.parts):
                     continue
-                yield _member(archive, part, name, names.of(part.filename))
+                yield _member(archive, part, name, names.of(inside))
     except _kinds.ZIP_ERRORS as error:
         raise _packages.damaged(name, "a ZIP archive", error) from error
 

@@ -16,13 +16,14 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds
-from localcrag.backends.readers._member_names import UNNAMED, Names
+from localcrag.backends.readers._member_names import UNNAMED, within
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode, normalise
 from localcrag.records.documents import Member, Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
 from localcrag.text.moments import MONTHS
+from localcrag.text.paths import Names
 
 EML, MBOX, MHTML = "message/rfc822", "application/mbox", "multipart/related"
 MOST_NAMED = 6
@@ -81,9 +82,9 @@ def said_of(path: Path) -> tuple[str | None, str]:
 
 def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
     try:
-        return Member(names.of(f"{folder}{_file_name(part)}"), _content(part), sent)
+        return Member(names.of(within(f"{folder}{_file_name(part)}")), _content(part), sent)
     except _MALFORMED as error:
-        name = names.of(f"{folder}{UNNAMED}")
+        name = names.of(within(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
         said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
         return Member(name, b"", error=said)

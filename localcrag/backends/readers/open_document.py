@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Never
 
 from localcrag.backends.readers import _kinds, archive, docx, html, mail, office, pdf, text
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import ARCHIVE, Member, Page
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
-
-Kind = TypeVar("Kind")
 
 SUPPORTED: Mapping[str, str] = MappingProxyType(
     {
@@ -64,9 +62,9 @@ class OpenDocument:
     media_type: str
     page_count: int | None
     pages: Generator[Page, None, None]
-    dated: str | None = None
-    title: str | None = None
-    members: Generator[Member, None, None] = field(default_factory=lambda: _none(Member))
+    dated: str | None
+    title: str | None
+    members: Generator[Member, None, None]
 
 
 def open_document(path: Path, name: str) -> OpenDocument:
@@ -83,12 +81,12 @@ def open_document(path: Path, name: str) -> OpenDocument:
             raise _unsupported(name, suffix, _kinds.identify(head))
         if media_type == ARCHIVE:
             members = archive.open_members(path, name, head)
-            return OpenDocument(media_type, None, _none(Page), members=members)
+            return OpenDocument(media_type, None, _nothing(), None, None, members)
         page_count, pages = _open_pages(media_type, path, name, head, told=by_content is not None)
     except OSError as error:
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
-    members = mail.members(path, media_type) if media_type in (mail.EML, mail.MBOX) else _none(Member)
+    members = mail.members(path, media_type) if media_type in (mail.EML, mail.MBOX) else _nothing()
     return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title, members)
 
 
@@ -109,8 +107,7 @@ def _open_pages(
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 
-def _none(kind: type[Kind]) -> Generator[Kind, None, None]:
-    """Yield nothing of a kind."""
+def _nothing() -> Generator[Never, None, None]:
     yield from ()
 
 

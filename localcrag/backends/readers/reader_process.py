@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,10 +41,6 @@ _COMMAND = [sys.executable, "-m", "localcrag.backends.readers"]
 _FOLDER = Path(__file__).resolve().parents[3]
 
 
-def _no_members() -> Generator[Member, None, None]:
-    yield from ()
-
-
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
     """A document whose pages are still to be read; as the readers' own."""
@@ -52,9 +48,9 @@ class OpenDocument:
     media_type: str
     page_count: int | None
     pages: Generator[Page, None, None]
-    dated: str | None = None
-    title: str | None = None
-    members: Generator[Member, None, None] = field(default_factory=_no_members)
+    dated: str | None
+    title: str | None
+    members: Generator[Member, None, None]
 
 
 class ReaderProcesses:

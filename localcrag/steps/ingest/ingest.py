@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
-from localcrag.steps.ingest.members import DEEPEST, Room, add_members
+from localcrag.steps.ingest.members import AsFile, Room, add_members
 from localcrag.steps.ingest.pace import Pace, Progress
 from localcrag.steps.ingest.title import document_title
 from localcrag.text.dates import date_of
@@ -100,13 +100,13 @@ OpenFile = Callable[[Path, str], OpenDocument]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """What files are added with; `folder` is where those within others lie meanwhile."""
+    """What files are added with; those within others by `as_file`."""
 
     open_file: OpenFile
     embedder: Embedder
     shelf: DocumentShelf
     chunk_tokens: int
-    folder: Path
+    as_file: AsFile
 
 
 def ingest(
@@ -117,13 +117,13 @@ def ingest(
     shelf: DocumentShelf,
     index: SavableIndex,
     chunk_tokens: int,
-    folder: Path,
+    as_file: AsFile,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files, one after the other, and the files within them, which lie in `folder` meanwhile.
+    """Add files, one after the other, and the files within them, each written by `as_file` as long as it is read.
 
-    Raises StoreError when the database fails, or a file within another cannot be written.
+    Raises StoreError when the database fails, and what `as_file` raises.
     """
-    parts = _Parts(open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens, folder=folder)
+    parts = _Parts(open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens, as_file=as_file)
     seen: set[str] = set()
     pace = Pace(uploads)
     try:
@@ -154,9 +154,8 @@ def _ingest_one(
         document = yield from _add_its_own(upload, progress, parts)
         if document is None:
             return
-        with closing(document.members) as held:
-            members = held if depth < DEEPEST else _too_deep(upload, held)
-            count = yield from add_members(upload.name, members, add, room, folder=parts.folder)
+        with closing(document.members) as members:
+            count = yield from add_members(upload.name, members, add, room, as_file=parts.as_file, depth=depth)
         if document.media_type == ARCHIVE:
             if not count:
                 raise EmptyDocument(f"{upload.name} holds no file that could be added.")
@@ -168,15 +167,6 @@ def _ingest_one(
     except DocumentError as error:
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=str(error))
-
-
-def _too_deep(upload: Upload, members: Iterable[Member]) -> Iterator[Member]:
-    for _member in members:
-        raise UnreadableDocument(
-            f"{upload.name} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
-            "folder."
-        )
-    yield from ()
 
 
 def _add_its_own(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from localcrag.records.documents import Member
 from localcrag.records.enums import IngestStatus
-from localcrag.records.errors import StoreError, UnreadableDocument
+from localcrag.records.errors import UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 
 MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
@@ -19,6 +18,8 @@ DEEPEST = 3
 """Files within files: a letter in an archive that is attached to another."""
 
 Add = Callable[[Upload], Generator[IngestEvent, None, None]]
+AsFile = Callable[[Member], AbstractContextManager[Path]]
+"""Gives a file to read, which is gone afterwards."""
 
 
 @dataclass(slots=True)
@@ -40,37 +41,28 @@ class Room:
 
 
 def add_members(
-    whole: str, members: Iterable[Member], add: Add, room: Room, *, folder: Path
+    whole: str, members: Iterable[Member], add: Add, room: Room, *, as_file: AsFile, depth: int
 ) -> Generator[IngestEvent, None, int]:
-    """Add the files within `whole`, each by `add`; return how many of them are in. They lie in `folder` meanwhile.
+    """Add the files within `whole`, each by `add`; return how many of them are in. `whole` lies within `depth` others.
 
-    Raises UnreadableDocument when they are too many, and StoreError when one cannot be written.
+    Raises UnreadableDocument when they are too many or lie too deep, and what `as_file` raises.
     """
     count = 0
-    with tempfile.TemporaryDirectory(prefix=".within-", dir=folder, ignore_cleanup_errors=True) as place:
-        path = Path(place) / "member"
-        for member in members:
-            name = f"{whole}/{member.name}"
-            if member.error:
-                yield IngestResult(name, IngestStatus.FAILED, error=member.error)
-                continue
-            room.take(member, whole)
-            _write(path, member)
-            is_in = False
+    for member in members:
+        if depth == DEEPEST:
+            raise UnreadableDocument(
+                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
+                "folder."
+            )
+        name = f"{whole}/{member.name}"
+        if member.error:
+            yield IngestResult(name, IngestStatus.FAILED, error=member.error)
+            continue
+        room.take(member, whole)
+        is_in = False
+        with as_file(member) as path:
             for event in add(Upload(path, name, original=member.changed is not None)):
                 is_in = is_in or (isinstance(event, IngestResult) and event.status is not IngestStatus.FAILED)
                 yield event
-            count += is_in
+        count += is_in
     return count
-
-
-def _write(path: Path, member: Member) -> None:
-    try:
-        path.write_bytes(member.data)
-        if member.changed is not None and member.changed >= 0:
-            os.utime(path, (member.changed, member.changed))
-    except OSError as error:
-        raise StoreError(
-            f"{member.name} could not be written to {path.parent}: {error.strerror or error}. Check that the disk has "
-            "room."
-        ) from error
