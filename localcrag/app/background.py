@@ -44,6 +44,11 @@ class Task:
         return False
 
     @property
+    def lane(self) -> str:
+        """Those of one lane wait for each other, and for no other."""
+        return ""
+
+    @property
     def open(self) -> bool:
         """Whether it is still to be done."""
         return self.state in {TaskState.WAITING, TaskState.WORKING}
@@ -66,13 +71,13 @@ class BackgroundList(Generic[AnyTask]):
     def __init__(
         self, work: Work[AnyTask], not_done: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
     ) -> None:
-        """`not_done` says so of a task, by its name in the place of {name}; `at_once` are done at a time.
+        """`not_done` says so of a task, by its name in the place of {name}; `at_once` of a lane are done at a time.
 
         `ended` gets each task as it is listed at its end, before anybody can try it again.
         """
         self._work, self._not_done, self._at_once, self._ended = work, not_done, at_once, ended
         self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
-        self._threads: list[threading.Thread] = []
+        self._threads: list[tuple[str, threading.Thread]] = []
         self._attempts = itertools.count(1)
 
     @property
@@ -95,9 +100,9 @@ class BackgroundList(Generic[AnyTask]):
             if there and there.open:
                 return
             self._tasks.put(task.key, task)
-            if len(self._threads) < self._at_once:
-                thread = threading.Thread(target=self._run, name=f"work {task.name}", daemon=True)
-                self._threads.append(thread)
+            if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
+                thread = threading.Thread(target=self._run, args=[task.lane], name=f"work {task.name}", daemon=True)
+                self._threads.append((task.lane, thread))
                 thread.start()
 
     def cancel(self, keys: Collection[Hashable] = ()) -> None:
@@ -125,20 +130,20 @@ class BackgroundList(Generic[AnyTask]):
         self.cancel()
         with self.lock:
             threads = [*self._threads]
-        for thread in threads:
+        for _, thread in threads:
             thread.join()
 
     def _some(self, keys: Collection[Hashable], *, still_open: bool) -> list[AnyTask]:
         """Return these tasks, or all, as far as they are to be done still, or are at their end."""
         return [one for one in self.items() if one.open is still_open and (one.key in keys or not keys)]
 
-    def _run(self) -> None:
+    def _run(self, lane: str) -> None:
         while True:
             with self.lock:
-                every = [one for one in self.items() if one.state is TaskState.WAITING]
+                every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
                 waiting = min(every, key=lambda one: one.later, default=None)
                 if waiting is None:
-                    self._threads.remove(threading.current_thread())
+                    self._threads.remove((lane, threading.current_thread()))
                     return
                 one = dataclasses.replace(waiting, state=TaskState.WORKING, attempt=next(self._attempts))
                 self._tasks.put(one.key, one)

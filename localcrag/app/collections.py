@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,20 +10,27 @@ from typing import TYPE_CHECKING
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.ocr.recogniser import Recogniser
 from localcrag.backends.readers.reader_process import ReaderProcesses
-from localcrag.backends.store import collection_queries, shelving, stored_vectors
+from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.temporary_file import as_file
-from localcrag.records.documents import Document, Member, PagePicture
+from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
 from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
-from localcrag.steps.ingest.ingest import AT_ONCE, ingest
+from localcrag.steps.ingest.embed import AT_ONCE
+from localcrag.steps.ingest.ingest import ingest
+from localcrag.steps.ingest.read_scans import Parts, read_scans
 from localcrag.steps.ingest.renew import renew
+from localcrag.text.places import place
 
 if TYPE_CHECKING:
     from localcrag.backends.store.hnsw import HnswIndex
+
+SCAN_DPI = 200
+"""Dots an inch, of pages whose text is to be recognised; with more, rapidocr makes the picture smaller again."""
 
 
 def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
@@ -42,7 +49,7 @@ class Collections:
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database, self._models, self._made = settings, database, models, made
-        self._readers = ReaderProcesses()
+        self._readers, self._recogniser = ReaderProcesses(), Recogniser()
 
     def names(self) -> list[str]:
         """Return the names of all collections that hold, or held, documents."""
@@ -102,8 +109,12 @@ class Collections:
 
         Raises UnreadableDocument for a page that there is not, and StoreError.
         """
-        data = collection_queries.original_of(self._database, self._settings.collection(collection), document)
-        return None if data is None else self._readers.picture(data, document, page, texts, dpi=dpi)
+        name = self._settings.collection(collection)
+        data = collection_queries.original_of(self._database, name, document)
+        if data is None:
+            return None
+        scan = scan_store.of_page(self._database, name, document, page)
+        return self._readers.picture(data, document, page, texts, dpi=dpi, scan=scan)
 
     def add(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see localcrag.steps.ingest.ingest."""
@@ -115,6 +126,44 @@ class Collections:
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
             as_file=self._as_file,
+            read_scans=self._settings.now.read_scans,
+        )
+
+    def scanned(self) -> list[str]:
+        """Return the names of the collections with pages that wait for text recognition, if that is wanted."""
+        if not self._settings.now.read_scans:
+            return []
+        return scan_store.collections(self._database, self._settings.now.embedder)
+
+    def read_scans(
+        self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
+    ) -> Generator[IngestEvent, None, None]:
+        """Recognise the text of pages that wait for it; with `again`, also of those that could not be read.
+
+        `go_on` is called every few lines: it may wait, and what it raises ends the reading; what is read already
+        stays. See localcrag.steps.ingest.read_scans. Raises UnknownCollection.
+        """
+        name = self._settings.collection(collection)
+        collection_queries.require_collection(self._database, name)
+        shelf = scan_store.ScanStore(self._database, name)
+        if again:
+            shelf.try_again()
+
+        def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
+            picture = self._readers.picture(original, document.name, page, dpi=SCAN_DPI)
+            what, threads = place(document.name, page), self._settings.now.threads
+            return self._recogniser.read(picture.png, what, threads=threads, go_on=go_on)
+
+        return read_scans(
+            Parts(
+                shelf=shelf,
+                index=self.index(collection),
+                embedder=self._models.embedder,
+                chunk_tokens=self._settings.now.chunk_tokens,
+                open_file=self._readers.open_document,
+                read_page=read_page,
+                as_file=self._as_file,
+            )
         )
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
@@ -194,6 +243,7 @@ class Collections:
     def close(self) -> None:
         """End the processes that read files."""
         self._readers.close()
+        self._recogniser.close()
 
     def _forget(self, collection: str) -> None:
         self._made.drop(f"store {collection}", f"index {collection}")

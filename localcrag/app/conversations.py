@@ -129,6 +129,11 @@ class Conversations:
             last = self._last.get(chat_id)
         return last if last and last.job.running else None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered, by the models and not by waiting for a person."""
+        return self._models.locked()
+
     def stop_all(self) -> None:
         """End every answer, and wait until what there is of them is written down."""
         with self._lock:

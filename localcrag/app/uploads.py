@@ -7,6 +7,7 @@ the page after a reload.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,10 +24,18 @@ FOLDER = "\u2215"
 """A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
 MOST_SAID = 10
 """Of the files within a file that were not added, those that are named."""
+REST = 0.2
+"""Seconds between two looks whether a question is being answered still."""
+MOST_RESULTS = 20
+"""Of the documents whose text was recognised, the latest that are named."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
 Renew = Callable[[str], Generator[IngestEvent, None, None]]
 """Cuts those documents of a collection anew that an earlier version cut into chunks."""
+ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
+"""Recognises the text of a collection's scans; calls the function every few lines, and ends with what that raises."""
+Scanned = Callable[[], Sequence[str]]
+"""Returns the collections with scans that wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,8 @@ class Uploading(Task):
     """A file and how far it is; `result` says what became of one that is done.
 
     A `copy` is removed when it is done or dismissed. One that `renews` is no file, but all documents of a collection
-    that an earlier version added.
+    that an earlier version added; one that `recognises` is all scans of a collection, and `results` says what became
+    of each document.
     """
 
     id: int
@@ -42,13 +52,20 @@ class Uploading(Task):
     path: Path
     copy: bool = True
     renews: bool = False
+    recognises: bool = False
     progress: IngestProgress | None = None
     result: IngestResult | None = None
+    results: tuple[IngestResult, ...] = ()
 
     @property
     def later(self) -> bool:
         """Files of today go before documents that questions find already."""
         return self.renews
+
+    @property
+    def lane(self) -> str:
+        """Text recognition takes long, and nothing waits for it."""
+        return "scans" if self.recognises else ""
 
     @property
     def key(self) -> int:
@@ -59,8 +76,21 @@ class Uploading(Task):
 class Uploads:
     """The files of all tabs, in the order in which they came."""
 
-    def __init__(self, ingest: Ingest, renew: Renew | None = None) -> None:
-        self._ingest, self._renew = ingest, renew
+    def __init__(
+        self,
+        ingest: Ingest,
+        renew: Renew | None = None,
+        *,
+        read_scans: ReadScans | None = None,
+        scanned: Scanned = tuple,
+        busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Without `renew` and `read_scans`, neither is ever asked for. `scanned` names what has scans that wait.
+
+        Text recognition rests as long as it is `busy`: a question is being answered.
+        """
+        self._busy = busy
+        self._ingest, self._renew, self._read_scans, self._scanned = ingest, renew, read_scans, scanned
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
 
@@ -84,6 +114,19 @@ class Uploads:
             self._files.start(
                 Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, renews=True)
             )
+
+    def recognise(self, collections: Sequence[str]) -> None:
+        """Recognise the text of these collections' scans, where that is not under way."""
+        with self._files.lock:
+            there = {one.collection: one for one in self._files.items() if one.recognises}
+            for name in collections:
+                if name in there and there[name].open:
+                    continue  # It finds what has come meanwhile.
+                if name in there and there[name].state is TaskState.DONE:
+                    self._files.dismiss([there[name].id])
+                self._files.start(
+                    Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
+                )
 
     def items(self) -> tuple[Uploading, ...]:
         """Return what is known of every file that was not dismissed."""
@@ -114,6 +157,8 @@ class Uploads:
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
         if one.renews and self._renew:
             return self._renewed(one, self._renew, tell)
+        if one.recognises and self._read_scans:
+            return self._recognised(one, self._read_scans, tell)
         upload = Upload(one.path, one.name)
         own: list[IngestResult] = []
         within: list[IngestResult] = []
@@ -124,6 +169,7 @@ class Uploads:
                     tell(one)
                 else:
                     (own if event.document == upload.name else within).append(event)
+        self.recognise(self._scanned())
         # Told now that the index has followed, too: what is said to be in is found by the next question.
         return _ended(one, own, within)
 
@@ -141,6 +187,28 @@ class Uploads:
             pass  # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
+    def _recognised(self, one: Uploading, read_scans: ReadScans, tell: Tell[Uploading]) -> Uploading:
+        """Read a collection's scans. Cancelled, it ends within a few lines of text; what is read stays."""
+        now = one
+
+        def go_on() -> None:
+            tell(now)
+            while self._busy():
+                time.sleep(REST)
+                tell(now)
+
+        try:
+            with closing(read_scans(one.collection, go_on)) as events:
+                for event in events:
+                    if isinstance(event, IngestProgress):
+                        now = dataclasses.replace(now, progress=event)
+                    else:
+                        now = dataclasses.replace(now, results=(*now.results, event)[-MOST_RESULTS:])
+                    tell(now)
+        except UnknownCollection:
+            pass  # Deleted, or called otherwise by now: what is left is read at the next start.
+        return dataclasses.replace(now, state=TaskState.DONE, progress=None)
+
 
 def _named(paths: Sequence[Path]) -> dict[Path, str]:
     """Return the name of each file in the collection, where one of the same name would take another's place."""
@@ -149,7 +217,8 @@ def _named(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _is_in_as_a_whole(one: Uploading) -> bool:
-    return one.state is TaskState.DONE and not (one.result and one.result.warnings)
+    told = [one.result] if one.result else one.results
+    return one.state is TaskState.DONE and not any(result.warnings for result in told)
 
 
 def _ended(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:

@@ -34,7 +34,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     lines = []
     for one in documents:
         pages = f"{pages_in(one.name, one.pages)}, " if one.pages else ""
-        lines.append(f"{one.name}  ·  {pages}{counted(one.chunks, 'chunk')}, {one.added_at}")
+        scans = [f"read by OCR, {one.confidence:.2f}"] if one.confidence is not None else []
+        scans += [f"{counted(one.waiting, 'page')} to be recognised"] if one.waiting else []
+        scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
+        said = ", ".join([f"{pages}{counted(one.chunks, 'chunk')}", *scans, one.added_at])
+        lines.append(f"{one.name}  ·  {said}")
     print_result([dataclasses.asdict(one) for one in documents], parsed, "\n".join(lines) or "No documents.")
     return DONE
 

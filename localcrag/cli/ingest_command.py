@@ -11,6 +11,10 @@ from localcrag.cli.command_output import counted, print_result
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from localcrag.app.assemble import Assembly
+    from localcrag.records.ingest import IngestEvent, Upload
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -26,6 +30,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.add_argument(
         "--renew", action="store_true", help="take in headings, tables and lists of what an earlier version added"
     )
+    command.add_argument(
+        "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
+    )
     command.set_defaults(run=_ingest)
 
 
@@ -35,8 +42,8 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
-    if sum((bool(parsed.paths), parsed.re_embed, parsed.renew)) != 1:
-        raise SettingsError("Name files or folders to add, or --re-embed or --renew without any.")
+    if sum((bool(parsed.paths), parsed.re_embed, parsed.renew, parsed.read_scans)) != 1:
+        raise SettingsError("Name files or folders to add, or --re-embed, --renew or --read-scans without any.")
     assembly = Assembly(settings)
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.re_embed())
@@ -44,7 +51,19 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
             {"collection": settings.collection, "chunks": done}, parsed, f"{counted(done, 'chunk')} embedded anew."
         )
         return DONE
-    events = assembly.collections.renew() if parsed.renew else assembly.ingest(uploads_from(parsed.paths))
+    if parsed.renew:
+        events: Iterator[IngestEvent] = assembly.collections.renew()
+    elif parsed.read_scans:
+        events = assembly.collections.read_scans(again=True)
+    else:
+        events = _added(assembly, uploads_from(parsed.paths))
     results = terminal.show_ingest(events, quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
+
+
+def _added(assembly: Assembly, uploads: Sequence[Upload]) -> Iterator[IngestEvent]:
+    """Add files, and then recognise the text of those that are scans."""
+    yield from assembly.ingest(uploads)
+    if assembly.settings.collection in assembly.collections.scanned():
+        yield from assembly.collections.read_scans()

@@ -267,14 +267,18 @@ def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
     return done
 
 
+_UNITS = {"reading": "pages read", "recognising": "pages of scans read", "embedding": "chunks embedded"}
+
+
 def _what(event: IngestProgress) -> str:
-    unit = "pages read" if event.phase == "reading" else "chunks embedded"
+    unit = _UNITS[event.phase]
     of = f" of {event.total}" if event.total else ""
     return f"{event.number}/{event.files} {escape(event.document)}: {event.done}{of} {unit}"
 
 
 def _left(event: IngestProgress) -> str:
-    return "" if event.seconds_left is None else f"about {max(1, round(event.seconds_left))} s left"
+    each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
+    return each if event.seconds_left is None else f"{each}about {_duration(max(1.0, event.seconds_left))} left"
 
 
 def _line(result: IngestResult) -> str:

@@ -12,6 +12,8 @@ SWITCHES = {
     "GRADIO_ANALYTICS_ENABLED": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
+    # ONNX Runtime from 1.29 on; the lock has one before (pyproject.toml).
+    "ORT_DISABLE_TELEMETRY": "1",
     # Models load from local paths only; `localcrag models get` downloads by itself, over httpx.
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",

@@ -5,11 +5,13 @@ Offsets are in characters, end exclusive. Pages count from 1; `None` where the k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Any, Self
 
 from localcrag.text.blocks import Heading
 
-LAYOUT = 3
+LAYOUT = 4
 """The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
 another."""
 LEAST_LAYOUT = 2
@@ -22,17 +24,78 @@ FROM_TEXT = -LAYOUT
 
 
 @dataclass(frozen=True, slots=True)
+class Recognised:
+    """A part of a page's text that was read by text recognition, with its confidence in 0..1."""
+
+    start: int
+    end: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """One page of a document's text; `number` is None for kinds of file without pages.
 
     `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning.
     `headings` are those that the file itself tells (markup, type size); what the text shows is not among them.
+    `recognised` are the parts that were read by text recognition, in order.
     """
 
     number: int | None
     text: str
     unread: bool = False
     headings: tuple[Heading, ...] = ()
+    recognised: tuple[Recognised, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedLine:
+    """A run of text on a page's picture, in pixels of the picture turned upright and level."""
+
+    text: str
+    confidence: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPage:
+    """What text recognition reads on a page's picture of `width` by `height` pixels, as it is upright.
+
+    The picture was turned clockwise by `turn` degrees (0, 90, 180 or 270) to be upright; its lines rise by `slope`
+    radians to the right. `certainty` is the mean confidence of all that looks like lines, those that could not be read
+    among them; None where nothing does.
+    """
+
+    width: int
+    height: int
+    turn: int
+    slope: float
+    lines: tuple[ScannedLine, ...]
+    certainty: float | None
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean over all characters that were read; None where there are none."""
+        return mean_confidence([(len(line.text), line.confidence) for line in self.lines])
+
+    def plain(self) -> dict[str, Any]:
+        """Return its fields as JSON has them."""
+        lines = [[line.text, *(round(number, 3) for number in astuple(line)[1:])] for line in self.lines]
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"lines": lines}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the page of which these are the fields."""
+        return cls(**{**plain, "lines": tuple(ScannedLine(*line) for line in plain["lines"])})
+
+
+def mean_confidence(parts: Sequence[tuple[float, float]]) -> float | None:
+    """Return the mean of confidences, each with the length of what was read; None where there are none."""
+    length = sum(part for part, _ in parts)
+    return sum(part * confidence for part, confidence in parts) / length if length else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +137,8 @@ class Chunk:
     """An indexed piece of a document; offsets count in the document's text (pages joined by form feeds).
 
     `section` is the path of headings that it stands under ("Fees › Late payment"), `lead` what leads into a list or
-    table that begins before it; both are in front of the text where it is embedded, searched and scored.
+    table that begins before it; both are in front of the text where it is embedded, searched and scored. `confidence`
+    is that of text recognition, where it read the text.
     """
 
     page: int | None
@@ -83,11 +147,16 @@ class Chunk:
     text: str
     section: str | None = None
     lead: str | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of a collection, as stored. `layout` are the rules by which it was cut into chunks."""
+    """One file of a collection, as stored. `layout` are the rules by which it was cut into chunks.
+
+    `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
+    `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn.
+    """
 
     id: int
     name: str
@@ -99,3 +168,7 @@ class Document:
     added_at: str
     dated: str | None = None
     layout: int = LAYOUT
+    waiting: int = 0
+    recognised: int = 0
+    illegible: int = 0
+    confidence: float | None = None

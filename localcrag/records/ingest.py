@@ -27,9 +27,10 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """How far the work is. `phase` is reading (`done` pages of `total`) or embedding (chunks).
+    """How far the work is. `phase` is reading or recognising (`done` pages of `total`), or embedding (chunks).
 
-    `seconds_left` is for all the files together, and None as long as there is nothing to judge by.
+    `seconds_left` is for all the files together, and `seconds_a_page` of text recognition; None as long as there is
+    nothing to judge by.
     """
 
     document: str
@@ -39,6 +40,7 @@ class IngestProgress:
     done: int
     total: int | None
     seconds_left: float | None
+    seconds_a_page: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ class Passage:
 
     `title` is that of the document or web page, and None in runs that were stored before documents had one; `section`
     is the path of headings that the passage stands under and `lead` what leads into a list or table that begins before
-    it, where there are any; `dated` is the document's day, YYYY-MM-DD, where one is known. `cosine` and `overlap` are
+    it, where there are any; `dated` is the document's day, YYYY-MM-DD, where one is known; `confidence` is that of text
+    recognition, where it read the passage. `cosine` and `overlap` are
     those of question and passage `in_context`: of their embeddings, and the share of the question's content words that
     the passage holds (None in runs that were stored before there was one).
     """
@@ -48,6 +49,7 @@ class Passage:
     dated: str | None = None
     section: str | None = None
     lead: str | None = None
+    confidence: float | None = None
     cosine: float
     overlap: float | None = None
 
@@ -116,7 +118,7 @@ class Source:
 class Evidence:
     """Kept strips of one passage that belong together, numbered as the answer cites them. `source` is a Source's id.
 
-    `section` is the passage's path of headings.
+    `section` is the passage's path of headings, `confidence` that of text recognition, where it read the passage.
     """
 
     n: int
@@ -125,3 +127,4 @@ class Evidence:
     source: str
     relevance: float
     section: str | None = None
+    confidence: float | None = None

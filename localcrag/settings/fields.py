@@ -123,6 +123,9 @@ class RetrievalSettings(Group):
     """Indexing and retrieval."""
 
     chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
+    read_scans: bool = Field(
+        True, description="Recognise the text of pages that are pictures (OCR), in the background."
+    )
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
         24, ge=1, le=200, description="Passages that the relevance model scores, to keep the best; at least k."

@@ -128,11 +128,11 @@ class DocumentEvents:
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
-                finished = sum(not one.open for one in items)
+                finished = sum((not one.open) + len(one.results) for one in items)
                 collection = self._in_sight.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
                 done = finished
-                if finished < len(items):
+                if any(one.open for one in items):
                     time.sleep(BETWEEN * max(1, len(self._followers) * len(items) / ROWS))
                 if me not in self._followers[-MOST_FOLLOWING:]:
                     return

@@ -42,6 +42,12 @@ KINDS = {
     "text/html": "HTML",
     "application/xhtml+xml": "HTML",
     "text/plain": "Text",
+    "image/png": "PNG",
+    "image/jpeg": "JPEG",
+    "image/tiff": "TIFF",
+    "image/gif": "GIF",
+    "image/bmp": "BMP",
+    "image/webp": "WebP",
 }
 """Of the media types of documents the names that people know."""
 
@@ -68,9 +74,10 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
     return TEMPLATES.get_template("uploads.html").render(
         items=items[::-1],
         message=said,
-        open=sum(one.open for one in items),
+        open=sum(one.open for one in items if not one.recognises),
+        recognising=any(one.open for one in items if one.recognises),
         words=words,
-        done=[one for one in items if one.state is TaskState.DONE and not one.renews],
+        done=[one for one in items if one.state is TaskState.DONE and not (one.renews or one.recognises)],
     )
 
 

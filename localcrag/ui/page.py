@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +44,7 @@ def build(assembly: Assembly) -> App:
     """Return the page over an assembly, in the language of its settings."""
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
-    uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection), assembly.collections.renew)
-    uploads.renew(assembly.collections.outdated())
+    uploads = _uploads(assembly, lambda: chats.conversations.busy)
     # Questions that an earlier server was killed over: nobody answers them any more.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
@@ -88,7 +88,26 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
+    _go_on(assembly, uploads)
     return App(page, chats, uploads)
+
+
+def _uploads(assembly: Assembly, busy: Callable[[], bool]) -> Uploads:
+    """Return the files to be added; text recognition rests as long as it is `busy`."""
+    collections = assembly.collections
+    return Uploads(
+        lambda upload, collection: assembly.ingest([upload], collection),
+        collections.renew,
+        read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
+        scanned=collections.scanned,
+        busy=busy,
+    )
+
+
+def _go_on(assembly: Assembly, uploads: Uploads) -> None:
+    """Go on with what an earlier start left to do."""
+    uploads.renew(assembly.collections.outdated())
+    uploads.recognise(assembly.collections.scanned())
 
 
 def _how() -> str:

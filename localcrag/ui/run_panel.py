@@ -21,6 +21,8 @@ from localcrag.text.translation import gettext as _
 from localcrag.ui import relevance_scale
 from localcrag.ui.html import TEMPLATES
 
+UNSURE = 0.95
+"""A confidence of text recognition below which what it read may well have mistakes (docs/measurements.md)."""
 _EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
 
 
@@ -97,6 +99,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         not_asked=NOT_ASKED,
         never=NEVER,
         not_asked_to_write=_not_asked_to_write(run) and not busy,
+        unsure=UNSURE,
         longest=max((step.seconds for step in run.steps), default=0.0),
     )
 

@@ -15,9 +15,9 @@ import pytest
 from localcrag import samples
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.readers.__main__ import MOST_MEMORY
+from localcrag.backends.processes.limits import MOST_MEMORY
 from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.readers.pdf_pages import picture
+from localcrag.backends.readers.page_pictures import picture
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument

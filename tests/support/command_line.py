@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import DEVNULL, CompletedProcess, Popen
 from typing import Any
 from unittest import mock
 
@@ -46,6 +46,12 @@ def as_process(data: Path, *arguments: str, **environment: str) -> CompletedProc
         [sys.executable, "-m", "localcrag", *arguments],
         capture_output=True, text=True, env={**os.environ, **_environment(data, arguments, environment)}, check=False,
     )  # fmt: skip
+
+
+def start(data: Path, *arguments: str) -> Popen[bytes]:
+    """Start a command in a process of its own, which is not waited for."""
+    environment = {**os.environ, **_environment(data, arguments, {})}
+    return Popen([sys.executable, "-m", "localcrag", *arguments], stdout=DEVNULL, stderr=DEVNULL, env=environment)
 
 
 def _environment(data: Path, arguments: tuple[str, ...], environment: dict[str, str]) -> dict[str, str]:

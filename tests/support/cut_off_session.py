@@ -1,4 +1,4 @@
-"""A whole session without a network: documents taken in, questions, a web search, exports; prints what left."""
+"""A whole session without a network: documents and a scan, questions, a web search, exports; prints what left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import expect, sync_playwright
 
-from tests.support import ROOT
+from tests.support import ROOT, scans
 from tests.support.app_process import running_app, start_chromium, watch
 from tests.support.cut_off import NAMES, SEARCH, SEARCH_NAME, Cable
 from tests.support.documents import handbook_pdf
@@ -35,6 +35,8 @@ def main(cable: Cable, folder: str) -> None:
     place = Path(folder)
     handbook, data = place / "handbook.pdf", place / "data"
     handbook_pdf(handbook)
+    photo = place / "photo.png"
+    scans.picture(["The keys hang behind the door."], size=(900, 300)).save(photo)
     before = cable.packets()
     (place / "searx").mkdir()
     with real_searx(place / "searx", PAGES, host=SEARCH) as searx:
@@ -47,7 +49,8 @@ def main(cable: Cable, folder: str) -> None:
             watched = watch(page)
             go(page, address)
             expect(page.locator("#lc-gone")).to_have_text("0 connections to other machines")
-            dropped(page, handbook)
+            dropped(page, handbook, photo)
+            expect(page.locator("#lc-documents li", has_text="photo.png")).to_contain_text("read by OCR")
             ask(page, "Who keeps the handbook?")
             ask(page, "How high is Mount Everest above the sea?")
             expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")

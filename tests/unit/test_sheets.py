@@ -10,7 +10,6 @@ from localcrag.backends.readers._sheets import ACROSS, SheetTable, tables_of
 from localcrag.backends.readers.open_document import open_document
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import BlockKind, blocks_of
-from tests.support import documents
 from tests.support.office_files import Cell, make_xlsx
 
 PRICES: list[list[Cell]] = [
@@ -66,9 +65,10 @@ def test_values_apart_by_any_mark_are_rows(tmp_path: Path, content: str, text: s
     assert read(tmp_path / "a", "prices.csv") == text
 
 
-def test_a_picture_named_csv_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableDocument, match="PNG picture"):
-        open_document(documents.make_picture(tmp_path / "a"), "a.csv")
+def test_an_archive_named_csv_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\x1f\x8b\x08 packed")
+    with pytest.raises(UnreadableDocument, match="a gzip archive"):
+        open_document(tmp_path / "a", "a.csv")
 
 
 def tables(*rows: str) -> list[tuple[tuple[str, ...], str, list[str]]]:

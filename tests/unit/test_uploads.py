@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -247,3 +247,84 @@ def test_the_renewal_of_a_collection_that_is_gone_is_done(tmp_path: Path) -> Non
     for _ in uploads.follow():
         pass
     assert [one.state for one in uploads.items()] == [TaskState.DONE]
+
+
+def scanned(read: list[str], *, waits: threading.Event | None = None) -> Uploads:
+    """Uploads of which every file is a scan; what is recognised goes into `read`, a document after `waits`."""
+    left: list[str] = []
+
+    def ingest(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+        left.append(upload.name)
+        yield IngestResult(upload.name, IngestStatus.ADDED, 2, 0, note="Page 2 is a picture.")
+
+    def read_scans(collection: str, go_on: Callable[[], None]) -> Generator[IngestEvent, None, None]:
+        while left:
+            name = left.pop(0)
+            yield IngestProgress(name, 1, 1, "recognising", len(read), len(read) + 1, 12.0, 4.0)
+            if waits:
+                while not waits.wait(0.01):
+                    go_on()
+            read.append(name)
+            yield IngestResult(name, IngestStatus.UPDATED, 2, 1, note="1 page was read by text recognition")
+
+    return Uploads(ingest, read_scans=read_scans, scanned=lambda: ["default"] if left else [])
+
+
+def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Path) -> None:
+    read: list[str] = []
+    goes_on = threading.Event()
+    uploads = scanned(read, waits=goes_on)
+    uploads.add(files(tmp_path, "a.pdf"), "default")
+    reading: Uploading | None = None
+    for items in uploads.follow():
+        reading = next((one for one in items if one.recognises and one.progress), None)
+        if reading:
+            break
+    assert reading is not None
+    assert "0 of 1 pages read · 4.0 s a page" in lists.uploads(uploads.items())
+    uploads.add(files(tmp_path, "b.pdf"), "default")
+    for items in uploads.follow():
+        if all(one.state is TaskState.DONE for one in items if not one.recognises):
+            break
+    assert read == [], "the second file was added while the first one's scans are read still"
+    goes_on.set()
+    found = last(uploads)
+    assert read == ["a.pdf", "b.pdf"]
+    assert sum(one.recognises for one in uploads.items()) == 1, "what came meanwhile is read by the same task"
+    assert [result.document for result in found["default"].results] == ["a.pdf", "b.pdf"]
+    assert "text of scans and pictures was recognised" in lists.uploads(uploads.items())
+
+
+def test_reading_scans_can_be_stopped_and_begun_again(tmp_path: Path) -> None:
+    read: list[str] = []
+    uploads = scanned(read, waits=threading.Event())
+    uploads.add(files(tmp_path, "a.pdf"), "default")
+    for items in uploads.follow():
+        if any(one.recognises and one.progress for one in items):
+            break
+    uploads.close()
+    (reading,) = [one for one in uploads.items() if one.recognises]
+    assert (reading.state, read) == (TaskState.CANCELLED, [])
+    assert "stopped: it goes on when localcrag is started again" in lists.uploads(uploads.items())
+
+
+def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path: Path) -> None:
+    busy, asked, read = threading.Event(), [], []
+
+    def is_busy() -> bool:
+        asked.append(busy.is_set())
+        if len(asked) == 3:
+            busy.clear()
+        return busy.is_set()
+
+    def read_scans(collection: str, go_on: Callable[[], None]) -> Generator[IngestEvent, None, None]:
+        busy.set()
+        go_on()
+        read.append(busy.is_set())
+        yield IngestResult("a.pdf", IngestStatus.UPDATED, 1, 1)
+
+    uploads = Uploads(taken_in, read_scans=read_scans, busy=is_busy)
+    uploads.recognise(["default"])
+    last(uploads)
+    assert asked == [True, True, True]
+    assert read == [False]

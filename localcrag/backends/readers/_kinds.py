@@ -65,6 +65,8 @@ def media_type(path: Path, head: bytes) -> str | None:
     found = identify(head)
     if found == PDF:
         return PDF_TYPE
+    if picture := _picture(head, found):
+        return f"image/{picture.lower()}"
     if head.startswith(b"{\\rtf"):
         return RTF
     if found == ZIP:
@@ -72,6 +74,16 @@ def media_type(path: Path, head: bytes) -> str | None:
     if found == OLE:
         return _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
     return None
+
+
+def _picture(head: bytes, found: str | None) -> str | None:
+    """Return which kind of picture a file is, None for another one."""
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "WebP"
+    # "BM" alone may begin a text; the header behind it has no character that one may have.
+    if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
+        return "BMP"
+    return found.split()[1] if found and found.endswith(" picture") else None
 
 
 def describe(path: Path, head: bytes) -> str:

@@ -32,7 +32,8 @@ class Line:
     `size` is the type size as it is seen, `first_word` the first word's width.
     `hyphen` says that a hyphen was taken off its end, `tabular` that it has gaps as between columns,
     which part its `cells`; `font` is empty
-    where it begins in one and ends in another, `monospaced` tells typewriter fonts.
+    where it begins in one and ends in another, `monospaced` tells typewriter fonts. `confidence` is that of text
+    recognition, None where the file itself says the text.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Line:
     hyphen: bool = False
     tabular: bool = False
     cells: tuple[Cell, ...] = ()
+    confidence: float | None = None
 
 
 # Multiples of the type size, where not said otherwise; found by trial over some 100 PDFs of all kinds.

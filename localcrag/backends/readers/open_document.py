@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Never
 
-from localcrag.backends.readers import _kinds, archive, docx, html, mail, office, pdf, text
+from localcrag.backends.readers import _kinds, archive, docx, html, image, mail, office, pdf, text
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
-from localcrag.records.documents import ARCHIVE, Member, Page
+from localcrag.records.documents import ARCHIVE, Member, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
 SUPPORTED: Mapping[str, str] = MappingProxyType(
@@ -42,6 +42,12 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".eml", ".emlx"), mail.EML),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
         **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
+        ".png": "image/png",
+        **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
+        **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
+        ".gif": "image/gif",
+        ".bmp": "image/bmp",
+        ".webp": "image/webp",
         ".zip": ARCHIVE,
     }
 )
@@ -67,8 +73,10 @@ class OpenDocument:
     members: Generator[Member, None, None]
 
 
-def open_document(path: Path, name: str) -> OpenDocument:
+def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
     """Open the file at `path`; `name` is the document's name: its ending says the kind where the content does not.
+
+    `scans` are pages that text recognition has read, by their numbers from 1.
 
     Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
     """
@@ -78,11 +86,11 @@ def open_document(path: Path, name: str) -> OpenDocument:
         by_content = _kinds.media_type(path, head)
         media_type = by_content or SUPPORTED.get(suffix)
         if media_type is None:
-            raise _unsupported(name, suffix, _kinds.identify(head))
+            raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
             members = archive.open_members(path, name, head)
             return OpenDocument(media_type, None, _nothing(), None, None, members)
-        page_count, pages = _open_pages(media_type, path, name, head, told=by_content is not None)
+        page_count, pages = _open_pages(media_type, path, name, head, scans, told=by_content is not None)
     except OSError as error:
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
@@ -91,10 +99,12 @@ def open_document(path: Path, name: str) -> OpenDocument:
 
 
 def _open_pages(
-    media_type: str, path: Path, name: str, head: bytes, *, told: bool
+    media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == _kinds.PDF_TYPE:
-        return pdf.open_pages(path, name, head)
+        return pdf.open_pages(path, name, head, scans)
+    if media_type in image.TYPES.values():
+        return image.open_pages(path, name, scans)
     if media_type in office.FORMATS:
         return office.open_pages(path, name, head, media_type, told=told)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML):
@@ -125,11 +135,11 @@ def _head(path: Path, name: str) -> bytes:
 
 
 def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
-    """Pass on the pages; raise EmptyDocument after the last when none held any text."""
+    """Pass on the pages; raise EmptyDocument after the last when none held any text, nor shows any."""
     empty = True
     try:
         for page in pages:
-            empty = empty and not page.text.strip()
+            empty = empty and not page.unread and not page.text.strip()
             yield page
     except OSError as error:
         raise _unopened(name, error) from error
@@ -139,11 +149,7 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
         raise _empty(name)
 
 
-def _unsupported(name: str, suffix: str, found: str | None) -> DocumentError:
-    if found and found.endswith("picture"):
-        return UnsupportedDocument(
-            f"{name} was left out: it is {found}, and text in pictures is not read. Add what it says as a text file."
-        )
+def _unsupported(name: str, suffix: str) -> DocumentError:
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
     return UnsupportedDocument(
         f"{name} was left out: there is no reader for {kind}. Save it as PDF, as text, or as a file of Word, Excel or "

@@ -8,7 +8,11 @@ from localcrag.records.errors import UnknownCollection, UnknownDocument
 
 DOCUMENT = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated, d.layout,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
+       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
 """Ends in a condition, so that others can follow."""

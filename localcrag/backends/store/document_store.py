@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import word_search
+from localcrag.backends.store import scan_store, word_search
+from localcrag.backends.store.chunk_rows import own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.stored_vectors import BEGINNINGS, packed, titles_of
+from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
 from localcrag.records.errors import (
     EmbedderMismatch,
@@ -22,7 +22,7 @@ from localcrag.records.errors import (
     UnreadableDocument,
 )
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import BEGINNING, in_front, named, title_of
+from localcrag.text.titles import BEGINNING, title_of
 
 _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
@@ -77,24 +77,28 @@ class DocumentStore:
         title: str | None = None,
         dated: str | None = None,
         original: Path | None = None,
+        unread: Sequence[int] = (),
     ) -> None:
         """Store a document in place of the one of that name, in one transaction, with its file where that is given.
 
         `vectors` has a row per chunk; a chunk's text is searched with what stands in front of it. Without a title the
-        document has the one that its text and name make. Raises StoreError, and UnreadableDocument when the file has
+        document has the one that its text and name make. Pages that are `unread` wait for text recognition, unless it
+        read them when the same file was put before. Raises StoreError, and UnreadableDocument when the file has
         gone or is another; then nothing has changed.
         """
         title = title or title_of(text[:BEGINNING], name)
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
+            read = scan_store.of_same_file(connection, self.id, name, sha256)
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
                 "layout) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self.id, name, sha256, media_type, pages, text, _now(), dated, _own(title, name), LAYOUT),
+                (self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name), LAYOUT),
             ).lastrowid
-            _put_chunks(connection, document_id or 0, title, chunks, vectors)
+            put_chunks(connection, document_id or 0, title, chunks, vectors)
+            scan_store.put(connection, document_id or 0, unread, read)
             if original:
                 _keep_file(connection, document_id or 0, original)
 
@@ -131,9 +135,9 @@ class DocumentStore:
             connection.execute("DELETE FROM chunks WHERE document_id = ?", (row["id"],))
             connection.execute(
                 "UPDATE documents SET title = ?, layout = ? WHERE id = ?",
-                (_own(title, document.name), FROM_TEXT, row["id"]),
+                (own_title(title, document.name), FROM_TEXT, row["id"]),
             )
-            _put_chunks(connection, row["id"], title, chunks, vectors)
+            put_chunks(connection, row["id"], title, chunks, vectors)
 
     def delete(self, name: str) -> None:
         """Remove a document with its chunks, vectors and full text. Raises UnknownDocument and StoreError."""
@@ -174,7 +178,7 @@ class DocumentStore:
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
         sql = (
-            'SELECT c.id, d.name, c.page, c.start, c."end", c.text, c.section, c.lead FROM chunks c '
+            'SELECT c.id, d.name, c.page, c.start, c."end", c.text, c.section, c.lead, c.confidence FROM chunks c '
             "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
         )
         return {identifier: (name, Chunk(*chunk)) for identifier, name, *chunk in self._by_id(sql, ids)}
@@ -263,19 +267,6 @@ class DocumentStore:
         )
 
 
-def _put_chunks(
-    connection: sqlite3.Connection, document: int, title: str | None, chunks: Sequence[Chunk], vectors: Vectors
-) -> None:
-    for chunk, vector in zip(chunks, vectors, strict=True):
-        front = in_front(title, chunk.text, section=chunk.section, lead=chunk.lead)
-        chunk_id = connection.execute(
-            'INSERT INTO chunks (document_id, page, start, "end", text, section, lead, front) '
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (document, *dataclasses.astuple(chunk), front),
-        ).lastrowid
-        connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
-
-
 def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:
     """Write the file in pieces: it may be larger than what is wanted in memory. Raises UnreadableDocument."""
     try:
@@ -289,11 +280,6 @@ def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> 
         whole = False
     if not whole:
         raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.")
-
-
-def _own(title: str | None, name: str) -> str | None:
-    """Return a title to be kept, None where it is the name's: it changes with that."""
-    return None if title == named(name) else title
 
 
 def _now() -> str:

@@ -202,7 +202,25 @@ CREATE TRIGGER chunk_deleted AFTER DELETE ON chunks BEGIN
 END;
 INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild');
 """
-SCHEMAS = (SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10)
+SCHEMA_11 = """
+-- The confidence of text recognition, of chunks that it read.
+ALTER TABLE chunks ADD COLUMN confidence REAL;
+-- Pages that show text and have none: `read` is what text recognition says of one (ScannedPage as JSON), NULL as long
+-- as it waits or where it failed, as `error` says; `in_text` when the document's text and chunks have it.
+CREATE TABLE scans (
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    page INTEGER NOT NULL,
+    read TEXT,
+    confidence REAL,
+    seconds REAL,
+    error TEXT,
+    in_text INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (document_id, page)
+) STRICT;
+"""
+SCHEMAS = (
+    SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11
+)  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
 

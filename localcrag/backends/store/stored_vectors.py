@@ -38,6 +38,16 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     return sorted(texts, key=lambda text: len(text[1]))
 
 
+def embedded_texts(database: Database, document: int) -> dict[int, str]:
+    """Return the texts that the vectors of a document's chunks were made of, by chunk."""
+    titles = titles_of(database.rows(f"{BEGINNINGS} WHERE d.id = ?", document))
+    rows = database.rows("SELECT id, text, section, lead FROM chunks WHERE document_id = ?", document)
+    return {
+        row["id"]: in_context(titles.get(document), row["text"], section=row["section"], lead=row["lead"])
+        for row in rows
+    }
+
+
 def replace_vectors(
     database: Database, collection: str, *, embedder: str, dimension: int, vectors: dict[int, Vectors]
 ) -> None:

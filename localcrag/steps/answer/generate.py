@@ -64,11 +64,11 @@ def prompt(
 
     A piece of evidence is one line after its number, and cannot begin another (sanitize.py). The most relevant piece
     comes first, whatever its number: what a model learns from (scripts/train_answerer.py) has it there. `whole`: the
-    model can write more than a sentence or two, and reads under which headings a piece stands.
+    model can write more than a sentence or two, and reads under which headings a piece stands, and how sure text
+    recognition was of it.
     """
     ranked = sorted(evidence, key=lambda piece: -piece.relevance)
-    places = {piece.n: f"({sanitize(piece.section)}) " for piece in ranked if whole and piece.section}
-    numbered = "\n".join(f"[{piece.n}] {places.get(piece.n, '')}{sanitize(piece.text)}" for piece in ranked)
+    numbered = "\n".join(f"[{piece.n}] {_about(piece) if whole else ''}{sanitize(piece.text)}" for piece in ranked)
     asked = one_line(question)
     if standalone_question != question:
         asked += f" (meant is: {one_line(standalone_question)})"
@@ -82,6 +82,14 @@ def prompt(
     ]
     system = Message("system", WHOLE_SYSTEM if whole else SYSTEM)
     return [system, *before, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}")]
+
+
+def _about(piece: Evidence) -> str:
+    """Return what a model is told of a piece before its text."""
+    said = [sanitize(piece.section)] if piece.section else []
+    if piece.confidence is not None:
+        said.append(f"read by OCR, {piece.confidence:.2f}")
+    return f"({'; '.join(said)}) " if said else ""
 
 
 def plain_prompt(

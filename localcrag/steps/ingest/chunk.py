@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from localcrag.records.documents import Chunk, Page
+from localcrag.records.documents import Chunk, Page, mean_confidence
 from localcrag.steps.ingest.outline import CountTokens, Unit, units_of
 from localcrag.text.titles import SEPARATOR
 
@@ -65,7 +65,14 @@ def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
         text,
         section=SEPARATOR.join(path[-_DEEPEST:]) or None,
         lead=lead if lead and lead not in text else None,
+        confidence=_confidence(page, start, end),
     )
+
+
+def _confidence(page: Page, start: int, end: int) -> float | None:
+    """Return the confidence of text recognition in a part of a page, None where it read nothing of it."""
+    parts = [(min(part.end, end) - max(part.start, start), part.confidence) for part in page.recognised]
+    return mean_confidence([(length, confidence) for length, confidence in parts if length > 0])
 
 
 def _sections(units: Sequence[Unit]) -> list[list[Unit]]:

@@ -16,30 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
-from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.steps.ingest.chunk import join_pages
+from localcrag.steps.ingest.embed import chunks_of, embedded
 from localcrag.steps.ingest.members import AsFile, Room, add_members
 from localcrag.steps.ingest.pace import Pace, Progress
 from localcrag.steps.ingest.title import document_title
 from localcrag.text.dates import date_of
-from localcrag.text.titles import in_context
 from localcrag.text.translation import ngettext
 
-AT_ONCE = 64
-"""Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
-
-
-FOR_SECTION = 24
-"""Tokens kept free in front of a chunk for the headings that it stands under."""
-PICTURED = "application/pdf"
-"""Of documents of this kind the file is kept as well: their pages are shown as they look."""
+PICTURED = ("application/pdf", "image/")
+"""Of documents of these kinds the file is kept as well: their pages are shown as they look."""
 
 
 class OpenDocument(Protocol):
@@ -84,6 +76,7 @@ class DocumentShelf(Protocol):
         title: str | None = None,
         dated: str | None = None,
         original: Path | None = None,
+        unread: Sequence[int] = (),
     ) -> None: ...
 
 
@@ -107,6 +100,7 @@ class _Parts:
     shelf: DocumentShelf
     chunk_tokens: int
     as_file: AsFile
+    read_scans: bool
 
 
 def ingest(
@@ -118,12 +112,21 @@ def ingest(
     index: SavableIndex,
     chunk_tokens: int,
     as_file: AsFile,
+    read_scans: bool = False,
 ) -> Generator[IngestEvent, None, None]:
     """Add files, one after the other, and the files within them, each written by `as_file` as long as it is read.
 
-    Raises StoreError when the database fails, and what `as_file` raises.
+    With `read_scans`, pages that are pictures wait for text recognition (read_scans.py). Raises StoreError when the
+    database fails, and what `as_file` raises.
     """
-    parts = _Parts(open_file=open_file, embedder=embedder, shelf=shelf, chunk_tokens=chunk_tokens, as_file=as_file)
+    parts = _Parts(
+        open_file=open_file,
+        embedder=embedder,
+        shelf=shelf,
+        chunk_tokens=chunk_tokens,
+        as_file=as_file,
+        read_scans=read_scans,
+    )
     seen: set[str] = set()
     pace = Pace(uploads)
     try:
@@ -191,8 +194,10 @@ def _add_its_own(
     text = join_pages(pages)
     title = document_title(document.title, pages, upload.name)
     chunks = chunks_of(pages, title, embedder, parts.chunk_tokens)
-    if not chunks:
-        raise EmptyDocument(f"{upload.name} holds no text that could be searched.")
+    pictured = document.media_type.startswith(PICTURED)
+    waits, lost = _without_text(pages, chunks, recognised=parts.read_scans and pictured)
+    if not chunks and not waits:
+        raise EmptyDocument(_nothing(upload.name, lost))
     vectors = yield from embedded(chunks, title, embedder, lambda done, total: progress.at("embedding", done, total))
     shelf.put(
         upload.name,
@@ -204,19 +209,44 @@ def _add_its_own(
         chunks=chunks,
         vectors=vectors,
         dated=document.dated or _changed(upload),
-        original=upload.path if document.media_type == PICTURED else None,
+        original=upload.path if pictured else None,
+        unread=waits,
     )
-    unread = unread_pages.numbers(pages, chunks)
     yield IngestResult(
         upload.name,
         IngestStatus.UPDATED if before else IngestStatus.ADDED,
         document.page_count,
         len(chunks),
         round(time.perf_counter() - start, 3),
-        note=f"The same content is in the collection as “{twin}”." if twin else None,
-        warnings=(unread_pages.warning(unread),) if unread else (),
+        note=_note(waits, twin),
+        warnings=(unread_pages.warning(lost),) if lost else (),
     )
     return document
+
+
+def _without_text(
+    pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the pages that wait for text recognition, if those that are pictures are `recognised`, and those lost."""
+    unread = unread_pages.numbers(pages, chunks)
+    pictures = {page.number for page in pages if page.unread} if recognised else set()
+    return [one for one in unread if one in pictures], [one for one in unread if one not in pictures]
+
+
+def _note(waits: Sequence[int], twin: str | None) -> str | None:
+    said = [f"The same content is in the collection as “{twin}”."] if twin else []
+    if waits:
+        said.append(unread_pages.note(waits))
+    return " ".join(said) or None
+
+
+def _nothing(name: str, unread: Sequence[int]) -> str:
+    if not unread:
+        return f"{name} holds no text that could be searched."
+    return (
+        f"{name} holds no text: its pages are pictures or lettering without meaning (a scan?), and text recognition is "
+        "turned off. Turn it on (the setting read_scans), and add the file again."
+    )
 
 
 def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, None, list[Page]]:
@@ -227,29 +257,6 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, 
             pages.append(page)
             yield progress.at("reading", len(pages), document.page_count)
     return pages
-
-
-def chunks_of(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
-    """Return the pages cut into chunks that the embedder can read with what stands in front of them."""
-    (of_title,) = embedder.count_tokens([title])
-    # In a small window long headings may push out the end of a passage, but not half of it.
-    limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
-    return split_into_chunks(pages, embedder.count_tokens, title=title, target=target, limit=limit)
-
-
-def embedded(
-    chunks: Sequence[Chunk], title: str, embedder: Embedder, at: Callable[[int, int], IngestEvent]
-) -> Generator[IngestEvent, None, Vectors]:
-    """Return a row for each chunk, shape (chunks, dimension); yield how far that is, as `at` puts it."""
-    texts = [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
-    vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
-    by_length = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-    for done in range(0, len(texts), AT_ONCE):
-        yield at(done, len(texts))
-        some = by_length[done : done + AT_ONCE]
-        vectors[some] = embedder.embed([texts[place] for place in some])
-    yield at(len(texts), len(texts))
-    return vectors
 
 
 def _checksum(upload: Upload) -> str:

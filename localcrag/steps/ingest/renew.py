@@ -17,7 +17,8 @@ from localcrag.records.errors import UnknownDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest.chunk import PAGE_BREAK
-from localcrag.steps.ingest.ingest import SavableIndex, chunks_of, embedded
+from localcrag.steps.ingest.embed import chunks_of, embedded
+from localcrag.steps.ingest.ingest import SavableIndex
 from localcrag.steps.ingest.title import document_title
 
 

@@ -26,6 +26,16 @@ def warning(pages: Sequence[int]) -> str:
     )
 
 
+def note(pages: Sequence[int]) -> str:
+    """Return what is said of pages, one at least, that wait for text recognition."""
+    return ngettext(
+        "Page %(pages)s is a picture: it can be found as soon as its text is recognised.",
+        "Pages %(pages)s are pictures: they can be found as soon as their text is recognised.",
+        len(pages),
+        pages=named(pages),
+    )
+
+
 def named(pages: Iterable[int]) -> str:
     """Return rising numbers as they are written, those in a row as one: "3, 7–9"."""
     # In a row, number and place grow alike.

@@ -254,6 +254,7 @@ def recompose(
                     source=source.id,
                     relevance=max(strip.relevance for strip in run),
                     section=path_of(passage, run),
+                    confidence=passage.confidence,
                 )
             )
     return tuple(evidence), tuple(sources.values())

@@ -67,6 +67,7 @@ def retrieve(
                     title=title,
                     section=chunk.section,
                     lead=chunk.lead,
+                    confidence=chunk.confidence,
                     dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
                     overlap=overlap(question, read),

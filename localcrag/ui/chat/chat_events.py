@@ -56,12 +56,12 @@ class ChatEvents:
 
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
         self._assembly, self.at = assembly, at
-        self._conversations = Conversations(assembly.chats, assembly.ask_in_chat)
+        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat)
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
         """End every answer, and wait until what there is of them is written down."""
-        self._conversations.stop_all()
+        self.conversations.stop_all()
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect the components."""
@@ -107,7 +107,7 @@ class ChatEvents:
         if not text:
             return *self._unchanged(), gr.skip()
         chat_id = self._chat(said, request)
-        told(lambda: self._conversations.ask(chat_id, text))
+        told(lambda: self.conversations.ask(chat_id, text))
         # The box is emptied here and never again: what is typed meanwhile stays.
         return *self._show(chat_id, request), ""
 
@@ -116,9 +116,9 @@ class ChatEvents:
         number, question = int(event.turn), str(event.question)
         chat_id = self._chat(said, request)
         if number:
-            told(lambda: self._conversations.ask_again(chat_id, number, question or None))
+            told(lambda: self.conversations.ask_again(chat_id, number, question or None))
         else:
-            told(lambda: self._conversations.ask(chat_id, question))
+            told(lambda: self.conversations.ask(chat_id, question))
         return self._show(chat_id, request)
 
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
@@ -127,7 +127,7 @@ class ChatEvents:
         choice = run_panel.choice_of(event)
         chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
         told(
-            lambda: self._conversations.ask_selection(
+            lambda: self.conversations.ask_selection(
                 chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
             )
         )
@@ -270,7 +270,7 @@ class ChatEvents:
 
     def _answering(self, where: str) -> Answering | None:
         chat_id = _number(where)
-        return self._conversations.answering(chat_id) if chat_id else None
+        return self.conversations.answering(chat_id) if chat_id else None
 
     def _unchanged(self) -> Values:
         # Gradio empties the components of a generator that ends before it has given anything.
@@ -278,7 +278,7 @@ class ChatEvents:
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
         tab = session(request)
-        answering = self._conversations.answering(chat_id) if chat_id else None
+        answering = self.conversations.answering(chat_id) if chat_id else None
         before = self._shown.get(tab)
         whole = bool(before and before.whole and before.chat_id == chat_id)
         self._shown.put(tab, _Shown(chat_id, answering, whole))

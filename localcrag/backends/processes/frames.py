@@ -1,4 +1,4 @@
-"""Messages between the app and a reader process: a JSON line, then as many bytes as it says.
+"""Messages between the app and a process of its own: a JSON line, then as many bytes as it says.
 
 No pickles: what comes from a process that has read what others wrote can be text, numbers and bytes, and nothing that
 runs.
@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
-LONGEST_LINE = 4_000_000
-"""Bytes; the longest are error messages, the texts to be found on a page, and where they stand."""
+LONGEST_LINE = 400_000_000
+"""Bytes; the longest are what text recognition has read of a document's pages, a few thousand a page."""
 MOST_ATTACHED = 2**31
 Frame = tuple[dict[str, Any], bytes]
 

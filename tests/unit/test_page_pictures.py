@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from localcrag.backends.readers.pdf_pages import picture
+from localcrag.backends.readers.page_pictures import picture
 from localcrag.records.documents import Box
 from localcrag.records.errors import UnreadableDocument
 from tests.support.documents import A4, lab
@@ -30,16 +30,16 @@ def pdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_page_is_a_picture_of_the_size_asked_for(pdf: Path) -> None:
-    drawn = picture(pdf, "light.pdf", 2, dpi=72)
+    drawn = picture(pdf.read_bytes(), "light.pdf", 2, dpi=72)
     image = Image.open(io.BytesIO(drawn.png))
     assert image.size == (drawn.width, drawn.height)
     assert abs(drawn.width - A4[0]) < 2
-    assert picture(pdf, "light.pdf", 2, dpi=144).width == pytest.approx(2 * drawn.width, abs=2)
+    assert picture(pdf.read_bytes(), "light.pdf", 2, dpi=144).width == pytest.approx(2 * drawn.width, abs=2)
     assert drawn.boxes == ()
 
 
 def test_a_sentence_is_found_over_a_hyphen_and_the_end_of_a_line(pdf: Path) -> None:
-    boxes = picture(pdf, "light.pdf", 1, ["Its first keeper was Kari Lund."]).boxes
+    boxes = picture(pdf.read_bytes(), "light.pdf", 1, ["Its first keeper was Kari Lund."]).boxes
     assert len(boxes) == 2
     first, second = boxes
     assert first.left > 0.3  # behind the first sentence
@@ -51,7 +51,7 @@ def test_a_sentence_is_found_over_a_hyphen_and_the_end_of_a_line(pdf: Path) -> N
 
 
 def test_what_is_marked_is_not_empty(pdf: Path) -> None:
-    drawn = picture(pdf, "light.pdf", 1, ["She had a dog."], dpi=144)
+    drawn = picture(pdf.read_bytes(), "light.pdf", 1, ["She had a dog."], dpi=144)
     (box,) = drawn.boxes
     image = Image.open(io.BytesIO(drawn.png)).convert("L")
     corner = (box.left * drawn.width, box.top * drawn.height)
@@ -63,18 +63,18 @@ def test_what_is_marked_is_not_empty(pdf: Path) -> None:
 
 @pytest.mark.parametrize("text", ["Nobody said this.", "", "…"])
 def test_a_text_that_is_not_there_is_not_marked(pdf: Path, text: str) -> None:
-    assert picture(pdf, "light.pdf", 1, [text]).boxes == ()
+    assert picture(pdf.read_bytes(), "light.pdf", 1, [text]).boxes == ()
 
 
 def test_a_text_beside_codes_that_are_no_characters_is_marked(tmp_path: Path) -> None:
     path = make_coded_pdf(tmp_path / "codes.pdf", "She had a dog.", [0x81308130, 0xFFFFFFF0])
-    assert len(picture(path, "codes.pdf", 1, ["She had a dog."]).boxes) == 1
+    assert len(picture(path.read_bytes(), "codes.pdf", 1, ["She had a dog."]).boxes) == 1
 
 
 @pytest.mark.parametrize("page", [0, 3, -1])
 def test_a_page_that_there_is_not_is_an_error_that_says_which_there_are(pdf: Path, page: int) -> None:
     with pytest.raises(UnreadableDocument, match="1 to 2"):
-        picture(pdf, "light.pdf", page)
+        picture(pdf.read_bytes(), "light.pdf", page)
 
 
 def test_a_page_as_large_as_a_wall_is_drawn_smaller(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_page_as_large_as_a_wall_is_drawn_smaller(tmp_path: Path) -> None:
     canvas = lab.pdfgen.canvas.Canvas(str(path), pagesize=(14_000, 9_000))
     canvas.drawString(72, 400, "Large.")
     canvas.save()
-    assert picture(path, "wall.pdf", 1).width == 4000
+    assert picture(path.read_bytes(), "wall.pdf", 1).width == 4000
 
 
 def assert_within_the_page(box: Box) -> None:

@@ -1,0 +1,1 @@
+"""Text recognition of scans and pictures, in a process of its own."""

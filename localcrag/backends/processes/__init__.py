@@ -1,0 +1,1 @@
+"""Processes of the app's own: started, asked and limited."""

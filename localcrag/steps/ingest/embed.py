@@ -1,0 +1,54 @@
+"""From the pages of a document to chunks with their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from localcrag.records.documents import Chunk, Page
+from localcrag.records.ingest import IngestEvent
+from localcrag.records.protocols import Embedder, Vectors
+from localcrag.steps.ingest.chunk import split_into_chunks
+from localcrag.text.titles import in_context
+
+AT_ONCE = 64
+"""Chunks embedded between two reports of progress; sorted by length, so that a batch is hardly padded."""
+FOR_SECTION = 24
+"""Tokens kept free in front of a chunk for the headings that it stands under."""
+
+
+def chunks_of(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
+    """Return the pages cut into chunks that the embedder can read with what stands in front of them."""
+    (of_title,) = embedder.count_tokens([title])
+    # In a small window long headings may push out the end of a passage, but not half of it.
+    limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
+    return split_into_chunks(pages, embedder.count_tokens, title=title, target=target, limit=limit)
+
+
+def embedded(
+    chunks: Sequence[Chunk],
+    title: str,
+    embedder: Embedder,
+    at: Callable[[int, int], IngestEvent],
+    *,
+    known: Mapping[str, Vectors] = MappingProxyType({}),
+) -> Generator[IngestEvent, None, Vectors]:
+    """Return a row for each chunk, shape (chunks, dimension); yield how far that is, as `at` puts it.
+
+    What is `known`, by the text that it was made of, is not made again.
+    """
+    texts = [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
+    vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+    for place, text in enumerate(texts):
+        if text in known:
+            vectors[place] = known[text]
+    new = [place for place, text in enumerate(texts) if text not in known]
+    by_length = sorted(new, key=lambda place: -len(texts[place]))
+    for done in range(0, len(new), AT_ONCE):
+        yield at(done, len(new))
+        some = by_length[done : done + AT_ONCE]
+        vectors[some] = embedder.embed([texts[place] for place in some])
+    yield at(len(new), len(new))
+    return vectors
