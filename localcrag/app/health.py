@@ -14,6 +14,7 @@ from localcrag import __version__
 from localcrag.app.assemble import Assembly
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
+from localcrag.backends.processes.confine import by_what
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.records.models import FileState, ModelRole
@@ -43,6 +44,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     installed = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     yield Finding("versions", State.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}")
     yield _memory()
+    yield _confined()
     settings = assembly.settings
     for name in (settings.embedder, settings.relevance, settings.llm):
         yield _checked(f"files of {name}", _files, assembly, name)
@@ -140,6 +142,16 @@ def _collection(assembly: Assembly, name: str) -> str:
     index.refresh()
     index.save()
     return f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+
+
+def _confined() -> Finding:
+    held = by_what()
+    if not held:
+        said = "by the egress guard alone: this system lets no process confine itself"
+        return Finding("reading files", State.OFF, said)
+    what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
+    can = ", and ".join(what[one] for one in held)
+    return Finding("reading files", State.OK, f"in processes that can {can} ({', '.join(held)})")
 
 
 def _memory() -> Finding:

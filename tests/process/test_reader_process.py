@@ -131,12 +131,12 @@ def test_a_process_that_ends_is_an_error_that_names_the_file(
 
 
 def test_a_process_that_stands_still_is_given_up(long: Path) -> None:
-    readers, before = ReaderProcesses(patience=1.0), children()
+    readers, before = ReaderProcesses(patience=5.0), children()
     pages = readers.open_document(long, "long.pdf").pages
     next(pages)
     (process,) = children() - before
     os.kill(process, signal.SIGSTOP)
-    with pytest.raises(UnreadableDocument, match="nothing came of it for 1 seconds"):
+    with pytest.raises(UnreadableDocument, match="nothing came of it for 5 seconds"):
         list(pages)
     assert children() == before
 

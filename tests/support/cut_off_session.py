@@ -14,7 +14,7 @@ from tests.support import ROOT, scans
 from tests.support.app_process import running_app, start_chromium, watch
 from tests.support.cut_off import NAMES, SEARCH, SEARCH_NAME, Cable
 from tests.support.documents import handbook_pdf
-from tests.support.page_driver import ask, dropped, go
+from tests.support.page_driver import PATIENCE, ask, dropped, go
 from tests.support.search_servers import real_searx
 from tests.support.web_pages import PAGES
 
@@ -50,7 +50,8 @@ def main(cable: Cable, folder: str) -> None:
             go(page, address)
             expect(page.locator("#lc-gone")).to_have_text("0 connections to other machines")
             dropped(page, handbook, photo)
-            expect(page.locator("#lc-documents li", has_text="photo.png")).to_contain_text("read by OCR")
+            listed = page.locator("#lc-documents li", has_text="photo.png")
+            expect(listed).to_contain_text("read by OCR", timeout=PATIENCE)
             ask(page, "Who keeps the handbook?")
             ask(page, "How high is Mount Everest above the sea?")
             expect(page.locator("#lc-panel")).to_contain_text("asked of your SearXNG")

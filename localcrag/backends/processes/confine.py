@@ -1,0 +1,126 @@
+"""Confined processes: no sockets, no programs, no files written, whatever runs in them.
+
+The Linux kernel does it. The egress guard (egress_guard.py) is an audit hook, and sees what Python does. A parser that
+a file has taken over goes past it, and so does a library that reports to its maker from C++. This does not let them:
+seccomp refuses the calls of the system that make sockets, start programs or reach other processes; Landlock (from Linux
+5.13 on) refuses to change, make or remove files, but for the log of refused connections. What was refused is an error
+of the call, "Operation not permitted" or "Permission denied". Other systems have nothing of this kind that a process
+may ask for itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from localcrag.privacy.egress_log import VARIABLE
+
+# linux/prctl.h, linux/seccomp.h, linux/audit.h, linux/landlock.h
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC = 1, 1
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+EPERM = 1
+LOAD, IS, IS_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+OF_NUMBER, OF_MACHINE = 0, 4
+FOREIGN = 0x40000000
+"""From here on the numbers are those of calls in another form (x32), which is nobody's here."""
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
+EXECUTE, WRITE, READ, READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REFER, TRUNCATE, DEVICE = 1 << 13, 1 << 14, 1 << 15
+CHANGES = (1 << 13) - 1 - READ - READ_FOLDER
+"""To execute, write, make and remove whatever may lie in a folder."""
+OF_A_FILE = WRITE | TRUNCATE
+
+_MACHINES = {
+    # Audit's number of the machine, seccomp's own, and the calls that are refused: socket, connect, accept, bind,
+    # listen, accept4; execve, execveat; ptrace, process_vm_readv and _writev, kill, pidfd_send_signal, pidfd_getfd;
+    # io_uring_setup, by which sockets are made without a call for each.
+    "x86_64": (0xC000003E, 317, (41, 42, 43, 49, 50, 288, 59, 322, 101, 310, 311, 62, 424, 438, 425)),
+    "aarch64": (0xC00000B7, 277, (198, 203, 202, 200, 201, 242, 221, 281, 117, 270, 271, 129, 424, 438, 425)),
+}
+
+
+def confine() -> None:
+    """Confine this process and whatever it starts, for good, as far as the system can; before it has threads."""
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        return
+    _no_changes(libc)
+    _no_calls(libc)
+
+
+def by_what() -> tuple[str, ...]:
+    """Return what this system can confine processes by: "seccomp", "Landlock", both or nothing."""
+    if sys.platform != "linux":
+        return ()
+    seccomp = platform.machine() in _MACHINES and Path("/proc/sys/kernel/seccomp/actions_avail").exists()
+    landlock = _landlock(ctypes.CDLL(None, use_errno=True)) > 0
+    return ("seccomp",) * seccomp + ("Landlock",) * landlock
+
+
+def _no_calls(libc: ctypes.CDLL) -> None:
+    """Refuse the calls that are none of a reader's business."""
+    machine = _MACHINES.get(platform.machine())
+    if machine is None:
+        return
+    audited, seccomp, refused = machine
+    behind = len(refused) + 1
+    program = [
+        (LOAD, 0, 0, OF_MACHINE),
+        (IS, 1, 0, audited),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, OF_NUMBER),
+        (IS_AT_LEAST, behind, 0, FOREIGN),
+        *((IS, behind - at, 0, number) for at, number in enumerate(refused, start=1)),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, REFUSE | EPERM),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+    described = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    libc.syscall(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, described)
+
+
+def _no_changes(libc: ctypes.CDLL) -> None:
+    """Refuse to change files, but for the folder of the log, and what goes nowhere."""
+    version = _landlock(libc)
+    if version < 1:
+        return
+    handled = CHANGES | (REFER if version > 1 else 0) | (TRUNCATE if version > 2 else 0)
+    # Ports and, from version 6 on, others' abstract sockets and signals: seccomp has these, where it knows the machine.
+    net = 0b11 if version > 3 else 0
+    scoped = 0b11 if version > 5 else 0
+    asked = struct.pack("QQQ", handled, net, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = libc.syscall(LANDLOCK_CREATE, asked, len(asked), 0)
+    if rules < 0:
+        return
+    try:
+        _let_write(libc, rules, Path(os.devnull), OF_A_FILE & handled)
+        if told := os.environ.get(VARIABLE):
+            folder = Path(told)
+            with suppress(OSError):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _let_write(libc, rules, folder, handled & ~EXECUTE)
+        libc.syscall(LANDLOCK_RESTRICT, rules, 0)
+    finally:
+        os.close(rules)
+
+
+def _let_write(libc: ctypes.CDLL, rules: int, path: Path, allowed: int) -> None:
+    with suppress(OSError):
+        place = os.open(path, os.O_PATH)
+        try:
+            libc.syscall(LANDLOCK_ADD, rules, 1, struct.pack("=Qi", allowed, place), 0)
+        finally:
+            os.close(place)
+
+
+def _landlock(libc: ctypes.CDLL) -> int:
+    """Return the version of Landlock, 0 or less where there is none."""
+    return int(libc.syscall(LANDLOCK_CREATE, None, 0, 1))

@@ -1,0 +1,71 @@
+"""What a reader process does: it parses untrusted files.
+
+What breaks a parser does not break the app. Started by `reader_process.py`, which asks for texts and pictures over
+standard input, in the form of frames.py, and gets them over standard output. Ends when nobody asks any more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from localcrag.backends.processes.frames import receive, send
+from localcrag.backends.processes.limits import MOST_MEMORY, limit
+from localcrag.backends.readers.open_document import open_document
+from localcrag.backends.readers.page_pictures import picture
+from localcrag.privacy import unexpected
+from localcrag.records.documents import ScannedPage
+from localcrag.records.errors import DocumentError
+
+
+def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
+    name = asked["name"]
+    try:
+        if "page" in asked:
+            scan = ScannedPage.of(asked["scan"]) if asked["scan"] else None
+            drawn = picture(attached, name, asked["page"], asked["texts"], dpi=asked["dpi"], scan=scan)
+            boxes = [dataclasses.astuple(box) for box in drawn.boxes]
+            send(out, {"width": drawn.width, "height": drawn.height, "boxes": boxes}, drawn.png)
+            return
+        scans = {int(number): ScannedPage.of(page) for number, page in asked["scans"].items()}
+        document = open_document(Path(asked["path"]), name, scans)
+        known = {"pages": document.page_count, "dated": document.dated, "title": document.title}
+        send(out, {"media_type": document.media_type, **known})
+        for page in document.pages:
+            headings = [dataclasses.astuple(heading) for heading in page.headings]
+            recognised = [dataclasses.astuple(part) for part in page.recognised]
+            about = {"number": page.number, "unread": page.unread, "headings": headings, "recognised": recognised}
+            send(out, about, page.text.encode("utf-8", "surrogatepass"))
+        for member in document.members:
+            of_member = {"member": member.name, "changed": member.changed, "failed": member.error}
+            send(out, of_member, member.data)
+        send(out, {"end": True})
+    except DocumentError as error:
+        send(out, {"error": type(error).__name__, "said": str(error)})
+    except MemoryError:
+        memory = f"more than {MOST_MEMORY // 2**30} GB of memory"
+        said = f"{name} cannot be read: that takes {memory}. Split it, and add the parts."
+        send(out, {"error": "UnreadableDocument", "said": said})
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the next file is read
+        print(unexpected.places(error), file=sys.stderr, flush=True)  # noqa: T201
+        kind = type(error).__name__
+        said = f"{name} cannot be read: {kind} in its reader, a fault of localcrag. The terminal says where."
+        send(out, {"error": "UnreadableDocument", "said": said})
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    limit()
+    # Whatever a library prints is not taken for an answer.
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        while asked := receive(sys.stdin.buffer):
+            _answer(*asked, out)
+    except BrokenPipeError:
+        os._exit(0)
