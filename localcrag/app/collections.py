@@ -126,6 +126,7 @@ class Collections:
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
             as_file=self._as_file,
+            unlock=self._readers.unlocked,
             read_scans=self._settings.now.read_scans,
         )
 

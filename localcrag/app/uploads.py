@@ -44,7 +44,7 @@ class Uploading(Task):
 
     A `copy` is removed when it is done or dismissed. One that `renews` is no file, but all documents of a collection
     that an earlier version added; one that `recognises` is all scans of a collection, and `results` says what became
-    of each document.
+    of each document. One that is `locked` can be added with its password.
     """
 
     id: int
@@ -56,6 +56,7 @@ class Uploading(Task):
     progress: IngestProgress | None = None
     result: IngestResult | None = None
     results: tuple[IngestResult, ...] = ()
+    locked: bool = False
 
     @property
     def later(self) -> bool:
@@ -90,6 +91,7 @@ class Uploads:
         Text recognition rests as long as it is `busy`: a question is being answered.
         """
         self._busy = busy
+        self._passwords: dict[int, str] = {}
         self._ingest, self._renew, self._read_scans, self._scanned = ingest, renew, read_scans, scanned
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
@@ -138,7 +140,12 @@ class Uploads:
 
     def retry(self, ids: Collection[int]) -> None:
         """Try again with files that failed or were cancelled."""
-        self._files.again(ids, result=None, progress=None)
+        self._files.again(ids, result=None, progress=None, locked=False)
+
+    def unlock(self, one: int, password: str) -> None:
+        """Try again with a file that needs a password, which is forgotten as soon as it was tried."""
+        self._passwords[one] = password
+        self.retry([one])
 
     def dismiss(self, ids: Collection[int] = ()) -> None:
         """Show these files no longer, or none that is at its end."""
@@ -159,7 +166,7 @@ class Uploads:
             return self._renewed(one, self._renew, tell)
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
-        upload = Upload(one.path, one.name)
+        upload = Upload(one.path, one.name, password=self._passwords.pop(one.id, None))
         own: list[IngestResult] = []
         within: list[IngestResult] = []
         with closing(self._ingest(upload, one.collection)) as events:
@@ -228,7 +235,9 @@ def _ended(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestR
         said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
         failed = [*failed[:MOST_SAID], said]
     if error := next((result.error for result in own if result.error), None):
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error="\n".join([error, *failed]))
+        locked = any(result.locked for result in own)
+        said = "\n".join([error, *failed])
+        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=said, locked=locked)
     result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
     return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 

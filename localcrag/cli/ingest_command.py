@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,10 @@ from localcrag.cli.command_output import counted, print_result
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from localcrag.app.assemble import Assembly
-    from localcrag.records.ingest import IngestEvent, Upload
+    from localcrag.records.ingest import IngestResult, Upload
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -52,18 +53,35 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
         )
         return DONE
     if parsed.renew:
-        events: Iterator[IngestEvent] = assembly.collections.renew()
+        results = terminal.show_ingest(assembly.collections.renew(), quiet=parsed.json)
     elif parsed.read_scans:
-        events = assembly.collections.read_scans(again=True)
+        results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
     else:
-        events = _added(assembly, uploads_from(parsed.paths))
-    results = terminal.show_ingest(events, quiet=parsed.json)
+        results = _add(assembly, uploads_from(parsed.paths), quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
 
 
-def _added(assembly: Assembly, uploads: Sequence[Upload]) -> Iterator[IngestEvent]:
-    """Add files, and then recognise the text of those that are scans."""
-    yield from assembly.ingest(uploads)
+def _add(assembly: Assembly, uploads: Sequence[Upload], *, quiet: bool) -> list[IngestResult]:
+    """Add files, ask for the passwords of those that need one, and recognise the text of those that are scans."""
+    from localcrag.cli import terminal  # noqa: PLC0415
+
+    results = terminal.show_ingest(assembly.ingest(uploads), quiet=quiet)
+    if not quiet and sys.stdin.isatty():
+        by_name = {upload.name: upload for upload in uploads}
+        results = [_opened(assembly, by_name[one.document]) or one if one.locked else one for one in results]
     if assembly.settings.collection in assembly.collections.scanned():
-        yield from assembly.collections.read_scans()
+        results += terminal.show_ingest(assembly.collections.read_scans(), quiet=quiet)
+    return results
+
+
+def _opened(assembly: Assembly, upload: Upload) -> IngestResult | None:
+    """Ask for a file's password until it is added, or nothing is typed; return what became of it."""
+    from getpass import getpass  # noqa: PLC0415
+
+    from localcrag.cli import terminal  # noqa: PLC0415
+
+    result, asked = None, f"Password of {upload.name} (or Enter to leave it out): "
+    while (result is None or result.locked) and (password := getpass(asked)):
+        *_, result = terminal.show_ingest(assembly.ingest([dataclasses.replace(upload, password=password)]))
+    return result

@@ -36,7 +36,8 @@ class Recognised:
 class Page:
     """One page of a document's text; `number` is None for kinds of file without pages.
 
-    `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning.
+    `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning. It may have
+    a few words beside that, as of a stamp.
     `headings` are those that the file itself tells (markup, type size); what the text shows is not among them.
     `recognised` are the parts that were read by text recognition, in order.
     """

@@ -87,6 +87,10 @@ class EncryptedDocument(DocumentError):
     """Needs a password."""
 
 
+class PasswordNeeded(EncryptedDocument):
+    """Can be opened here with its password."""
+
+
 class EmptyDocument(DocumentError):
     """Holds no text."""
 

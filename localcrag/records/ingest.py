@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcrag.records.enums import IngestStatus
@@ -14,12 +14,13 @@ class Upload:
     """A file to add: where it lies, and the name that it gets in the collection.
 
     Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
-    a browser sent, the file's own time says when it was changed last.
+    a browser sent, the file's own time says when it was changed last. The `password` opens it, and is kept nowhere.
     """
 
     path: Path
     name: str
     original: bool = False
+    password: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", valid(self.name))
@@ -47,7 +48,8 @@ class IngestProgress:
 class IngestResult:
     """What became of a file.
 
-    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know.
+    `error` says why it failed, `warnings` what of it did not go in, `note` what else there is to know. One that is
+    `locked` can be added with its password.
     """
 
     document: str
@@ -58,6 +60,7 @@ class IngestResult:
     error: str | None = None
     note: str | None = None
     warnings: tuple[str, ...] = ()
+    locked: bool = False
 
 
 IngestEvent = IngestProgress | IngestResult

@@ -140,8 +140,11 @@ class DocumentEvents:
             self._followers.remove(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Cancel, try again or dismiss one file or all."""
+        """Cancel, try again or dismiss one file or all, or open one with its password."""
         ids = [int(event.id)] if event.id else []
+        if event.what == "unlock":
+            self._uploads.unlock(int(event.id), str(event.password))
+            return self._report(), gr.skip()
         {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}[event.what](
             ids
         )

@@ -464,6 +464,31 @@ const parts = {
       const button = event.target.closest("[data-do]");
       if (button) trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
     });
+    // A password is typed while the list may be written anew: other files go on.
+    const typed = new Map();
+    let writes = null;
+    const field = (form) => form.querySelector("input");
+    element.addEventListener("input", (event) => {
+      const form = event.target.closest(".lc-unlock");
+      if (form) typed.set(form.dataset.id, event.target.value);
+    });
+    element.addEventListener("focusin", (event) => {
+      const form = event.target.closest(".lc-unlock");
+      writes = form && event.target === field(form) ? form.dataset.id : null;
+    });
+    element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const form = event.target;
+      trigger("input", { what: "unlock", id: Number(form.dataset.id), password: field(form).value });
+      typed.delete(form.dataset.id);
+      form.reset();
+    });
+    watch("value", () => {
+      for (const form of element.querySelectorAll(".lc-unlock")) {
+        field(form).value = typed.get(form.dataset.id) || "";
+        if (form.dataset.id === writes) field(form).focus();
+      }
+    });
     // Files of a folder are called by their paths within it: in two folders there may be files of one name. A slash would be
     // cut off on the way; app/uploads.py puts it back.
     document.addEventListener("change", (event) => {

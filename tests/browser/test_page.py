@@ -59,6 +59,23 @@ def with_handbook(address: str, chromium: Browser, handbook: Path) -> str:
     return address
 
 
+def test_a_pdf_with_a_password_is_opened_on_the_page(chromium: Browser, address: str, tmp_path: Path) -> None:
+    locked = make_pdf(tmp_path / "locked.pdf", ["The keys hang behind the harbour door."], password="tide")  # noqa: S106
+    with opened(chromium, address) as page:
+        drop(page, locked)
+        uploads = page.locator("#lc-uploads")
+        field = uploads.get_by_label("Password of locked.pdf")
+        for typed_in, said in (("ebb", "locked.pdf has another password. Try again."), ("tide", "was added.")):
+            field.fill(typed_in)
+            field.press("Enter")
+            expect(uploads).to_contain_text(said)
+        expect(field).to_have_count(0)
+        expect(page.locator("#lc-documents")).to_contain_text("locked.pdf")
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Delete locked.pdf").click()
+        expect(page.locator("#lc-documents")).not_to_contain_text("locked.pdf")
+
+
 def test_a_document_of_which_pages_are_scans_says_which(
     chromium: Browser, address: str, tmp_path: Path, screens: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -88,3 +89,50 @@ def test_a_page_as_large_as_a_wall_is_drawn_smaller(tmp_path: Path) -> None:
 def assert_within_the_page(box: Box) -> None:
     assert 0 <= box.left < box.left + box.width <= 1
     assert 0 <= box.top < box.top + box.height <= 1
+
+
+def black_on_white(mode: str) -> Image.Image:
+    """A picture of a mode of Pillow's: white, or whatever paper is there, with a black square."""
+    grey = Image.new("L", (60, 40), 255)
+    grey.paste(0, (10, 10, 30, 30))
+    if mode in {"LA", "RGBA", "P with a transparent colour"}:
+        clear = Image.merge("LA", (Image.new("L", grey.size, 0), Image.eval(grey, lambda value: 255 - value)))
+        return clear.convert("RGBA").quantize(4) if mode.startswith("P") else clear.convert(mode)
+    if mode == "I;16":
+        return Image.fromarray((np.asarray(grey).astype(np.uint16)) * 257)
+    if mode == "F":
+        return Image.fromarray(np.asarray(grey).astype(np.float32) / 255)
+    return grey.convert(mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [("1", "TIFF"), ("L", "PNG"), ("P", "GIF"), ("LA", "PNG"), ("RGBA", "WEBP"), ("P with a transparent colour", "PNG"),
+     ("CMYK", "JPEG"), ("I;16", "PNG"), ("I;16", "TIFF"), ("I", "TIFF"), ("F", "TIFF"), ("RGB", "BMP")],
+)  # fmt: skip
+def test_a_picture_of_any_kind_is_shown_black_on_white(mode: str, kind: str) -> None:
+    file = io.BytesIO()
+    black_on_white(mode).save(file, kind)
+    shown = np.asarray(Image.open(io.BytesIO(picture(file.getvalue(), "a", 1).png)).convert("L"))
+    assert shown.shape == (40, 60)
+    assert shown[20, 20] < 60
+    assert shown[5, 50] > 200
+
+
+def test_a_fax_of_several_pages_shows_each_and_a_page_that_there_is_not_says_so() -> None:
+    file = io.BytesIO()
+    pages = [Image.new("L", (60, 40), shade) for shade in (0, 128, 255)]
+    pages[0].save(file, "TIFF", save_all=True, append_images=pages[1:])
+    shades = [Image.open(io.BytesIO(picture(file.getvalue(), "fax.tif", page).png)).convert("L") for page in (1, 2, 3)]
+    assert [shade.getpixel((5, 5)) for shade in shades] == [0, 128, 255]
+    with pytest.raises(UnreadableDocument, match=r"fax\.tif has no page 4: its pages are 1 to 3\."):
+        picture(file.getvalue(), "fax.tif", 4)
+
+
+def test_a_photo_is_shown_the_right_side_up() -> None:
+    image, file = Image.new("RGB", (60, 40), "white"), io.BytesIO()
+    exif = image.getexif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    image.save(file, "JPEG", exif=exif)
+    drawn = picture(file.getvalue(), "photo.jpg", 1)
+    assert (drawn.width, drawn.height) == (40, 60)

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from localcrag.backends.readers.open_document import SUPPORTED, open_document
+from localcrag.records.documents import ScannedLine, ScannedPage
 from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
     EncryptedDocument,
+    PasswordNeeded,
     UnreadableDocument,
     UnsupportedDocument,
 )
-from tests.support import documents, odd_pdfs
+from tests.support import documents, odd_pdfs, scans
 
 
 def read(path: Path, name: str | None = None) -> str:
@@ -209,7 +211,7 @@ def test_a_pdf_of_empty_pages_is_not_called_a_scan(tmp_path: Path) -> None:
 
 def test_a_pdf_with_a_password_is_encrypted(tmp_path: Path) -> None:
     path = documents.make_pdf(tmp_path / "locked.pdf", ["Secret."], password="tide")  # noqa: S106 - a made-up one
-    assert isinstance(failure(path, "locked.pdf"), EncryptedDocument)
+    assert isinstance(failure(path, "locked.pdf"), PasswordNeeded)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99, 0.999])
@@ -470,3 +472,24 @@ def test_a_zip_that_lies_in_its_directory_is_unreadable(tmp_path: Path) -> None:
         data[at + 6] = 200  # the version of the format that is needed to read the entry
     path.write_bytes(data)
     assert isinstance(failure(path, "a.docx"), UnreadableDocument)
+
+
+def test_a_stamp_on_a_scan_does_not_make_it_text(tmp_path: Path) -> None:
+    photo, stamps = scans.picture(scans.LEASE), ("Scanned with a telephone", "A photo of the house")
+    canvas = documents.lab.pdfgen.canvas.Canvas(str(tmp_path / "scan.pdf"), pagesize=documents.A4)
+    for share, stamp in zip((1.0, 0.3), stamps, strict=True):
+        canvas.drawInlineImage(photo, 0, 0, documents.A4[0], documents.A4[1] * share)
+        canvas.drawString(72, 20, stamp)
+        canvas.showPage()
+    canvas.save()
+
+    def read(*said: str) -> list[tuple[str, bool]]:
+        lines = [ScannedLine(text, 0.99, 100, 100, 900, 130) for text in said]
+        scan = {page: ScannedPage(1240, 1754, 0, 0.0, (line,), 0.99) for page, line in enumerate(lines, start=1)}
+        pages = open_document(tmp_path / "scan.pdf", "scan.pdf", scan).pages
+        return [(page.text, page.unread) for page in pages]
+
+    assert read() == [(stamps[0], True), (stamps[1], False)]
+    deposit = "The deposit is three months' rent, and is due on signing."
+    assert read(deposit, deposit) == [(deposit, True), (stamps[1], False)]
+    assert read("Scanned") == read()

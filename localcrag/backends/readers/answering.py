@@ -16,6 +16,7 @@ from localcrag.backends.processes.frames import receive, send
 from localcrag.backends.processes.limits import MOST_MEMORY, limit
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.page_pictures import picture
+from localcrag.backends.readers.pdf import unlocked
 from localcrag.privacy import unexpected
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
@@ -29,6 +30,9 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             drawn = picture(attached, name, asked["page"], asked["texts"], dpi=asked["dpi"], scan=scan)
             boxes = [dataclasses.astuple(box) for box in drawn.boxes]
             send(out, {"width": drawn.width, "height": drawn.height, "boxes": boxes}, drawn.png)
+            return
+        if "password" in asked:
+            send(out, {"unlocked": True}, unlocked(Path(asked["path"]), name, asked["password"]))
             return
         scans = {int(number): ScannedPage.of(page) for number, page in asked["scans"].items()}
         document = open_document(Path(asked["path"]), name, scans)

@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
 from PIL import Image, ImageOps
 
 from localcrag.backends.readers._paragraphs import Line
@@ -61,10 +62,20 @@ def drawn(source: bytes, name: str, page: int) -> Image.Image:
         if not 1 <= page <= count:
             raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
         image.seek(page - 1)
-        # A photo says which side is up; what is transparent is white, as paper is.
-        upright = ImageOps.exif_transpose(image).convert("RGBA")
-        paper = Image.new("RGBA", upright.size, "white")
-        return Image.alpha_composite(paper, upright).convert("RGB")
+        # A photo says which side is up.
+        return _on_paper(ImageOps.exif_transpose(image))
+
+
+def _on_paper(image: Image.Image) -> Image.Image:
+    """Return a picture of any kind in red, green and blue; what is transparent is white, as paper is."""
+    if image.mode[0] in "IF":  # 16 bits and more a pixel, or numbers: Pillow would cut off what is beyond 255.
+        values = np.asarray(image, dtype=np.float32)
+        low, high = float(values.min()), float(values.max())
+        return Image.fromarray(((values - low) * (255 / max(high - low, 1e-6))).astype(np.uint8)).convert("RGB")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    upright = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright).convert("RGB")
 
 
 def _frames(image: Image.Image) -> int:

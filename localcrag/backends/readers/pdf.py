@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,13 @@ from localcrag.backends.readers._pdf_outline import outline_of
 from localcrag.backends.readers._scanned_lines import scanned_lines
 from localcrag.backends.readers.printed_pages import PrintedPage, composed_pages, printed_page
 from localcrag.records.documents import Page, ScannedPage
-from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
+from localcrag.records.errors import (
+    DocumentError,
+    EmptyDocument,
+    EncryptedDocument,
+    PasswordNeeded,
+    UnreadableDocument,
+)
 
 pdfium: Any = pypdfium2  # has no type hints
 # Reentrant, because a forgotten generator may be collected, and so closed, in the midst of another's call.
@@ -34,6 +41,12 @@ FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREE
 FORM_DEPTH = 3  # forms within forms in which a scanner hides its picture
 # Curves on a page. A frame has a dozen, lines to write on have none; lettering drawn as outlines has ten a letter.
 OUTLINES = 200
+FEW = 100
+"""Letters of a page whose picture may say the rest: a scanner's name, a stamp, a page number."""
+COVERED = 0.6
+"""Share of a page that a scan covers."""
+MORE = 1.5
+"""Times the letters that a page has itself: what is recognised takes their place where it says so much more."""
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
 
 
@@ -78,19 +91,31 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
         raise EmptyDocument(f"{name} holds no text: its pages ({count}) are empty or drawings. Nothing was added.")
 
 
-def load(source: Path | bytes, name: str) -> Any:
+def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
     """Open a file. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes it."""
     try:
-        return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute())
+        return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute(), password)
     except (pypdfium2.PdfiumError, OSError) as error:
-        raise _translated(error, name) from error
+        raise _translated(error, name, password) from error
 
 
-def _translated(error: Exception, name: str) -> DocumentError:
+def unlocked(path: Path, name: str, password: str) -> bytes:
+    """Return a file as it is without its password. Raises PasswordNeeded when it is another, and UnreadableDocument."""
+    copy = BytesIO()
+    with LOCK, closing(load(path, name, password)) as document:
+        document.save(copy, flags=pdfium.raw.FPDF_REMOVE_SECURITY)
+    return copy.getvalue()
+
+
+def _translated(error: Exception, name: str, password: str | None) -> DocumentError:
     code = getattr(error, "err_code", None)
-    if code in (pdfium.raw.FPDF_ERR_PASSWORD, pdfium.raw.FPDF_ERR_SECURITY):
+    if code == pdfium.raw.FPDF_ERR_PASSWORD:
+        if password is not None:
+            return PasswordNeeded(f"{name} has another password. Try again.")
+        return PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
+    if code == pdfium.raw.FPDF_ERR_SECURITY:
         return EncryptedDocument(
-            f"{name} is protected with a password. Open it, save or print a copy without one, and add that."
+            f"{name} is protected in a way that is not known here. Open it, print a copy, and add that."
         )
     return _damaged(name, str(error))
 
@@ -120,8 +145,9 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             lines = page_lines(textpage)
-            shows = not lines and _may_show_text(page)
-            if shows and scan:
+            letters = sum(len(line.text) for line in lines)
+            shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
+            if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
                 lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
             return printed_page(lines, shows=shows)
     except pdfium.PdfiumError as error:
@@ -151,6 +177,16 @@ def _annotation_kind(page: Any, number: int) -> int:
         return int(pdfium.raw.FPDFAnnot_GetSubtype(annotation))
     finally:
         pdfium.raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _is_covered(page: Any) -> bool:
+    """Return whether one picture covers most of a page."""
+    width, height = page.get_size()
+    for part in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
+        left, bottom, right, top = part.get_bounds()
+        if (right - left) * (top - bottom) >= COVERED * width * height:
+            return True
+    return False
 
 
 def _may_show_text(page: Any) -> bool:

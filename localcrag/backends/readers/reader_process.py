@@ -21,6 +21,7 @@ from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
     EncryptedDocument,
+    PasswordNeeded,
     UnreadableDocument,
     UnsupportedDocument,
 )
@@ -29,7 +30,10 @@ from localcrag.text.blocks import Heading
 PATIENCE = 300.0
 """Seconds for a page, or for the whole of a file that has none."""
 MOST_IDLE = 2
-_ERRORS = {kind.__name__: kind for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, EmptyDocument)}
+_ERRORS = {
+    kind.__name__: kind
+    for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
+}
 _MODULE = "localcrag.backends.readers"
 
 
@@ -68,6 +72,13 @@ class ReaderProcesses:
         pages = self._pages(process, name, next_one)
         members = self._members(process, name, next_one)
         return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
+
+    def unlocked(self, path: Path, name: str, password: str) -> bytes:
+        """Return a PDF as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
+        process = self._one()
+        _, data = self._asked(process, {"path": str(path.absolute()), "name": name, "password": password})
+        self._done(process)
+        return data
 
     def picture(
         self,

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
-from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument
+from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
@@ -89,6 +89,8 @@ class SavableIndex(Protocol):
 
 
 OpenFile = Callable[[Path, str], OpenDocument]
+Unlock = Callable[[Path, str, str], bytes]
+"""Returns a file, called by a name, as it is without this password. Raises PasswordNeeded when it is another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ class _Parts:
     shelf: DocumentShelf
     chunk_tokens: int
     as_file: AsFile
+    unlock: Unlock | None
     read_scans: bool
 
 
@@ -112,12 +115,13 @@ def ingest(
     index: SavableIndex,
     chunk_tokens: int,
     as_file: AsFile,
+    unlock: Unlock | None = None,
     read_scans: bool = False,
 ) -> Generator[IngestEvent, None, None]:
     """Add files, one after the other, and the files within them, each written by `as_file` as long as it is read.
 
-    With `read_scans`, pages that are pictures wait for text recognition (read_scans.py). Raises StoreError when the
-    database fails, and what `as_file` raises.
+    What comes with a password is opened by `unlock`, and kept without one. With `read_scans`, pages that are pictures
+    wait for text recognition (read_scans.py). Raises StoreError when the database fails, and what `as_file` raises.
     """
     parts = _Parts(
         open_file=open_file,
@@ -125,6 +129,7 @@ def ingest(
         shelf=shelf,
         chunk_tokens=chunk_tokens,
         as_file=as_file,
+        unlock=unlock,
         read_scans=read_scans,
     )
     seen: set[str] = set()
@@ -169,7 +174,9 @@ def _ingest_one(
             yield IngestResult(upload.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
     except DocumentError as error:
         seconds = round(time.perf_counter() - start, 3)
-        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=str(error))
+        locked = isinstance(error, PasswordNeeded)
+        said = f"{error} It has to be added by itself for that." if locked and depth else str(error)
+        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=said, locked=locked and not depth)
 
 
 def _add_its_own(
@@ -177,17 +184,35 @@ def _add_its_own(
 ) -> Generator[IngestEvent, None, OpenDocument | None]:
     """Add what a file says itself; return it with the files within it still to be read, None where it is in already."""
     start = time.perf_counter()
-    embedder, shelf = parts.embedder, parts.shelf
     yield progress.at("reading", 0, None)
     sha256 = _checksum(upload)
-    before = shelf.find(upload.name)
+    before = parts.shelf.find(upload.name)
     if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
-    twin = shelf.twin(sha256, upload.name)
+    with _unlocked(upload, parts) as path:
+        return (yield from _put(upload, path, sha256, progress, parts))
 
-    document = parts.open_file(upload.path, upload.name)
+
+@contextmanager
+def _unlocked(upload: Upload, parts: _Parts) -> Iterator[Path]:
+    """Give the place of a file as it is without its password, where it comes with one."""
+    if upload.password is None or parts.unlock is None:
+        yield upload.path
+        return
+    data = parts.unlock(upload.path, upload.name, upload.password)
+    with parts.as_file(Member(upload.name, data)) as path:
+        yield path
+
+
+def _put(
+    upload: Upload, path: Path, sha256: str, progress: Progress, parts: _Parts
+) -> Generator[IngestEvent, None, OpenDocument]:
+    """Put a file, which lies at `path`, on the shelf, unless it is an archive; return it."""
+    start, embedder, shelf = time.perf_counter(), parts.embedder, parts.shelf
+    before, twin = shelf.find(upload.name), shelf.twin(sha256, upload.name)
+    document = parts.open_file(path, upload.name)
     pages = yield from _read(document, progress)
     if document.media_type == ARCHIVE:
         return document
@@ -209,7 +234,7 @@ def _add_its_own(
         chunks=chunks,
         vectors=vectors,
         dated=document.dated or _changed(upload),
-        original=upload.path if pictured else None,
+        original=path if pictured else None,
         unread=waits,
     )
     yield IngestResult(
@@ -228,9 +253,8 @@ def _without_text(
     pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the pages that wait for text recognition, if those that are pictures are `recognised`, and those lost."""
-    unread = unread_pages.numbers(pages, chunks)
-    pictures = {page.number for page in pages if page.unread} if recognised else set()
-    return [one for one in unread if one in pictures], [one for one in unread if one not in pictures]
+    pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
+    return pictures, [number for number in unread_pages.numbers(pages, chunks) if number not in pictures]
 
 
 def _note(waits: Sequence[int], twin: str | None) -> str | None:

@@ -10,9 +10,9 @@ from localcrag.text.translation import ngettext
 
 
 def numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
-    """Return the pages that show something and are in no chunk; blank ones are not among them."""
+    """Return the pages that show something that is in no chunk; blank ones are not among them."""
     found = {chunk.page for chunk in chunks}
-    lost = (page for page in pages if page.number not in found and (page.unread or page.text.strip()))
+    lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
     return [page.number for page in lost if page.number is not None]
 
 
