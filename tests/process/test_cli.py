@@ -199,15 +199,23 @@ def test_a_file_that_fails_makes_the_exit_status_1_and_says_why(data: Path, tmp_
 
 def test_pages_without_text_are_named_on_stderr_and_in_the_json(tmp_path: Path) -> None:
     path = make_pages_pdf(tmp_path / "[scans].pdf", ["text", "scan", "scan", "blank"])
-    warning = "Pages 2–3 hold no text (scans?): they cannot be found or quoted."
+    waits = "Pages 2–3 are pictures: they can be found as soon as their text is recognised."
+    none = "No text that can be recognised was found on: page 2–3."
     process = localcrag(tmp_path / "one", "ingest", str(path), COLUMNS="200")
     assert (process.returncode, process.stdout) == (0, "")
-    assert f"warning: {warning}" in process.stderr
-    (done,) = as_json(localcrag(tmp_path / "two", "ingest", str(path), "--json"))
-    assert done["warnings"] == [warning]
-    assert {"document", "status", "pages", "chunks", "seconds", "error"} <= done.keys()
+    assert waits in process.stderr
+    assert f"warning: {none}" in process.stderr
+    added, read = as_json(localcrag(tmp_path / "two", "ingest", str(path), "--json"))
+    assert (added["note"], added["warnings"], read["warnings"]) == (waits, [], [none])
+    assert {"document", "status", "pages", "chunks", "seconds", "error"} <= added.keys()
     (again,) = as_json(localcrag(tmp_path / "two", "ingest", str(path), "--json"))
     assert (again["status"], again["warnings"]) == ("unchanged", [])
+
+
+def test_where_scans_are_not_to_be_read_their_pages_are_a_warning(tmp_path: Path) -> None:
+    path = make_pages_pdf(tmp_path / "[scans].pdf", ["text", "scan", "scan", "blank"])
+    (done,) = as_json(localcrag(tmp_path, "ingest", str(path), "--json", LOCALCRAG_READ_SCANS="off"))
+    assert done["warnings"] == ["Pages 2–3 hold no text (scans?): they cannot be found or quoted."]
 
 
 @pytest.mark.parametrize(

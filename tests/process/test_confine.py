@@ -15,6 +15,7 @@ from localcrag.backends.processes.confine import by_what
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.privacy.egress_log import FILE_NAME, VARIABLE
 from tests.support import ROOT
+from tests.support.app_process import children
 from tests.support.documents import make_pdf
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines processes that ask for it")
@@ -96,21 +97,13 @@ def test_calls_of_another_form_are_refused_too() -> None:
 
 def test_the_readers_that_the_app_starts_are_confined_and_read(tmp_path: Path) -> None:
     make_pdf(tmp_path / "a.pdf", ["Line 7 leaves from berth 7."])
-    readers = ReaderProcesses()
+    readers, before = ReaderProcesses(), children()
     try:
         document = readers.open_document(tmp_path / "a.pdf", "a.pdf")
-        (process,) = [one for one in Path("/proc").glob("[0-9]*/cmdline") if _is_reader(one)]
-        status = (process.parent / "status").read_text()
+        (process,) = children() - before
+        status = Path(f"/proc/{process}/status").read_text()
         assert "NoNewPrivs:\t1" in status
         assert ("Seccomp:\t2" in status) == ("seccomp" in by_what())
         assert [page.text for page in document.pages] == ["Line 7 leaves from berth 7."]
     finally:
         readers.close()
-
-
-def _is_reader(command: Path) -> bool:
-    try:
-        mine = f"PPid:\t{os.getpid()}\n" in (command.parent / "status").read_text()
-        return mine and b"localcrag.backends.readers" in command.read_bytes()
-    except OSError:  # It has ended.
-        return False

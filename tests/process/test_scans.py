@@ -89,17 +89,17 @@ def test_reading_ends_when_it_is_told_to_and_the_next_page_is_read(recogniser: R
     assert len(read(recogniser, data).lines) == len(scans.LEASE)
 
 
-def test_a_process_that_is_killed_costs_one_page(recogniser: Recogniser) -> None:
-    data = scans.png(scans.picture(scans.LEASE, size=(1240, 500)))
-    read(recogniser, data)
-
-    def kill() -> None:
-        for process in children():
-            os.kill(process, signal.SIGKILL)
-
-    with pytest.raises(UnreadableDocument, match=r"text of lease\.pdf, page 2 cannot be recognised: .*SIGKILL"):
-        read(recogniser, data, kill)
-    assert len(read(recogniser, data).lines) == len(scans.LEASE)
+def test_a_process_that_is_killed_costs_one_page() -> None:
+    data, before = scans.png(scans.picture(scans.LEASE, size=(1240, 500))), children()
+    recogniser = Recogniser()
+    try:
+        read(recogniser, data)
+        (process,) = children() - before
+        with pytest.raises(UnreadableDocument, match=r"text of lease\.pdf, page 2 cannot be recognised: .*SIGKILL"):
+            read(recogniser, data, lambda: os.kill(process, signal.SIGKILL))
+        assert len(read(recogniser, data).lines) == len(scans.LEASE)
+    finally:
+        recogniser.close()
 
 
 def test_what_is_no_picture_is_an_error_of_that_page(recogniser: Recogniser) -> None:

@@ -220,9 +220,9 @@ def _put(
     title = document_title(document.title, pages, upload.name)
     chunks = chunks_of(pages, title, embedder, parts.chunk_tokens)
     pictured = document.media_type.startswith(PICTURED)
-    waits, lost = _without_text(pages, chunks, recognised=parts.read_scans and pictured)
+    waits, lost = unread_pages.shared_out(pages, chunks, recognised=parts.read_scans and pictured)
     if not chunks and not waits:
-        raise EmptyDocument(_nothing(upload.name, lost))
+        raise EmptyDocument(unread_pages.nothing(upload.name, lost))
     vectors = yield from embedded(chunks, title, embedder, lambda done, total: progress.at("embedding", done, total))
     shelf.put(
         upload.name,
@@ -249,28 +249,11 @@ def _put(
     return document
 
 
-def _without_text(
-    pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
-) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the pages that wait for text recognition, if those that are pictures are `recognised`, and those lost."""
-    pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
-    return pictures, [number for number in unread_pages.numbers(pages, chunks) if number not in pictures]
-
-
 def _note(waits: Sequence[int], twin: str | None) -> str | None:
     said = [f"The same content is in the collection as “{twin}”."] if twin else []
     if waits:
         said.append(unread_pages.note(waits))
     return " ".join(said) or None
-
-
-def _nothing(name: str, unread: Sequence[int]) -> str:
-    if not unread:
-        return f"{name} holds no text that could be searched."
-    return (
-        f"{name} holds no text: its pages are pictures or lettering without meaning (a scan?), and text recognition is "
-        "turned off. Turn it on (the setting read_scans), and add the file again."
-    )
 
 
 def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, None, list[Page]]:

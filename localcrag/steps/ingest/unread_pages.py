@@ -36,6 +36,24 @@ def note(pages: Sequence[int]) -> str:
     )
 
 
+def shared_out(
+    pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the pages that wait for text recognition, if those that are pictures are `recognised`, and those lost."""
+    pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
+    return pictures, [number for number in numbers(pages, chunks) if number not in pictures]
+
+
+def nothing(name: str, unread: Sequence[int]) -> str:
+    """Return what is said of a document that nothing of goes in; `unread` are its pages that are not read."""
+    if not unread:
+        return f"{name} holds no text that could be searched."
+    return (
+        f"{name} holds no text: its pages are pictures or lettering without meaning (a scan?), and text recognition is "
+        "turned off. Turn it on (the setting read_scans), and add the file again."
+    )
+
+
 def named(pages: Iterable[int]) -> str:
     """Return rising numbers as they are written, those in a row as one: "3, 7–9"."""
     # In a row, number and place grow alike.
