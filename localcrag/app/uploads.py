@@ -120,12 +120,13 @@ class Uploads:
     def recognise(self, collections: Sequence[str]) -> None:
         """Recognise the text of these collections' scans, where that is not under way."""
         with self._files.lock:
-            there = {one.collection: one for one in self._files.items() if one.recognises}
             for name in collections:
-                if name in there and there[name].open:
+                of_it = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
+                last = next(of_it, None)
+                if last and last.open:
                     continue  # It finds what has come meanwhile.
-                if name in there and there[name].state is TaskState.DONE:
-                    self._files.dismiss([there[name].id])
+                if last and last.state is TaskState.DONE:
+                    self._files.dismiss([last.id])
                 self._files.start(
                     Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
                 )

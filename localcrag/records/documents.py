@@ -5,6 +5,7 @@ Offsets are in characters, end exclusive. Pages count from 1; `None` where the k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
@@ -91,6 +92,15 @@ class ScannedPage:
     def of(cls, plain: Mapping[str, Any]) -> Self:
         """Return the page of which these are the fields."""
         return cls(**{**plain, "lines": tuple(ScannedLine(*line) for line in plain["lines"])})
+
+
+def turned(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[float, float]:
+    """Return where a point of a picture comes to lie when it is turned by `slope` radians to the left."""
+    across, down = x - size[0] / 2, y - size[1] / 2
+    return (
+        size[0] / 2 + across * math.cos(slope) + down * math.sin(slope),
+        size[1] / 2 + down * math.cos(slope) - across * math.sin(slope),
+    )
 
 
 def mean_confidence(parts: Sequence[tuple[float, float]]) -> float | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from typing import IO, Any
 
 from localcrag.backends.ocr.engine import Engine
 from localcrag.backends.processes.frames import receive, send
-from localcrag.backends.processes.limits import MOST_MEMORY, limit
+from localcrag.backends.processes.limits import MOST_MEMORY
+from localcrag.backends.processes.serving import serve
 from localcrag.privacy import unexpected
 
 GENTLY = 10
@@ -21,31 +23,26 @@ GENTLY = 10
 
 def main() -> None:
     """Answer until nobody asks any more."""
-    limit()
     if sys.platform != "win32":
         os.nice(GENTLY)
-    # Whatever a library prints is not taken for an answer.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    engine: Engine | None = None
-    try:
-        while asked := receive(sys.stdin.buffer):
-            engine = engine or Engine(asked[0]["threads"])
-            _answer(engine, *asked, out)
-    except BrokenPipeError:
-        os._exit(0)
+    serve(_answer)
 
 
-def _answer(engine: Engine, _: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
-    reading = engine.read(picture)
+@lru_cache(maxsize=1)
+def _engine(threads: int) -> Engine:
+    return Engine(threads)
+
+
+def _answer(asked: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
     try:
+        reading = _engine(asked["threads"]).read(picture)
         while True:
             try:
-                done, total = next(reading)
+                next(reading)
             except StopIteration as end:
                 send(out, {"page": end.value.plain()})
                 return
-            send(out, {"done": done, "total": total})
+            send(out, {"goes": "on?"})
             if not receive(sys.stdin.buffer):
                 raise BrokenPipeError
     except MemoryError:

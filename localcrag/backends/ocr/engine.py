@@ -22,7 +22,7 @@ from rapidocr import RapidOCR
 from rapidocr.main import RapidOCRError
 from rapidocr.utils.process_img import map_boxes_to_original
 
-from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence
+from localcrag.records.documents import ScannedLine, ScannedPage, mean_confidence, turned
 
 MODELS = Path(rapidocr.__file__).parent / "models"
 DETECTOR, CLASSIFIER = "PP-OCRv6_det_small.onnx", "ch_ppocr_mobile_v2.0_cls_mobile.onnx"
@@ -49,7 +49,7 @@ Pixels = NDArray[np.uint8]
 
 
 class Engine:
-    """The three networks, loaded at the first page."""
+    """The three networks."""
 
     def __init__(self, threads: int) -> None:
         """`threads`: of the processor; 0 leaves it to onnxruntime."""
@@ -61,8 +61,8 @@ class Engine:
         engine._load_rec_model().session.session = _session(RECOGNISER, threads)
         self._engine = engine
 
-    def read(self, picture: bytes) -> Generator[tuple[int, int], None, ScannedPage]:
-        """Read a picture; yields how many of how many lines are done. Raises OSError for what is no picture."""
+    def read(self, picture: bytes) -> Generator[None, None, ScannedPage]:
+        """Read a picture; yields before every few lines. Raises OSError for what is no picture."""
         pixels = _pixels(picture)
         turn, (corners, crops) = 0, self._lines_of(pixels)
         if sum(_height(line) > TALL * _width(line) for line in corners) > len(corners) / 2:
@@ -77,7 +77,7 @@ class Engine:
         # Together with others of about their length: the shorter ones of a call are padded.
         order = sorted(range(len(crops)), key=lambda place: crops[place].shape[1] / crops[place].shape[0])
         for at in range(0, len(order), AT_ONCE):
-            yield at, len(order)
+            yield
             some = order[at : at + AT_ONCE]
             read = self._engine.recognize_txt([crops[place] for place in some])
             for place, text, score in zip(some, read.txts, read.scores, strict=True):
@@ -144,15 +144,6 @@ def _usual(slopes: Sequence[tuple[float, float]]) -> float:
     half = sum(length for _, length in some) / 2
     passed = accumulate(length for _, length in some)
     return next((slope for (slope, _), length in zip(some, passed, strict=True) if length >= half), 0.0)
-
-
-def turned(x: float, y: float, slope: float, size: tuple[int, int]) -> tuple[float, float]:
-    """Return where a point of a picture comes to lie when it is turned by `slope` radians to the left."""
-    across, down = x - size[0] / 2, y - size[1] / 2
-    return (
-        size[0] / 2 + across * math.cos(slope) + down * math.sin(slope),
-        size[1] / 2 + down * math.cos(slope) - across * math.sin(slope),
-    )
 
 
 def _width(line: Corners) -> float:

@@ -31,7 +31,7 @@ FOREIGN = 0x40000000
 """From here on the numbers are those of calls in another form (x32), which is nobody's here."""
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-REFER, TRUNCATE, DEVICE = 1 << 13, 1 << 14, 1 << 15
+REFER, TRUNCATE = 1 << 13, 1 << 14
 CHANGES = (1 << 13) - 1 - READ - READ_FOLDER
 """To execute, write, make and remove whatever may lie in a folder."""
 OF_A_FILE = WRITE | TRUNCATE

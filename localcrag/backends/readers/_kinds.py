@@ -57,6 +57,11 @@ MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IG
 
 def identify(head: bytes) -> str | None:
     """Return in words what a file that begins with `head` is, or None when it may be text of some kind."""
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "a WebP picture"
+    # "BM" alone may begin a text; the header behind it has no character that one may have.
+    if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
+        return "a BMP picture"
     return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
 
 
@@ -65,8 +70,8 @@ def media_type(path: Path, head: bytes) -> str | None:
     found = identify(head)
     if found == PDF:
         return PDF_TYPE
-    if picture := _picture(head, found):
-        return f"image/{picture.lower()}"
+    if found and found.endswith(" picture"):
+        return f"image/{found.split()[1].lower()}"
     if head.startswith(b"{\\rtf"):
         return RTF
     if found == ZIP:
@@ -74,16 +79,6 @@ def media_type(path: Path, head: bytes) -> str | None:
     if found == OLE:
         return _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
     return None
-
-
-def _picture(head: bytes, found: str | None) -> str | None:
-    """Return which kind of picture a file is, None for another one."""
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "WebP"
-    # "BM" alone may begin a text; the header behind it has no character that one may have.
-    if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
-        return "BMP"
-    return found.split()[1] if found and found.endswith(" picture") else None
 
 
 def describe(path: Path, head: bytes) -> str:

@@ -7,13 +7,13 @@ standard input, in the form of frames.py, and gets them over standard output. En
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 from pathlib import Path
 from typing import IO, Any
 
-from localcrag.backends.processes.frames import receive, send
-from localcrag.backends.processes.limits import MOST_MEMORY, limit
+from localcrag.backends.processes.frames import send
+from localcrag.backends.processes.limits import MOST_MEMORY
+from localcrag.backends.processes.serving import serve
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.page_pictures import picture
 from localcrag.backends.readers.pdf import unlocked
@@ -64,12 +64,4 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
 
 def main() -> None:
     """Answer until nobody asks any more."""
-    limit()
-    # Whatever a library prints is not taken for an answer.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    try:
-        while asked := receive(sys.stdin.buffer):
-            _answer(*asked, out)
-    except BrokenPipeError:
-        os._exit(0)
+    serve(_answer)

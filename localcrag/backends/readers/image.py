@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -21,18 +20,10 @@ from localcrag.backends.readers.printed_pages import composed_pages, printed_pag
 from localcrag.records.documents import Page, ScannedPage
 from localcrag.records.errors import UnreadableDocument
 
-TYPES: Mapping[str, str] = MappingProxyType(
-    {
-        "PNG": "image/png",
-        "JPEG": "image/jpeg",
-        "TIFF": "image/tiff",
-        "GIF": "image/gif",
-        "BMP": "image/bmp",
-        "WEBP": "image/webp",
-    }
-)
-"""Pillow's name of each format that is read, and its media type."""
-_FORMATS = tuple(TYPES)
+_FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
+"""As Pillow calls those that are read."""
+TYPES = frozenset(f"image/{name.lower()}" for name in _FORMATS)
+"""Their media types."""
 # Pillow tells of damage in many ways, and of pictures that are made to break programs by an error of its own.
 _ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, Image.DecompressionBombError)
 

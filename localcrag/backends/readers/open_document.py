@@ -103,7 +103,7 @@ def _open_pages(
 ) -> tuple[int | None, Generator[Page, None, None]]:
     if media_type == _kinds.PDF_TYPE:
         return pdf.open_pages(path, name, head, scans)
-    if media_type in image.TYPES.values():
+    if media_type in image.TYPES:
         return image.open_pages(path, name, scans)
     if media_type in office.FORMATS:
         return office.open_pages(path, name, head, media_type, told=told)

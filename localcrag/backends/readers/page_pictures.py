@@ -6,7 +6,6 @@ Of a PDF, drawn by pdfium under the reader's lock, or of a file that is a pictur
 from __future__ import annotations
 
 import io
-import math
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -20,7 +19,7 @@ from localcrag.backends.readers._kinds import PDF_HEADER_WITHIN
 from localcrag.backends.readers._page_lines import character
 from localcrag.backends.readers._scanned_lines import rows_in_order
 from localcrag.backends.readers.pdf import LOCK, load, open_page, pdfium
-from localcrag.records.documents import Box, PagePicture, ScannedPage
+from localcrag.records.documents import Box, PagePicture, ScannedPage, turned
 from localcrag.records.errors import UnreadableDocument
 
 POINTS = 72
@@ -32,6 +31,8 @@ SHEET = 11.7
 
 Part = tuple[float, float, float, float]
 """Left, top, right, bottom, in shares (0..1) of a page's width and height, from the upper left corner."""
+Letter = tuple[str, Part]
+"""A letter or digit, and where it stands."""
 
 
 def picture(
@@ -48,17 +49,16 @@ def picture(
     `scan` is what text recognition has read of the page. Raises EncryptedDocument and UnreadableDocument, also for a
     page that there is not.
     """
-    letters: list[tuple[str, Part]] = []
+    letters = list(_scanned_letters(scan)) if scan and texts else []
     if b"%PDF-" in source[:PDF_HEADER_WITHIN]:
-        drawn = _of_pdf(source, name, page, dpi, letters if texts and not scan else None)
+        drawn, printed = _of_pdf(source, name, page, dpi, letters=bool(texts and not scan))
+        letters += printed
     else:
         drawn = image.drawn(source, name, page)
         longer = max(drawn.size)
         side = min(longer, round(SHEET * dpi), LARGEST_SIDE)
         width, height = (max(1, round(length * side / longer)) for length in drawn.size)
         drawn = drawn.resize((width, height), Image.Resampling.LANCZOS)
-    if scan and texts:
-        letters += _scanned_letters(scan)
     found = [_as_it_lies(scan, part) if scan else part for part in _places(letters, texts)]
     boxes = tuple(Box(left, top, right - left, bottom - top) for left, top, right, bottom in found)
     file = io.BytesIO()
@@ -66,8 +66,8 @@ def picture(
     return PagePicture(file.getvalue(), drawn.width, drawn.height, boxes)
 
 
-def _of_pdf(source: bytes, name: str, page: int, dpi: int, letters: list[tuple[str, Part]] | None) -> Image.Image:
-    """Return a page as it looks; add its letters and their places to `letters`."""
+def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> tuple[Image.Image, list[Letter]]:
+    """Return a page as it looks, and its letters where they are asked for."""
     with LOCK, closing(load(source, name)) as document:
         count = len(document)
         if not 1 <= page <= count:
@@ -76,16 +76,15 @@ def _of_pdf(source: bytes, name: str, page: int, dpi: int, letters: list[tuple[s
             with closing(open_page(document, page - 1)) as opened:
                 width, height = opened.get_size()
                 scale = min(dpi / POINTS, LARGEST_SIDE / max(width, height))
-                if letters is not None:
-                    letters += _letters(opened, width, height)
+                printed = list(_letters(opened, width, height)) if letters else []
                 with closing(opened.render(scale=scale)) as bitmap:
                     drawn: Image.Image = bitmap.to_pil()
-                    return drawn.copy()  # The bitmap's memory goes with it.
+                    return drawn.copy(), printed  # The bitmap's memory goes with it.
         except pdfium.PdfiumError as error:
             raise UnreadableDocument(f"Page {page} of {name} cannot be drawn: {error}.") from error
 
 
-def _places(letters: Sequence[tuple[str, Part]], texts: Sequence[str]) -> Iterator[Part]:
+def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
     """Yield where each line of each text stands."""
     said = "".join(letter for letter, _ in letters)
     end = 0
@@ -100,7 +99,7 @@ def _places(letters: Sequence[tuple[str, Part]], texts: Sequence[str]) -> Iterat
         yield from _lines([part for _, part in letters[start:end]])
 
 
-def _letters(page: Any, width: float, height: float) -> Iterator[tuple[str, Part]]:
+def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
     """Yield a page's letters and digits alone, and the place of each.
 
     So that spaces, the ends of lines and hyphens at them do not matter.
@@ -114,7 +113,7 @@ def _letters(page: Any, width: float, height: float) -> Iterator[tuple[str, Part
                     yield letter, (left / width, 1 - top / height, right / width, 1 - bottom / height)
 
 
-def _scanned_letters(scan: ScannedPage) -> Iterator[tuple[str, Part]]:
+def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
     """Yield the letters and digits that were read on a page, each at its share of its line, in reading order.
 
     Their places are on the upright picture.
@@ -131,9 +130,9 @@ def _scanned_letters(scan: ScannedPage) -> Iterator[tuple[str, Part]]:
 def _as_it_lies(scan: ScannedPage, part: Part) -> Part:
     """Return where a part of the upright picture is on the page, which may lie otherwise."""
     left, top, right, bottom = part
-    across, down = ((left + right) / 2 - 0.5) * scan.width, ((top + bottom) / 2 - 0.5) * scan.height
-    x = 0.5 + (across * math.cos(scan.slope) + down * math.sin(scan.slope)) / scan.width
-    y = 0.5 + (down * math.cos(scan.slope) - across * math.sin(scan.slope)) / scan.height
+    size = (scan.width, scan.height)
+    middle = turned((left + right) / 2 * scan.width, (top + bottom) / 2 * scan.height, scan.slope, size)
+    x, y = middle[0] / scan.width, middle[1] / scan.height
     half_width, half_height = (right - left) / 2, (bottom - top) / 2
     for _ in range(scan.turn // 90 % 4):  # back, counter-clockwise
         x, y, half_width, half_height = y, 1 - x, half_height, half_width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -28,22 +28,19 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     titles = titles_of(
         database.rows(f"{BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
-    texts = [
-        (
-            row["id"],
-            in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
-        )
-        for row in rows
-    ]
-    return sorted(texts, key=lambda text: len(text[1]))
+    return sorted(_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
 
 def embedded_texts(database: Database, document: int) -> dict[int, str]:
     """Return the texts that the vectors of a document's chunks were made of, by chunk."""
-    titles = titles_of(database.rows(f"{BEGINNINGS} WHERE d.id = ?", document))
-    rows = database.rows("SELECT id, text, section, lead FROM chunks WHERE document_id = ?", document)
+    rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
+    return _in_context(rows, titles_of(database.rows(f"{BEGINNINGS} WHERE d.id = ?", document)))
+
+
+def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
+    """Return the texts of chunks as they are embedded, by chunk."""
     return {
-        row["id"]: in_context(titles.get(document), row["text"], section=row["section"], lead=row["lead"])
+        row["id"]: in_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
         for row in rows
     }
 

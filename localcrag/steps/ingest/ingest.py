@@ -192,7 +192,7 @@ def _add_its_own(
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
     with _unlocked(upload, parts) as path:
-        return (yield from _put(upload, path, sha256, progress, parts))
+        return (yield from _put(upload, path, progress, parts, sha256=sha256, before=before, start=start))
 
 
 @contextmanager
@@ -207,11 +207,18 @@ def _unlocked(upload: Upload, parts: _Parts) -> Iterator[Path]:
 
 
 def _put(
-    upload: Upload, path: Path, sha256: str, progress: Progress, parts: _Parts
+    upload: Upload,
+    path: Path,
+    progress: Progress,
+    parts: _Parts,
+    *,
+    sha256: str,
+    before: Document | None,
+    start: float,
 ) -> Generator[IngestEvent, None, OpenDocument]:
-    """Put a file, which lies at `path`, on the shelf, unless it is an archive; return it."""
-    start, embedder, shelf = time.perf_counter(), parts.embedder, parts.shelf
-    before, twin = shelf.find(upload.name), shelf.twin(sha256, upload.name)
+    """Put a file, which lies at `path`, on the shelf, unless it is an archive, in place of `before`; return it."""
+    embedder, shelf = parts.embedder, parts.shelf
+    twin = shelf.twin(sha256, upload.name)
     document = parts.open_file(path, upload.name)
     pages = yield from _read(document, progress)
     if document.media_type == ARCHIVE:
