@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from localcrag.records.events import AnswerPiece, Event
     from localcrag.records.ingest import IngestResult
     from localcrag.records.passages import Source
+    from localcrag.records.restriction import Restriction
     from localcrag.records.run import Run, Turn
     from localcrag.runs.recording import Recording
 
@@ -43,6 +44,7 @@ __all__ = [
     "LocalcragError",
     "Preset",
     "Recording",
+    "Restriction",
     "Run",
     "Source",
     "Turn",
@@ -57,6 +59,7 @@ _WHERE = {
     "LocalcragError": "records.errors",
     "Preset": "records.enums",
     "Recording": "runs.recording",
+    "Restriction": "records.restriction",
     "Run": "records.run",
     "Source": "records.passages",
     "Turn": "records.run",

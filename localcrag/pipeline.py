@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from localcrag.records.enums import Action
 from localcrag.records.events import Event, RunStarted
 from localcrag.records.protocols import Consent
+from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn
 from localcrag.records.web import WebUse
 from localcrag.runs.new_run import new_run, run_of_selection
@@ -22,6 +23,7 @@ from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget
 from localcrag.steps.condense.stage import condense
 from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
+from localcrag.steps.document_choice import choose
 from localcrag.steps.evaluate.stage import decide, evaluate
 from localcrag.steps.reconcile.stage import reconcile
 from localcrag.steps.refine.manual_selection import Choice
@@ -43,15 +45,17 @@ def answer(
     replays: str | None = None,
     budget: Budget | None = None,
     steps: Steps = EVERY_STEP,
+    restriction: Restriction = EVERYWHERE,
 ) -> Recording:
     """Answer `question`: return its events as they happen, with the run that they lead to.
 
     Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
     `replays` is the id of the stored run that this one repeats, `budget` the time there is (that of the settings),
-    `steps` what runs of the flow, for an evaluation. Raises QuestionError at once; iterating raises StoreError when the
-    database fails.
+    `steps` what runs of the flow, for an evaluation. The question is put to the documents that `restriction` allows.
+    Raises QuestionError at once, also when it allows none; iterating raises StoreError when the database fails.
     """
-    context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps)
+    choice = choose(restriction, parts.store)
+    context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice)
     run = new_run(question, context, history, replays)
     return Recording(run, _flow(run, context), parts.runs)
 

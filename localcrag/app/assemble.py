@@ -31,6 +31,7 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.protocols import Consent, LanguageModel, RunLog, Scorer
+from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn
 from localcrag.runs import replay
 from localcrag.runs.chats import Chat
@@ -115,6 +116,7 @@ class Assembly:
         preset: Preset | None = None,
         consent: Consent | None = None,
         replays: str | None = None,
+        restriction: Restriction = EVERYWHERE,
     ) -> Recording:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
@@ -123,13 +125,19 @@ class Assembly:
         """
         settings = self.collection_settings.applied_to(settings or self.settings, preset)
         parts = self.parts(settings)
-        return answer(question, parts=parts, settings=settings, history=history, consent=consent, replays=replays)
+        return answer(
+            question, parts=parts, settings=settings, history=history, consent=consent, replays=replays,
+            restriction=restriction,
+        )  # fmt: skip
 
     def ask_in_chat(self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
         """Answer a chat's question from its collection, with its preset and language model; see `ask`."""
         own: dict[str, Any] = {"collection": chat.collection} | ({"llm": chat.llm} if chat.llm else {})
         settings = settings_module.changed(self.settings, **own)
-        return self.ask(question, history=history, settings=settings, preset=chat.preset, consent=consent)
+        return self.ask(
+            question, history=history, settings=settings, preset=chat.preset, consent=consent,
+            restriction=chat.restriction,
+        )  # fmt: skip
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
         """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.
@@ -138,7 +146,10 @@ class Assembly:
         """
         question, history = replay.question_of(run)
         settings = self._settings_of(run, web)
-        return self.ask(question, history=history, settings=settings, preset=run.preset, replays=run.run_id)
+        within = run.scope.restriction if run.scope else EVERYWHERE
+        return self.ask(
+            question, history=history, settings=settings, preset=run.preset, replays=run.run_id, restriction=within
+        )
 
     def answer_selection(self, run_id: str, choice: Choice) -> Recording:
         """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.

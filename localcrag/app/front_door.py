@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from localcrag.records.enums import Preset
     from localcrag.records.ingest import IngestResult
     from localcrag.records.protocols import Consent
+    from localcrag.records.restriction import Restriction
     from localcrag.records.run import Run, Turn
     from localcrag.runs.recording import Recording
 
@@ -65,6 +66,10 @@ class Localcrag:
         """Return the names of the collection's documents. Raises StoreError."""
         return [document.name for document in self._assembly.collections.documents()]
 
+    def tag(self, name: str, *tags: str) -> None:
+        """Give a document tags, or all of a folder, now and later, whose name ends with “/”. Raises StoreError."""
+        self._assembly.collections.tag([name], put=tags)
+
     def ask(
         self,
         question: str,
@@ -72,9 +77,12 @@ class Localcrag:
         history: Sequence[Turn] = (),
         preset: Preset | None = None,
         consent: Consent | None = None,
+        within: Restriction | None = None,
     ) -> Run:
         """Answer a question; see `stream`. The run has the answer, the action, the sources and every step."""
-        with closing(self.stream(question, history=history, preset=preset, consent=consent)) as recording:
+        with closing(
+            self.stream(question, history=history, preset=preset, consent=consent, within=within)
+        ) as recording:
             for _ in recording:
                 pass
         return recording.run
@@ -86,15 +94,21 @@ class Localcrag:
         history: Sequence[Turn] = (),
         preset: Preset | None = None,
         consent: Consent | None = None,
+        within: Restriction | None = None,
     ) -> Recording:
         """Answer a question, one event a step as you iterate: AnswerPiece as the answer is written, for instance.
 
         `history` are the turns of the conversation before it. `consent` is called with the query that would leave for
         your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. The
-        recording has the `run` as it is so far, and `close` stops it. Raises QuestionError, UnknownCollection,
+        recording has the `run` as it is so far, and `close` stops it. `within` names the documents that are asked:
+        `Restriction(tags=("contract",), since="2024")`. Raises QuestionError, UnknownCollection,
         ModelError and StoreError.
         """
-        return self._assembly.ask(question, history=history, preset=preset, consent=consent)
+        from localcrag.records.restriction import EVERYWHERE  # noqa: PLC0415
+
+        return self._assembly.ask(
+            question, history=history, preset=preset, consent=consent, restriction=within or EVERYWHERE
+        )
 
     def close(self) -> None:
         """Close the database, and end the processes that read files."""

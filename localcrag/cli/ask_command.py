@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.choices import CONFLICT_RULES, POLICIES, PRESETS, REFINERS, STRICTNESS, STRIP_MODES, WEB_MODES
 from localcrag.cli.command_output import print_result
+from localcrag.cli.restriction_options import add_restriction, restriction_of
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -21,6 +22,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     """Add `ask`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     command = subparsers.add_parser("ask", parents=[common, within], help="ask a question")
     command.add_argument("question", metavar="QUESTION")
+    add_restriction(command)
     command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
     command.add_argument(
         "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
@@ -68,6 +70,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     assembly = Assembly(settings)
     if parsed.llm:
         _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
-    run = terminal.show_run(assembly.ask(parsed.question, preset=preset, consent=consent))
+    asking = assembly.ask(parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed))
+    run = terminal.show_run(asking)
     print_result(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE

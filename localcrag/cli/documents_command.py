@@ -1,4 +1,4 @@
-"""`localcrag documents`: list or delete documents."""
+"""`localcrag documents`: list, tag or delete documents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import opened
+from localcrag.cli.restriction_options import add_restriction, restriction_of
 from localcrag.text.places import pages_in
 
 if TYPE_CHECKING:
+    from localcrag.records.documents import Document
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -20,26 +22,49 @@ DONE = 0
 
 def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `documents`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    documents = subparsers.add_parser("documents", parents=[common, within], help="list or delete documents")
+    documents = subparsers.add_parser("documents", parents=[common, within], help="list, tag or delete documents")
+    add_restriction(documents)
     documents.set_defaults(run=_list)
-    named = documents.add_subparsers(metavar="list | delete NAME")
-    named.add_parser("list", parents=[common, within], help="the collection's documents").set_defaults(run=_list)
+    named = documents.add_subparsers(metavar="list | tag NAME TAG … | untag NAME TAG … | delete NAME")
+    command = named.add_parser("list", parents=[common, within], help="the collection's documents, or some of them")
+    add_restriction(command)
+    command.set_defaults(run=_list)
+    for name, words in (("tag", "give tags to a document or folder"), ("untag", "take tags from one")):
+        command = named.add_parser(name, parents=[common, within], help=words)
+        command.add_argument("name", metavar="NAME", help="as `documents list` shows it; a folder ends with /")
+        command.add_argument("tags", metavar="TAG", nargs="+", help="a word or a few")
+        command.set_defaults(run=_tag, gives=name == "tag")
     command = named.add_parser("delete", parents=[common, within], help="delete a document")
     command.add_argument("name", metavar="NAME", help="as `documents list` shows it")
     command.set_defaults(run=_delete)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    documents = opened(settings).collections.documents()
-    lines = []
-    for one in documents:
-        pages = f"{pages_in(one.name, one.pages)}, " if one.pages else ""
-        scans = [f"read by OCR, {one.confidence:.2f}"] if one.confidence is not None else []
-        scans += [f"{counted(one.waiting, 'page')} to be recognised"] if one.waiting else []
-        scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
-        said = ", ".join([f"{pages}{counted(one.chunks, 'chunk')}", *scans, one.added_at])
-        lines.append(f"{one.name}  ·  {said}")
-    print_result([dataclasses.asdict(one) for one in documents], parsed, "\n".join(lines) or "No documents.")
+    wanted = restriction_of(parsed)
+    documents = [one for one in opened(settings).collections.documents() if wanted.allows(one)]
+    lines = "\n".join(map(_line, documents)) or ("No document fits that." if wanted else "No documents.")
+    print_result([dataclasses.asdict(one) for one in documents], parsed, lines)
+    return DONE
+
+
+def _line(one: Document) -> str:
+    pages = f"{pages_in(one.name, one.pages)}, " if one.pages else ""
+    scans = [f"read by OCR, {one.confidence:.2f}"] if one.confidence is not None else []
+    scans += [f"{counted(one.waiting, 'page')} to be recognised"] if one.waiting else []
+    scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
+    tags = [", ".join(f"#{tag}" for tag in one.tags)] if one.tags else []
+    said = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
+    return f"{one.name}  ·  {said}"
+
+
+def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.text.words import valid  # noqa: PLC0415
+
+    name, tags = valid(parsed.name), [valid(tag) for tag in parsed.tags]
+    put, take = (tags, []) if parsed.gives else ([], tags)
+    opened(settings).collections.tag([name], put=put, take=take)
+    said = f"{name}: {'has' if parsed.gives else 'has no longer'} {', '.join(tags)}"
+    print_result({"name": name, "tagged" if parsed.gives else "untagged": tags}, parsed, said)
     return DONE
 
 

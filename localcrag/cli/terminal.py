@@ -21,7 +21,7 @@ from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage
 from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
-from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
@@ -113,6 +113,8 @@ def _can_be_edited(query: str) -> bool:
 def show_details(run: Run) -> None:
     """Print action, passages, web and time per step."""
     screen = console()
+    if run.scope and run.scope.restriction:
+        screen.print(f"[dim]{escape(scope_in_words(run))}[/]")
     if reading := reading_in_words(run):
         screen.print(f"[dim]{escape(reading)}[/]")
     for first, second in pairwise(run.attempts):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
 
+from localcrag.records.document_kinds import kind_of
 from localcrag.text.blocks import Heading
 
 LAYOUT = 4
@@ -166,7 +167,8 @@ class Document:
     """One file of a collection, as stored. `layout` are the rules by which it was cut into chunks.
 
     `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
-    `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn.
+    `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
+    those of its folders, in order.
     """
 
     id: int
@@ -183,3 +185,14 @@ class Document:
     recognised: int = 0
     illegible: int = 0
     confidence: float | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What people call this kind of document."""
+        return kind_of(self.media_type)
+
+    @property
+    def day(self) -> str:
+        """The day that it bears, or its file was changed on; else the one on which it was added (ISO)."""
+        return self.dated or self.added_at[:10]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from localcrag.records.enums import Action, Policy
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip
+from localcrag.records.restriction import SearchScope
 from localcrag.records.run import Conflict, Reading, Run, StepCost, Support
 from localcrag.records.web import WebUse
 
@@ -39,10 +40,11 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Passages of the documents, best fused rank first."""
+    """Passages of the documents, best fused rank first; `scope` says which documents were searched."""
 
     passages: tuple[Passage, ...]
     cost: StepCost
+    scope: SearchScope
 
 
 @dataclass(frozen=True, slots=True)

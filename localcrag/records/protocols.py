@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.records.documents import Chunk
+from localcrag.records.documents import Chunk, Document
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Message, Run
 from localcrag.records.web import WebAnswer
@@ -153,13 +153,19 @@ class RateLimit(Protocol):
 
 
 class VectorIndex(Protocol):
-    def nearest(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,)."""
+    def nearest(self, vector: Vectors, k: int, among: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,); of `among` alone."""
 
 
 class ChunkStore(Protocol):
-    def full_text(self, question: str, k: int) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first."""
+    def documents(self) -> Sequence[Document]:
+        """Return all documents, by name."""
+
+    def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
+        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+
+    def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
+        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
 
     def documents_with(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that have a word; None where very many chunks have it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin, Policy, Preset, ScorerKind
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, Thresholds
+from localcrag.records.restriction import SearchScope
 from localcrag.records.web import WebUse
 
 
@@ -121,7 +122,8 @@ class Run:
     `replays` the id of the run that it repeats, `forced_from` of the one whose sentences a person put in or took out,
     `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
     `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
-    alone. `readings` are the two that a doubtful question has; none for others.
+    alone. `readings` are the two that a doubtful question has; none for others. `scope` says which documents were
+    searched; None of runs of an earlier version.
     """
 
     run_id: str
@@ -159,6 +161,7 @@ class Run:
     forced_from: str | None = None
     plain_prompt_tokens: int | None = None
     readings: tuple[Reading, ...] = ()
+    scope: SearchScope | None = None
 
     @property
     def answered(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from localcrag.records.enums import Preset
+from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Turn
 from localcrag.text.words import one_line, shorten
 
@@ -39,6 +40,7 @@ class ChatTurn:
 class Chat:
     """A conversation. `preset` and `llm`: its own; None is what the collection or the settings say.
 
+    Its questions are put to the documents that `restriction` allows.
     Times are ISO 8601, UTC; `turns` is how many there are.
     """
 
@@ -47,6 +49,7 @@ class Chat:
     collection: str
     preset: Preset | None = None
     llm: str | None = None
+    restriction: Restriction = EVERYWHERE
     created_at: str
     changed_at: str
     turns: int = 0

@@ -56,6 +56,17 @@ def reading_in_words(run: Run) -> str:
     )
 
 
+def scope_in_words(run: Run) -> str:
+    """Return which documents were searched; empty for a run that does not say it."""
+    scope = run.scope
+    if scope is None or not scope.of:
+        return ""
+    if not scope.restriction:
+        return ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
+    found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
+    return _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+
+
 def graded_by(run: Run) -> str:
     """Return what graded the passages, in words."""
     if run.scorer is ScorerKind.LLM:

@@ -17,7 +17,7 @@ LONGEST_QUESTION = 4000
 """Characters; beyond it a text is not a question, and the scorer would not see its end."""
 FOUND = (
     "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
-    "relevance_ratio", "web", "history", "readings",
+    "relevance_ratio", "web", "history", "readings", "scope",
 )  # fmt: skip
 """What the run of a selection takes over from the run that found it."""
 

@@ -51,8 +51,10 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             return run
         case SearchBegun(query):
             return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
-        case Retrieved(cost=cost) | Retried(cost=cost) | Generated(cost=cost):
+        case Retried(cost=cost) | Generated(cost=cost):
             changed = run
+        case Retrieved(cost=cost, scope=scope):
+            changed = dataclasses.replace(run, scope=scope)
         case Condensed(standalone_question, cost, readings):
             by_itself = any(reading.kept and not reading.follows for reading in readings)
             changed = dataclasses.replace(

@@ -25,6 +25,7 @@ from localcrag.records.web import WebAnswer
 from localcrag.settings import Settings
 from localcrag.steps.budget import Budget
 from localcrag.steps.clock import Clock
+from localcrag.steps.document_choice import DocumentChoice
 from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
 
 MOST_JUDGEMENTS = 2_000
@@ -96,13 +97,22 @@ EVERY_STEP = Steps()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What one question is answered with and under. Raises SettingsError for thresholds that are out of order."""
+    """What one question is answered with and under; `choice` are the documents that are searched, if not all.
+
+    Raises SettingsError for thresholds that are out of order.
+    """
 
     parts: Parts
     settings: Settings
     budget: Budget
     consent: Consent | None = None
     steps: Steps = EVERY_STEP
+    choice: DocumentChoice | None = None
+
+    @property
+    def within(self) -> frozenset[int] | None:
+        """The ids of the documents that are searched; None: all."""
+        return self.choice.ids if self.choice else None
 
     @property
     def own_thresholds(self) -> Thresholds:

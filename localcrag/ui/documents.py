@@ -97,6 +97,7 @@ class DocumentEvents:
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
         at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
         at.listing.delete(self.delete, [at.collection], shown, **EACH)
+        at.listing.edit(self.tag, [at.collection], [at.listing], **EACH)
         at.listing.submit(self.rename, [at.collection], [at.listing], **EACH)
         at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **EACH)
         changed = at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
@@ -178,6 +179,12 @@ class DocumentEvents:
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
         told(lambda: self._collections.rename_document(str(event.name), str(event.wanted), collection))
+        return self.listed(collection)
+
+    def tag(self, collection: str, event: gr.EventData) -> str:
+        """Give tags to documents, and take tags from them."""
+        names, put, take = ([str(one) for one in said] for said in (event.names, event.put, event.take))
+        told(lambda: self._collections.tag(names, put=put, take=take, collection=collection))
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:

@@ -20,36 +20,6 @@ from localcrag.ui.html import TEMPLATES
 
 GAPS_SHOWN = 10
 LABELS_SHOWN = 30
-KINDS = {
-    "application/pdf": "PDF",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
-    "application/msword": "Word",
-    "application/vnd.oasis.opendocument.text": "OpenDocument",
-    "application/rtf": "RTF",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint",
-    "application/vnd.ms-powerpoint": "PowerPoint",
-    "application/vnd.oasis.opendocument.presentation": "OpenDocument",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel",
-    "application/vnd.ms-excel": "Excel",
-    "application/vnd.oasis.opendocument.spreadsheet": "OpenDocument",
-    "text/csv": "CSV",
-    "text/tab-separated-values": "TSV",
-    "application/epub+zip": "EPUB",
-    "message/rfc822": "E-mail",
-    "application/mbox": "Mailbox",
-    "multipart/related": "HTML",
-    "text/markdown": "Markdown",
-    "text/html": "HTML",
-    "application/xhtml+xml": "HTML",
-    "text/plain": "Text",
-    "image/png": "PNG",
-    "image/jpeg": "JPEG",
-    "image/tiff": "TIFF",
-    "image/gif": "GIF",
-    "image/bmp": "BMP",
-    "image/webp": "WebP",
-}
-"""Of the media types of documents the names that people know."""
 
 
 def documents(items: Sequence[Document], collection: str, collections: Sequence[str]) -> str:
@@ -59,7 +29,6 @@ def documents(items: Sequence[Document], collection: str, collections: Sequence[
         collection=collection,
         changeable=collection != DEFAULT_COLLECTION,
         others=[name for name in collections if name != collection],
-        kinds=KINDS,
     )
 
 

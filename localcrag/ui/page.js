@@ -349,14 +349,53 @@ const parts = {
     });
   },
 
-  // The list of documents: search, choose several, rename, move, delete, open.
+  // Which documents are asked: a line, and the form below it as long as that is open.
+  scope() {
+    const form = () => element.querySelector("form");
+    // Only hidden: of the same HTML once more Gradio would tell this script nothing.
+    const fold = (folded) => {
+      const button = element.querySelector("[aria-expanded]");
+      button.setAttribute("aria-expanded", String(!folded));
+      if (!form()) return;
+      form().hidden = folded;
+      form().reset();
+      (folded ? button : form().querySelector("input")).focus();
+    };
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (!button) return;
+      if (button.dataset.do === "all") trigger("select", {});
+      else if (button.dataset.do === "fold" || (form() && !form().hidden)) fold(true);
+      else {
+        fold(false);
+        trigger("expand", {});
+      }
+    });
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !form() || form().hidden) return;
+      event.stopPropagation();
+      fold(true);
+    });
+    element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const checked = (name) => [...form().querySelectorAll(`[name="${name}"]:checked`)].map((box) => box.value);
+      const lists = Object.fromEntries(["documents", "folders", "tags", "kinds"].map((name) => [name, checked(name)]));
+      trigger("select", { ...lists, since: form().elements.since.value, until: form().elements.until.value });
+    });
+    watch("value", () => {
+      if (form()) form().querySelector("input").focus();
+    });
+  },
+
+  // The list of documents: search, choose several, ask only these, tag, rename, move, delete, open.
   documents() {
+    const listed = (tags) => tags.split(",").map((tag) => tag.trim()).filter(Boolean);
     let words = "";
     const chosen = new Set();
     const shown = () => {
       const rows = [...element.querySelectorAll("li[data-name]")];
       rows.forEach((row) => {
-        row.hidden = !row.dataset.name.toLowerCase().includes(words);
+        row.hidden = !`${row.dataset.name}\n${row.dataset.tags}`.toLowerCase().includes(words);
         row.querySelector("[type=checkbox]").checked = chosen.has(row.dataset.name);
       });
       const there = new Set(rows.map((row) => row.dataset.name));
@@ -366,15 +405,24 @@ const parts = {
         bar.hidden = chosen.size === 0;
         bar.querySelector("b").textContent = chosen.size;
       }
+      const all = element.querySelector("[data-all]");
+      const inSight = rows.filter((row) => !row.hidden);
+      if (all) {
+        all.checked = inSight.length > 0 && inSight.every((row) => chosen.has(row.dataset.name));
+        all.indeterminate = !all.checked && inSight.some((row) => chosen.has(row.dataset.name));
+      }
       const none = element.querySelector(".lc-none");
       if (none) none.hidden = rows.some((row) => !row.hidden);
     };
     element.addEventListener("input", (event) => {
       if (event.target.matches("[type=search]")) words = event.target.value.trim().toLowerCase();
       else if (event.target.matches("[type=checkbox]")) {
-        const name = event.target.closest("li").dataset.name;
-        if (event.target.checked) chosen.add(name);
-        else chosen.delete(name);
+        const row = event.target.closest("li");
+        const rows = row ? [row] : [...element.querySelectorAll("li[data-name]:not([hidden])")];
+        for (const { dataset } of rows) {
+          if (event.target.checked) chosen.add(dataset.name);
+          else chosen.delete(dataset.name);
+        }
       } else return;
       shown();
     });
@@ -392,6 +440,18 @@ const parts = {
       if (does === "delete") {
         const names = row ? [row.dataset.name] : [...chosen];
         if (window.confirm(button.dataset.confirm.replace("{number}", names.length))) trigger("delete", { names });
+      } else if (does === "only") {
+        trigger("apply", { names: [...chosen] });
+        if (narrow()) side("left", false);
+      } else if (does === "tag") {
+        const tagsOf = (name) => listed(element.querySelector(`li[data-name="${CSS.escape(name)}"]`).dataset.tags);
+        const before = [...chosen].map(tagsOf).reduce((some, more) => some.filter((tag) => more.includes(tag)));
+        const said = window.prompt(button.dataset.prompt, before.join(", "));
+        if (said === null) return;
+        const now = listed(said);
+        trigger("edit", {
+          names: [...chosen], put: now.filter((tag) => !before.includes(tag)), take: before.filter((tag) => !now.includes(tag)),
+        });
       } else if (does === "rename") {
         const name = window.prompt(button.dataset.prompt, row.dataset.name);
         if (name !== null && name.trim()) trigger("submit", { name: row.dataset.name, wanted: name });

@@ -62,12 +62,11 @@ def build(assembly: Assembly) -> App:
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
         screen = settings_screen.settings_screen(assembly, page, top, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
-        chats = ChatEvents(assembly, ChatPlaces(column, panel, listed, left, export, documents.collection))
+        places = ChatPlaces(column, panel, listed, left, export, documents.collection, documents.listing)
+        chats = ChatEvents(assembly, places)
         chats.wire(page)
-        chosen = DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly)).wire(
-            page, documents, column.log, column.where
-        )
-        chats.goes_on(*chosen)
+        documents_do = DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly))
+        chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
         source.wire(assembly, shown_source, documents.collection)
         speaks = PageLanguage(
             page,

@@ -10,7 +10,7 @@ import gradio as gr
 from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.records.run import Claim, Run
-from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.evaluate.decide import compared, why_not_correct
@@ -83,6 +83,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         busy=busy,
         graded_by=graded_by(run),
         reading=reading_in_words(run),
+        searched=scope_in_words(run),
         learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],

@@ -76,6 +76,64 @@ def test_a_pdf_with_a_password_is_opened_on_the_page(chromium: Browser, address:
         expect(page.locator("#lc-documents")).not_to_contain_text("locked.pdf")
 
 
+def test_some_documents_alone_are_asked_and_the_panel_says_which(
+    chromium: Browser, address: str, tmp_path: Path, screens: Path
+) -> None:
+    for place, rent in (("Quay Street", 940), ("Mill Lane", 720)):
+        (tmp_path / f"{place}.txt").write_text(f"Lease of {place}\n\nThe rent is {rent} euros a month.\n")
+    with zipfile.ZipFile(tmp_path / "leases.zip", "w") as archive:
+        for lease in tmp_path.glob("*.txt"):
+            archive.write(lease, lease.name)
+    (tmp_path / "Storage.txt").write_text("The rent of the storage room is 55 euros a month.")
+    with opened(chromium, address) as page:
+        drop(page, tmp_path / "leases.zip", tmp_path / "Storage.txt")
+        listed, line, searched = (page.locator(at) for at in ("#lc-documents", "#lc-scope", ".lc-searched"))
+        for name in ("leases.zip/Quay Street.txt", "Storage.txt"):
+            expect(listed.get_by_label(f"Choose {name}")).to_be_visible()
+
+        everything = listed.get_by_label("Choose all that are shown")
+        everything.check()
+        expect(listed.get_by_label("Choose Storage.txt")).to_be_checked()
+        everything.uncheck()
+        for name in ("Quay Street", "Mill Lane"):
+            listed.get_by_label(f"Choose leases.zip/{name}.txt").check()
+        page.once("dialog", lambda dialog: dialog.accept("contract, flat"))
+        listed.get_by_role("button", name="Tag the chosen documents").click()
+        expect(listed.locator("li", has_text="contract")).to_have_count(2)
+        page.once("dialog", lambda dialog: dialog.accept("contract"))
+        listed.get_by_role("button", name="Tag the chosen documents").click()
+        expect(listed.get_by_text("flat", exact=True)).to_have_count(0)
+
+        line.get_by_role("button", name="All documents").click()
+        page.screenshot(path=screens / "scope.png")
+        page.keyboard.press("Escape")
+        expect(line.locator("form")).to_be_hidden()
+        line.get_by_role("button", name="All documents").click()
+        line.get_by_label("contract").check()
+        line.get_by_role("button", name="Ask only these").click()
+        expect(line).to_contain_text("Only tag contract")
+        ask(page, "How much is the rent a month?")
+        expect(searched).to_contain_text(re.compile(r"searched: 2 of \d+ documents \(tag contract\)"))
+
+        listed.get_by_label("Choose leases.zip/Quay Street.txt").uncheck()
+        listed.get_by_role("button", name="Ask only these").click()
+        expect(line).to_contain_text("Only leases.zip/Mill Lane.txt")
+        ask(page, "How much is the rent a month?")
+        expect(turn(page).locator(".lc-text")).to_contain_text("720 euros")
+        expect(searched).to_contain_text("(leases.zip/Mill Lane.txt)")
+        loaded_anew(page)
+        expect(line).to_contain_text("Only leases.zip/Mill Lane.txt")
+
+        line.get_by_role("button", name="Ask all documents").click()
+        expect(line).to_contain_text("All documents")
+        ask(page, "How much is the rent a month?")
+        expect(searched).to_contain_text("searched: all")
+        for name in ("leases.zip/Quay Street.txt", "leases.zip/Mill Lane.txt", "Storage.txt"):
+            page.once("dialog", lambda dialog: dialog.accept())
+            listed.get_by_role("button", name=f"Delete {name}").click()
+            expect(listed.get_by_label(f"Choose {name}")).to_have_count(0)
+
+
 def test_a_document_of_which_pages_are_scans_says_which(
     chromium: Browser, address: str, tmp_path: Path, screens: Path
 ) -> None:

@@ -76,6 +76,20 @@ def test_any_question_is_searched_for_and_never_an_error(store: ChunkStore, text
     store.documents_with(text)
 
 
+def test_some_documents_alone_are_searched(tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    store = DocumentStore(Database(tmp_path / "db.sqlite3"), "c", embedder=embedder.name, dimension=embedder.dimension)
+    for name in ("a", "b", "c"):
+        store.put(
+            name, sha256=name, media_type="t", pages=None, text="a bicycle",
+            chunks=[Chunk(None, 0, 9, "a bicycle")] * 2, vectors=embedder.embed(["a bicycle"] * 2),
+        )  # fmt: skip
+    ids = {document.name: document.id for document in store.documents()}
+    assert store.full_text("bicycle", 9) == store.chunk_ids() == [1, 2, 3, 4, 5, 6]
+    assert store.full_text("bicycle", 9, {ids["c"], ids["a"]}) == store.chunk_ids({ids["c"], ids["a"]}) == [1, 2, 5, 6]
+    assert store.full_text("bicycle", 9, set()) == store.chunk_ids(frozenset()) == []
+
+
 def test_neighbours_are_those_of_the_same_document_and_text_is_given_by_its_place(store: ChunkStore) -> None:
     first, second = ((number, Chunk(number, 0, len(text), text)) for number, text in enumerate(TEXTS[:2], start=1))
     assert (store.neighbour(1, behind=False), store.neighbour(1, behind=True)) == (None, second)

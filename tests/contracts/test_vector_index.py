@@ -53,6 +53,18 @@ def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: 
     assert all(stored[chunk_id] @ vector == pytest.approx(cosine, abs=1e-5) for chunk_id, cosine in found)
 
 
+@pytest.mark.parametrize("share", [1, 7, 300])
+def test_among_some_chunks_the_nearest_of_these_come_first(store: DocumentStore, index: HnswIndex, share: int) -> None:
+    put(store, "a", some_vectors(1500, seed=1))
+    vector = some_vectors(1, seed=2)[0]
+    some = store.chunk_ids()[::share]
+    cosines = sorted((float(stored @ vector) for stored in store.vectors(some).values()), reverse=True)
+    found = index.nearest(vector, 10, [*some, 10**9])
+    assert [cosine for _, cosine in found] == pytest.approx(cosines[:10], abs=1e-5)
+    assert {chunk for chunk, _ in found} <= set(some)
+    assert index.nearest(vector, 10, []) == []
+
+
 @pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
 def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: HnswIndex, k: int) -> None:
     vector = some_vectors(1, seed=2)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -236,7 +236,7 @@ def test_passages_that_could_not_be_scored_are_used_under_every_policy(tmp_path:
 
 
 class BrokenIndex:
-    def nearest(self, vector: Vectors, k: int) -> NoReturn:
+    def nearest(self, vector: Vectors, k: int, among: Collection[int] | None = None) -> NoReturn:
         raise StoreError("The index is not readable. Check the folder.")
 
 

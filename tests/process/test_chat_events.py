@@ -161,11 +161,11 @@ def test_an_open_chat_goes_on_with_a_collection_that_was_made_or_deleted(app: Ap
     (changes,) = (one for one in app.page.fns.values() if one.name == "change_collection")
     then = [one for one in app.page.fns.values() if one.trigger_after == changes._id and one.trigger_only_on_success]
     assert [(one.name, list(one.inputs)) for one in then] == [("choose", [app.chats.at.column.where, *chosen(app)])]
-    app.chats.choose(str(chat), "attic", "", "")
+    app.chats.choices.choose(str(chat), "attic", "", "")
     assert assembly.chats.chat(chat).collection == "attic"
     before = assembly.chats.chat(chat)
     # Said again, as Gradio does when a list loses the focus: it does not come first among the chats for that.
-    app.chats.choose(str(chat), "attic", "", "")
+    app.chats.choices.choose(str(chat), "attic", "", "")
     assert assembly.chats.chat(chat) == before
 
 

@@ -302,6 +302,44 @@ def test_a_broken_settings_file_is_an_error_that_names_it(tmp_path: Path) -> Non
     assert "settings.json" in process.stderr
 
 
+def test_some_documents_alone_are_asked_by_name_folder_tag_kind_or_day(data: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "ferry times.txt").write_text("The night ferry to Arvik leaves at 23:15.")
+    as_json(localcrag(data, "ingest", str(tmp_path), "--json"))
+    name = "notes/ferry times.txt"
+
+    def listed(*options: str) -> set[str]:
+        return {one["name"] for one in as_json(localcrag(data, "documents", "list", *options, "--json"))}
+
+    try:
+        assert as_json(localcrag(data, "documents", "tag", name, "night", "sea", "--json"))["tagged"] == [
+            "night",
+            "sea",
+        ]
+        assert localcrag(data, "documents", "tag", "notes/", "mine").stdout == "notes/: has mine\n"
+        assert localcrag(data, "documents", "untag", name, "sea").stdout == f"{name}: has no longer sea\n"
+        assert "#mine, #night" in localcrag(data, "documents").stdout
+        assert listed("--tag", "night") == listed("--folder", "notes") == listed("--kind", "text") == {name}
+        assert listed("--document", "ferry.pdf", "--document", "nothing") == {"ferry.pdf"}
+        assert listed("--until", "1999") == set()
+        run = as_json(localcrag(data, "ask", "When does the night ferry leave?", "--tag", "mine", "--json"))
+        assert {passage["document"] for passage in run["passages"]} == {name}
+        assert run["scope"]["documents"] == 1
+        said = localcrag(data, "ask", "When does the ferry leave?", "--kind", "PDF")
+        assert "searched: 1 of 2 documents (PDF)" in said.stderr
+        again = as_json(localcrag(data, "runs", "replay", run["run_id"], "--json"))
+        assert again["run"]["scope"] == run["scope"]
+        for options, words in (
+            (("--tag", "tax"), "No document fits “tag tax”: no document has the tag “tax”."),
+            (("--since", "soon"), "“soon” is no day."),
+        ):
+            refused = localcrag(data, "ask", "When?", *options)
+            assert (refused.returncode, words in refused.stderr) == (2, True)
+    finally:
+        localcrag(data, "documents", "delete", name)
+
+
 def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A short-lived document.")
     as_json(localcrag(data, "ingest", str(tmp_path / "short.txt"), "--json"))

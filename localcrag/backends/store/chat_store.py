@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sqlite3
 from datetime import UTC, datetime
 
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Preset
 from localcrag.records.errors import UnknownChat
+from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.runs.chats import UNTITLED, Chat, ChatTurn, TurnState, title_from
 
 _CHATS = """
@@ -22,13 +24,21 @@ class ChatStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, collection: str, *, preset: Preset | None = None, llm: str | None = None) -> Chat:
+    def begin(
+        self,
+        collection: str,
+        *,
+        preset: Preset | None = None,
+        llm: str | None = None,
+        restriction: Restriction = EVERYWHERE,
+    ) -> Chat:
         """Make an empty chat."""
         now = _now()
         with self._database.transaction() as connection:
             made = connection.execute(
-                "INSERT INTO chats (title, collection, preset, llm, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?)",
-                (UNTITLED, collection, preset, llm, now, now),
+                "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (UNTITLED, collection, preset, llm, _written(restriction), now, now),
             ).lastrowid
         return self.chat(made or 0)
 
@@ -92,14 +102,14 @@ class ChatStore:
             connection.execute("DELETE FROM chat_turns WHERE chat_id = ? AND number >= ?", (chat_id, number))
 
     def change(self, chat: Chat) -> None:
-        """Take over a chat's title, collection, preset and model; an empty title is made of its first question."""
+        """Take over what was chosen for a chat; an empty title is made of its first question."""
         turns = self.turns(chat.id)
         title = chat.title.strip() or (title_from(turns[0].question) if turns else UNTITLED)
         with self._database.transaction() as connection:
             self._touch(connection, chat.id)
             connection.execute(
-                "UPDATE chats SET title = ?, collection = ?, preset = ?, llm = ? WHERE id = ?",
-                (title, chat.collection, chat.preset, chat.llm, chat.id),
+                "UPDATE chats SET title = ?, collection = ?, preset = ?, llm = ?, restriction = ? WHERE id = ?",
+                (title, chat.collection, chat.preset, chat.llm, _written(chat.restriction), chat.id),
             )
 
     def delete(self, chat_id: int) -> None:
@@ -122,7 +132,16 @@ class ChatStore:
 
 def _chat(row: sqlite3.Row) -> Chat:
     fields = dict(row)
-    return Chat(**{**fields, "preset": Preset(fields["preset"]) if fields["preset"] else None})
+    preset, restriction = fields["preset"], fields["restriction"]
+    read = {
+        "preset": Preset(preset) if preset else None,
+        "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
+    }
+    return Chat(**{**fields, **read})
+
+
+def _written(restriction: Restriction) -> str | None:
+    return json.dumps(restriction.plain(), ensure_ascii=False) if restriction else None
 
 
 def _turn(row: sqlite3.Row) -> ChatTurn:

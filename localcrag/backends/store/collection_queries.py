@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT, Document
 from localcrag.records.errors import UnknownCollection, UnknownDocument
@@ -12,7 +15,12 @@ SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characte
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
-       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence
+       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence,
+       (SELECT json_group_array(tag) FROM (
+            SELECT t.tag FROM document_tags t WHERE t.document_id = d.id
+            UNION SELECT f.tag FROM folder_tags f WHERE f.collection_id = d.collection_id
+            AND substr(d.name, 1, length(f.folder) + 1) = f.folder || '/' ORDER BY 1
+       )) AS tags
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
 """Ends in a condition, so that others can follow."""
@@ -20,7 +28,12 @@ FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 
 def documents_of(database: Database, collection: str) -> list[Document]:
     """Return a collection's documents, by name; none when there is no such collection."""
-    return [Document(**row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+    return [document_from(row) for row in database.rows(DOCUMENT + " ORDER BY d.name", collection)]
+
+
+def document_from(row: sqlite3.Row) -> Document:
+    """Return the document of a row of `DOCUMENT`."""
+    return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
 def texts_of(database: Database, collection: str) -> dict[str, str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import scan_store, word_search
+from localcrag.backends.store import scan_store, tag_store, word_search
 from localcrag.backends.store.chunk_rows import own_title, put_chunks
-from localcrag.backends.store.collection_queries import DOCUMENT, documents_of
+from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
@@ -56,7 +56,7 @@ class DocumentStore:
     def find(self, name: str) -> Document | None:
         """Return the document of that name, if there is one."""
         rows = self._database.rows(DOCUMENT + " AND d.name = ?", self.name, name)
-        return Document(**rows[0]) if rows else None
+        return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, but: str) -> str | None:
         """Return the first name, in order, of another document than `but` with that checksum, if there is one."""
@@ -83,14 +83,15 @@ class DocumentStore:
 
         `vectors` has a row per chunk; a chunk's text is searched with what stands in front of it. Without a title the
         document has the one that its text and name make. Pages that are `unread` wait for text recognition, unless it
-        read them when the same file was put before. Raises StoreError, and UnreadableDocument when the file has
-        gone or is another; then nothing has changed.
+        read them when the same file was put before. Tags of before stay. Raises StoreError, and UnreadableDocument when
+        the file has gone or is another; then nothing has changed.
         """
         title = title or title_of(text[:BEGINNING], name)
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
             self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
             read = scan_store.of_same_file(connection, self.id, name, sha256)
+            tags = tag_store.tags_of(connection, self.id, name)
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
@@ -99,6 +100,7 @@ class DocumentStore:
             ).lastrowid
             put_chunks(connection, document_id or 0, title, chunks, vectors)
             scan_store.put(connection, document_id or 0, unread, read)
+            tag_store.put(connection, document_id or 0, tags)
             if original:
                 _keep_file(connection, document_id or 0, original)
 
@@ -149,16 +151,11 @@ class DocumentStore:
         cursor = connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (self.id, name))
         return cursor.rowcount > 0
 
-    def chunk_ids(self) -> list[int]:
-        """Return the ids of all chunks, ascending."""
-        return [
-            row["id"]
-            for row in self._database.rows(
-                "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ? "
-                "ORDER BY c.id",
-                self.id,
-            )
-        ]
+    def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
+        """Return the ids of all chunks, or of those of the documents `within`, ascending."""
+        sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
+        rows = self._database.rows(f"{sql}{word_search.WITHIN} ORDER BY c.id", self.id, *word_search.ids(within))
+        return [row["id"] for row in rows]
 
     def state(self) -> tuple[int, int]:
         """Return number and highest id of the chunks: no two different sets of chunks have had the same.
@@ -216,9 +213,9 @@ class DocumentStore:
         rows = self._by_id("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({})", ids)
         return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
 
-    def full_text(self, question: str, k: int) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first."""
-        return word_search.best_by_words(self._database, self.id, question, k)
+    def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
+        """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
+        return word_search.best_by_words(self._database, self.id, question, k, within)
 
     def documents_with(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that have a word; None where very many chunks have it."""

@@ -11,7 +11,7 @@ import heapq
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -38,7 +38,7 @@ MOST_ALIKE = 2 * LINKS
 
 An entry has at most 2 * M links at the bottom layer. More entries than that at one place link to each other only, and
 a search that comes by there ends there: with 300 times the same sentence among 147 others, hnswlib found one in a
-hundred of the six nearest. Such a collection is searched by comparing with every chunk, 5 ms per thousand.
+hundred of the six nearest. Such a collection is searched by comparing with every chunk.
 """
 
 
@@ -110,10 +110,16 @@ class HnswIndex:
         except OSError as error:
             raise StoreError(f"The vector index {self._path} could not be removed: {error}. Remove it.") from error
 
-    def nearest(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,)."""
+    def nearest(self, vector: Vectors, k: int, among: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+
+        Where `among` gives the chunks to look at, each of them is compared: the graph, searched under a condition,
+        loses the more the fewer fulfil it.
+        """
         with self._lock:
             self.refresh()
+            if among is not None:
+                return self._nearest_of(self._live & set(among), vector, k)
             k = min(k, len(self._live))
             if k < 1:
                 return []
@@ -123,7 +129,7 @@ class HnswIndex:
                 # hnswlib's error when it reaches fewer than k.
                 with suppress(RuntimeError):
                     return self._nearest_in_graph(vector, k)
-            return self._nearest_of_all(vector, k)
+            return self._nearest_of(self._live, vector, k)
 
     def _nearest_in_graph(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
         # Deleted entries take places among the candidates: without room for them hnswlib finds fewer than k.
@@ -131,9 +137,14 @@ class HnswIndex:
         labels, distances = self._index.knn_query(vector.reshape(1, -1), k=k, num_threads=1)
         return [(int(label), 1.0 - float(distance)) for label, distance in zip(labels[0], distances[0], strict=True)]
 
-    def _nearest_of_all(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
-        cosines = ((label, float(stored @ vector)) for label, stored in self._vectors(sorted(self._live)))
-        return heapq.nlargest(k, cosines, key=itemgetter(1))
+    def _nearest_of(self, labels: set[int], vector: Vectors, k: int) -> list[tuple[int, float]]:
+        best: list[tuple[int, float]] = []
+        ids = sorted(labels)
+        for at in range(0, len(ids), BATCH):
+            some = ids[at : at + BATCH]
+            cosines = np.asarray(self._index.get_items(some)) @ vector
+            best = heapq.nlargest(k, [*best, *zip(some, cosines.tolist(), strict=True)], key=itemgetter(1))
+        return best
 
     def _most_alike(self) -> int:
         """Return how many chunks the most frequent vector has."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from localcrag.backends.store.chunk_rows import own_title, put_chunks
-from localcrag.backends.store.collection_queries import DOCUMENT
+from localcrag.backends.store.collection_queries import DOCUMENT, document_from
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import embedded_texts
 from localcrag.records.documents import LAYOUT, Chunk, Document, ScannedPage
@@ -28,7 +28,7 @@ class ScanStore:
         """Return the documents with pages that wait, or that were read and are not in the text yet, oldest first."""
         to_do = "EXISTS (SELECT 1 FROM scans s WHERE s.document_id = d.id AND s.error IS NULL AND NOT s.in_text)"
         rows = self._database.rows(f"{DOCUMENT} AND {to_do} ORDER BY d.id", self._collection)
-        return [Document(**row) for row in rows]
+        return [document_from(row) for row in rows]
 
     def original(self, document: Document) -> bytes | None:
         """Return a document's file; None when the document is gone."""

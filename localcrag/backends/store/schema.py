@@ -218,8 +218,25 @@ CREATE TABLE scans (
     PRIMARY KEY (document_id, page)
 ) STRICT;
 """
+SCHEMA_12 = """
+-- Words by which documents are chosen: a document's own, and those of all that lie in a folder, now or later.
+CREATE TABLE document_tags (
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (document_id, tag)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE folder_tags (
+    collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+    folder TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (collection_id, folder, tag)
+) STRICT, WITHOUT ROWID;
+-- Which documents a chat's questions are put to (Restriction as JSON); NULL: to all.
+ALTER TABLE chats ADD COLUMN restriction TEXT;
+"""
 SCHEMAS = (
-    SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11
+    SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
+    SCHEMA_12,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)

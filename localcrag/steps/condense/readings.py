@@ -46,7 +46,7 @@ def _best(read: str, question: str, context: Context) -> float:
     parts, settings = context.parts, context.settings
     found = retrieve(
         read, read, k=FEW if context.budget.limited else settings.k, candidates=settings.candidates,
-        embedder=parts.embedder, index=parts.index, store=parts.store,
+        embedder=parts.embedder, index=parts.index, store=parts.store, within=context.within,
     )  # fmt: skip
     passages = prompt_injection.screened(found, parts.rules)
     graded = evaluate(read, passages, scorer=parts.scorer, thresholds=context.thresholds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -35,16 +35,18 @@ def retrieve(
     embedder: Embedder,
     index: VectorIndex | None,
     store: ChunkStore,
+    within: Collection[int] | None = None,
 ) -> tuple[Passage, ...]:
     """Return up to `k` passages, best first; `candidates` are taken from each of the three rankings.
 
     They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
-    Without an index, full text alone is searched.
+    Without an index, full text alone is searched; where `within` gives ids of documents, nothing but those.
     """
     asked, *others = embedder.embed([question] if query == question else [question, query])
     vector = others[0] if others else asked
-    near = index.nearest(vector, NEARBY * candidates) if index is not None else []
-    best = _ranked(query, near, store, candidates)[:k]
+    among = None if within is None else store.chunk_ids(within)
+    near = index.nearest(vector, NEARBY * candidates, among) if index is not None else []
+    best = _ranked(query, near, store, store.full_text(query, candidates, within), candidates)[:k]
     chunks = store.chunks(best)
     vectors = store.vectors(best)
     titles, dates = store.titles(best), store.dates(best)
@@ -76,9 +78,13 @@ def retrieve(
     return tuple(passages)
 
 
-def _ranked(query: str, near: Sequence[tuple[int, float]], store: ChunkStore, candidates: int) -> list[int]:
-    """Return the ids of the chunks to look at, best first; `near` are chunks with their cosine, nearest first."""
-    sparse = store.full_text(query, candidates)
+def _ranked(
+    query: str, near: Sequence[tuple[int, float]], store: ChunkStore, sparse: Sequence[int], candidates: int
+) -> list[int]:
+    """Return the ids of the chunks to look at, best first.
+
+    `near` are chunks with their cosine, nearest first, `sparse` those by words.
+    """
     shares = document_shares(query, [*(chunk_id for chunk_id, _ in near), *sparse], store)
     by_document = sorted(near, key=lambda found: -(found[1] + SHARE_BONUS * shares.get(found[0], 0.0)))
     dense, in_them = ([chunk_id for chunk_id, _ in found[:candidates]] for found in (near, by_document))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 
 from localcrag.records.enums import Skill
 from localcrag.records.errors import GenerationError, StoreError
 from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
 from localcrag.records.passages import Passage
+from localcrag.records.restriction import SearchScope
 from localcrag.steps.answer.generate import plain_prompt
 from localcrag.steps.asked import Asked
 from localcrag.steps.context import Context
@@ -21,9 +23,11 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     Plain RAG would send the first k; more are returned where they are going to be scored.
     """
     yield StepStarted("retrieve", _("looking through the documents"))
+    for missing in context.choice.missing if context.choice else ():
+        yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
     found = yield from passages_for(asked.standalone, asked.standalone, context)
-    yield Retrieved(found, clock.cost())
+    yield Retrieved(found, clock.cost(), _scope(context))
     try:
         sent = found[: context.settings.k]
         whole = Skill.ALONE in context.parts.skills
@@ -34,17 +38,27 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     return found
 
 
+def _scope(context: Context) -> SearchScope:
+    if context.choice:
+        return context.choice.scope
+    number = context.parts.store.number_of_documents()
+    return SearchScope(number, number)
+
+
 def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
     """Return the passages for `query`, to be judged by `question`; where the vector index fails, by full text alone.
 
     Raises StoreError when full text fails as well.
     """
     parts, settings = context.parts, context.settings
-    sizes = {"k": context.retrieved, "candidates": max(settings.candidates, context.retrieved)}
+    search = partial(
+        hybrid_search, query, question, k=context.retrieved, candidates=max(settings.candidates, context.retrieved),
+        embedder=parts.embedder, store=parts.store, within=context.within,
+    )  # fmt: skip
     try:
-        return hybrid_search(query, question, **sizes, embedder=parts.embedder, index=parts.index, store=parts.store)
+        return search(index=parts.index)
     except StoreError as error:
         yield Warned(
             _("The vector index could not be searched, so that only words were looked for: %(error)s", error=error)
         )
-        return hybrid_search(query, question, **sizes, embedder=parts.embedder, index=None, store=parts.store)
+        return search(index=None)

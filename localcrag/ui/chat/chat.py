@@ -50,6 +50,7 @@ from localcrag.ui.chat.chat_html import turn_html, turns_html
 from localcrag.ui.chat.consent import ConsentCard, consent_card, hidden
 from localcrag.ui.chat.consent import shown as shown_card
 from localcrag.ui.chat.empty_chat import empty_chat
+from localcrag.ui.chat.scope import Scope, scope_line
 from localcrag.ui.handlers import as_text
 
 TURNS_SHOWN = 50
@@ -74,6 +75,7 @@ class ChatColumn:
     consent: ConsentCard
     preset: gr.Dropdown
     llm: gr.Dropdown
+    scope: Scope
 
     def outputs(self, panel: gr.HTML) -> list[Any]:
         """Return what `View` has the values of."""
@@ -110,6 +112,7 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
         live = gr.HTML("", elem_id="lc-live")
     consent = consent_card()
     with gr.Column(elem_id="lc-ask"):
+        scope = scope_line(script)
         question = gr.Textbox(
             elem_id="lc-question",
             placeholder=_("Ask your documents"),
@@ -132,7 +135,7 @@ def chat_column(assembly: Assembly, script: str) -> ChatColumn:
             new = gr.Button(_("New chat"), size="sm", min_width=0, elem_id="lc-new")
             send = gr.Button(_("Ask"), variant="primary", size="sm", min_width=0, elem_id="lc-send")
             stop = gr.Button(_("Stop"), variant="stop", size="sm", min_width=0, visible=False, elem_id="lc-stop")
-    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm)
+    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm, scope)
 
 
 def preset_choices() -> list[tuple[str, str]]:

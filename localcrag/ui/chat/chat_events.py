@@ -11,14 +11,14 @@ import gradio as gr
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering, Conversations
-from localcrag.records.enums import Preset
 from localcrag.runs.chat_export import TYPES, ExportForm, export
 from localcrag.runs.labels import LabelKind
 from localcrag.ui import html, learning, lists, run_panel
-from localcrag.ui.chat import chat
+from localcrag.ui.chat import chat, scope
 from localcrag.ui.chat.chat import ChatColumn
+from localcrag.ui.chat.chat_choices import ChatChoices, number, preset_of
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import EACH, GOOD, LATEST, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, GOOD, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -36,6 +36,7 @@ class ChatPlaces:
     left: gr.HTML
     export: gr.HTML
     collection: gr.Dropdown
+    listing: gr.HTML
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ class ChatEvents:
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
         self._assembly, self.at = assembly, at
         self.conversations = Conversations(assembly.chats, assembly.ask_in_chat)
+        self.choices = ChatChoices(assembly, at.column, at.collection)
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
@@ -67,7 +69,7 @@ class ChatEvents:
         """Connect the components."""
         at = self.at
         column, outputs = at.column, at.column.outputs(at.panel)
-        begins: set[Any] = {column.where, at.collection, column.preset, column.llm}
+        begins: set[Any] = {column.where, at.collection, column.preset, column.llm, column.scope.chosen}
         chosen = [at.collection, column.preset, column.llm]
         asks = [
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
@@ -75,7 +77,9 @@ class ChatEvents:
             column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
             at.panel.retry(self.ask_selection, [column.where], outputs, **PRIVATE),
         ]  # fmt: skip
-        opens = gr.on([at.chats.select, column.where.select], self.open, None, [*outputs, *chosen], **EACH)
+        opens = gr.on(
+            [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **EACH
+        )
         for event in (*asks, opens):
             event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
@@ -88,18 +92,13 @@ class ChatEvents:
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
         card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
-        gr.on([control.input for control in chosen], **self._chooses())
+        self.choices.wire(at.listing)
         at.chats.submit(self.rename, None, [at.chats], **EACH)
         at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **EACH)
         at.chats.input(self.search, None, [at.chats], **EACH)
         at.chats.download(self.export, None, [at.export], **EACH)
         page.load(self.listed, None, [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
-
-    def goes_on(self, *events: Any) -> None:
-        """Have an open chat go on with the collection that these events choose."""
-        for event in events:
-            event.success(**self._chooses())
 
     def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
@@ -125,7 +124,7 @@ class ChatEvents:
         """Answer a run's question from the sentences that a person put in or took out."""
         run = told(lambda: self._assembly.runs.get(str(event.run_id)))
         choice = run_panel.choice_of(event)
-        chat_id = _number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
+        chat_id = number(where) or told(lambda: self._assembly.chats.begin(run.collection)).id
         told(
             lambda: self.conversations.ask_selection(
                 chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
@@ -140,7 +139,8 @@ class ChatEvents:
         opened = there.get(int(wanted)) if wanted.isdigit() else None
         if opened is None:
             collections, llms = chat.offered(self._assembly)
-            return *self._show(None, request), gr.update(choices=collections), gr.skip(), gr.update(choices=llms)
+            kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
+            return *self._show(None, request), *kept
         # Another tab may have made the collection or got the model, or deleted it: it is among the choices either way.
         collections, llms = chat.offered(self._assembly, opened)
         return (
@@ -148,6 +148,7 @@ class ChatEvents:
             gr.update(choices=collections, value=opened.collection),
             opened.preset or "",
             gr.update(choices=llms, value=opened.llm or ""),
+            *told(lambda: scope.values(self._assembly, opened.collection, opened.restriction)),
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
@@ -170,16 +171,6 @@ class ChatEvents:
     def new_chat(self, request: gr.Request) -> Values:
         """Show no chat: the next question begins one."""
         return self._show(None, request)
-
-    def choose(self, where: str, collection: str, preset: str, llm: str) -> None:
-        """Let a chat's next questions go to another collection, preset or model."""
-        chat_id, store = _number(where), self._assembly.chats
-        if chat_id:
-            now = told(lambda: store.chat(chat_id))
-            then = replace(now, collection=collection, preset=_preset(preset), llm=llm or None)
-            # Gradio says a list's value also when the list loses the focus.
-            if then != now:
-                told(lambda: store.change(then))
 
     def stop(self, where: str) -> None:
         """End the answer that is being written."""
@@ -214,7 +205,7 @@ class ChatEvents:
         """Return the finished turns of a chat, with what was said of them by now."""
         shown = self._shown.get(session(request))
         whole = bool(shown and shown.whole)
-        return told(lambda: chat.log(self._assembly, _number(where), self._answering(where), whole=whole))
+        return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
 
     def listed(self) -> str:
         """Return the list of chats."""
@@ -240,7 +231,7 @@ class ChatEvents:
         gone = int(event.chat)
         self.stop(str(gone))
         told(lambda: self._assembly.chats.delete(gone))
-        shown = self._show(None, request) if gone == _number(where) else self._unchanged()
+        shown = self._show(None, request) if gone == number(where) else self._unchanged()
         return *shown, self.listed()
 
     def export(self, event: gr.EventData) -> str:
@@ -251,25 +242,22 @@ class ChatEvents:
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
         return html.download(kept.title, form.value, TYPES[form], text)
 
-    def _chooses(self) -> dict[str, Any]:
-        column = self.at.column
-        inputs = [column.where, self.at.collection, column.preset, column.llm]
-        return {"fn": self.choose, "inputs": inputs, "outputs": None, **LATEST}
-
     def _chat(self, said: Said, request: gr.Request) -> int:
         """Return the number of the chat that is shown or about to be, or that of a new one."""
         column = self.at.column
-        if there := _number(said[column.where]):
+        if there := number(said[column.where]):
             return there
         # A page that was just loaded may be asked before it shows the chat that its address names.
-        named = _number(str(request.query_params.get("chat", "")))
+        named = number(str(request.query_params.get("chat", "")))
         if named and named in {one.id for one in told(self._assembly.chats.chats)}:
             return named
-        preset, llm = _preset(said[column.preset]), said[column.llm] or None
-        return told(lambda: self._assembly.chats.begin(said[self.at.collection], preset=preset, llm=llm)).id
+        preset, llm = preset_of(said[column.preset]), said[column.llm] or None
+        within = scope.read(said[column.scope.chosen])
+        begin = self._assembly.chats.begin
+        return told(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
 
     def _answering(self, where: str) -> Answering | None:
-        chat_id = _number(where)
+        chat_id = number(where)
         return self.conversations.answering(chat_id) if chat_id else None
 
     def _unchanged(self) -> Values:
@@ -283,11 +271,3 @@ class ChatEvents:
         whole = bool(before and before.whole and before.chat_id == chat_id)
         self._shown.put(tab, _Shown(chat_id, answering, whole))
         return told(lambda: chat.opened(self._assembly, chat_id, answering, whole=whole)).values()
-
-
-def _number(where: str) -> int | None:
-    return int(where) if where.isdigit() else None
-
-
-def _preset(name: str) -> Preset | None:
-    return Preset(name) if name else None

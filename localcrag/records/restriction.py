@@ -1,0 +1,144 @@
+"""Which documents of a collection a question is put to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any, Self
+
+from localcrag.records.documents import Document
+from localcrag.records.errors import QuestionError
+from localcrag.text.translation import gettext as _
+
+_LISTS = ("documents", "folders", "tags", "kinds")
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """What documents must have for a question to be put to them; what is empty asks for nothing.
+
+    A document is one of `documents` or lies in one of `folders`; it has one of `tags`; it is of one of `kinds`
+    (document_kinds.py); and its day is not before `since` nor after `until`: ISO dates, or a whole month or year. A `*`
+    in a name stands for anything. Upper and lower case are the same.
+    """
+
+    documents: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in (*_LISTS, "since", "until"))
+
+    def plain(self) -> dict[str, Any]:
+        """Return what it asks for as JSON has it."""
+        return {name: list(value) if name in _LISTS else value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the restriction of which this is the JSON. Raises QuestionError for a day that is none."""
+        lists = {name: tuple(dict.fromkeys(map(str, plain.get(name) or ()))) for name in _LISTS}
+        return cls(**lists, since=_day(plain.get("since")), until=_day(plain.get("until")))
+
+    def allows(self, document: Document) -> bool:
+        """Whether a question that is restricted so is put to this document."""
+        somewhere = not (self.documents or self.folders) or any(
+            [
+                *(_called(document, name) for name in self.documents),
+                *(_lies_in(document, name) for name in self.folders),
+            ]
+        )
+        tagged = not self.tags or any(_tagged(document, tag) for tag in self.tags)
+        of_kind = not self.kinds or any(_of_kind(document, kind) for kind in self.kinds)
+        since, until, day = self.since or "", self.until or "9", document.day
+        return somewhere and tagged and of_kind and since <= day[: len(since)] and day[: len(until)] <= until
+
+    def without_effect(self, documents: Sequence[Document]) -> tuple[str, ...]:
+        """Return, in words, which of its parts no document has."""
+        return tuple(
+            words
+            for name, has in _HAS.items()
+            for value in getattr(self, name)
+            if not any(has(document, value) for document in documents)
+            for words in [_IN_WORDS[name](value)]
+        )
+
+    def in_words(self) -> str:
+        """Return what it asks for, for a person: "lease.pdf, folder house; tag contract; PDF; since 2024-01-01"."""
+        places = [*self.documents, *(_("folder %(name)s", name=name) for name in self.folders)]
+        parts = [
+            ", ".join(places),
+            ", ".join(_("tag %(name)s", name=tag) for tag in self.tags),
+            ", ".join(self.kinds),
+            _("since %(day)s", day=self.since) if self.since else "",
+            _("until %(day)s", day=self.until) if self.until else "",
+        ]
+        return "; ".join(part for part in parts if part)
+
+
+EVERYWHERE = Restriction()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """How many `documents` of how many a question was put to, and by what restriction."""
+
+    documents: int
+    of: int
+    restriction: Restriction = EVERYWHERE
+
+
+def folders_of(name: str) -> list[str]:
+    """Return the folders that a document of this name lies in, the outermost first; an archive is one, too."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[: at + 1]) for at in range(len(parts))]
+
+
+def _called(document: Document, name: str) -> bool:
+    return _matches(document.name, name)
+
+
+def _lies_in(document: Document, folder: str) -> bool:
+    return any(_matches(one, folder.strip("/")) for one in folders_of(document.name))
+
+
+def _tagged(document: Document, tag: str) -> bool:
+    return any(_matches(one, tag) for one in document.tags)
+
+
+def _of_kind(document: Document, kind: str) -> bool:
+    return _matches(document.kind, kind)
+
+
+def _matches(name: str, wanted: str) -> bool:
+    name, wanted = name.casefold(), wanted.casefold()
+    return name == wanted or ("*" in wanted and bool(re.fullmatch(re.escape(wanted).replace(r"\*", ".*"), name, re.S)))
+
+
+def _day(text: object) -> str | None:
+    if not text:
+        return None
+    day = str(text).strip()
+    try:
+        date.fromisoformat(day + "-01" * (2 - day.count("-")))
+    except ValueError:
+        raise QuestionError(f"“{day}” is no day. Write it as 2024-01-31, a month as 2024-01, a year as 2024.") from None
+    return day
+
+
+_HAS: Mapping[str, Callable[[Document, str], bool]] = {
+    "documents": _called,
+    "folders": _lies_in,
+    "tags": _tagged,
+    "kinds": _of_kind,
+}
+_IN_WORDS: Mapping[str, Callable[[str], str]] = {
+    "documents": lambda name: _("no document is called “%(name)s”", name=name),
+    "folders": lambda name: _("there is no folder “%(name)s”", name=name),
+    "tags": lambda name: _("no document has the tag “%(name)s”", name=name),
+    "kinds": lambda name: _("no document is of the kind “%(name)s”", name=name),
+}

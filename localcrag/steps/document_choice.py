@@ -1,0 +1,38 @@
+"""Which documents a question is put to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcrag.records.errors import QuestionError
+from localcrag.records.protocols import ChunkStore
+from localcrag.records.restriction import Restriction, SearchScope
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChoice:
+    """The documents of a restricted question, by their ids; `missing` says what of the restriction no document has."""
+
+    ids: frozenset[int]
+    scope: SearchScope
+    missing: tuple[str, ...]
+
+
+def choose(restriction: Restriction, store: ChunkStore) -> DocumentChoice | None:
+    """Return the documents that a restriction allows; None where it asks for nothing.
+
+    Raises QuestionError where it allows none, and StoreError.
+    """
+    if not restriction:
+        return None
+    documents = store.documents()
+    allowed = [document for document in documents if restriction.allows(document)]
+    missing = restriction.without_effect(documents)
+    if not allowed:
+        why = f": {', '.join(missing)}" if missing else ""
+        raise QuestionError(
+            f"No document fits “{restriction.in_words()}”{why}. Ask without it, or choose others; "
+            "localcrag documents lists names, tags and kinds."
+        )
+    scope = SearchScope(len(allowed), len(documents), restriction)
+    return DocumentChoice(frozenset(document.id for document in allowed), scope, missing)
