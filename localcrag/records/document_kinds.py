@@ -18,6 +18,7 @@ KINDS = {
     "text/tab-separated-values": "TSV",
     "application/epub+zip": "EPUB",
     "message/rfc822": "E-mail",
+    "application/vnd.ms-outlook": "E-mail",
     "application/mbox": "Mailbox",
     "multipart/related": "HTML",
     "text/markdown": "Markdown",

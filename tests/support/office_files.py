@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from tests.support.compound_files import SMALLER_THAN, compound
 from tests.support.documents import make_zip
 
 _ODF = "urn:oasis:names:tc:opendocument:xmlns"
@@ -237,29 +238,6 @@ def make_doc(path: Path, text: str) -> Path:
 
 
 def make_compound(path: Path, streams: Mapping[str, bytes]) -> Path:
-    """Write a compound file ([MS-CFB], version 3) of streams, which are filled up to 4,096 bytes at least."""
-    streams = dict(sorted(streams.items(), key=lambda stream: (len(stream[0]), stream[0].upper())))
-    sector, free, end, of_table = 512, 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
-    held = [data.ljust(4096, b"\0") + bytes(-max(len(data), 4096) % sector) for data in streams.values()]
-    folders = -(-(1 + len(streams)) * 128 // sector)
-    table, starts = [of_table, *range(2, 1 + folders), end], []
-    for data in held:
-        starts.append(len(table))
-        table += [*range(len(table) + 1, len(table) + len(data) // sector), end]
-    entries = [_entry("Root Entry", 5, child=1 if streams else free, start=end, size=0)]
-    names = list(streams)
-    for number, (name, data, start) in enumerate(zip(names, held, starts, strict=True), start=1):
-        right = number + 1 if number < len(names) else free
-        entries.append(_entry(name, 2, right=right, start=start, size=len(data)))
-    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
-    header += struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, end, 0, end, 0)
-    header += struct.pack("<I", 0) + struct.pack("<I", free) * 108
-    fat = b"".join(struct.pack("<I", one) for one in table).ljust(sector, b"\xff")
-    path.write_bytes(header + fat + b"".join(entries).ljust(folders * sector, b"\0") + b"".join(held))
+    """Write a compound file of streams, which are filled up to 4,096 bytes at least, as old Office programs do."""
+    path.write_bytes(compound({name: data.ljust(SMALLER_THAN, b"\0") for name, data in streams.items()}))
     return path
-
-
-def _entry(name: str, kind: int, *, child: int = 0xFFFFFFFF, right: int = 0xFFFFFFFF, start: int, size: int) -> bytes:
-    written = name.encode("utf-16-le") + b"\0\0"
-    links = struct.pack("<HBBIII", len(written), kind, 1, 0xFFFFFFFF, right, child)
-    return written.ljust(64, b"\0") + links + bytes(36) + struct.pack("<IQ", start, size)

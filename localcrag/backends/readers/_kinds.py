@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anydoc
 
+from localcrag.backends.readers import _compound
 from localcrag.records.errors import UnreadableDocument
 
 _OOXML, _ODF = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument"
@@ -19,8 +20,10 @@ DOCX, PPTX, XLSX = (
 )
 DOC, PPT, XLS = "application/msword", "application/vnd.ms-powerpoint", "application/vnd.ms-excel"
 ODT, ODP, ODS = (f"{_ODF}.{kind}" for kind in ("text", "presentation", "spreadsheet"))
-EPUB = "application/epub+zip"
+EPUB, MSG = "application/epub+zip", "application/vnd.ms-outlook"
 CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
+MESSAGE = "__properties_version1.0"
+"""The stream that an Outlook message has, as nothing else."""
 HEAD_BYTES = 4096
 # ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
@@ -76,9 +79,7 @@ def media_type(path: Path, head: bytes) -> str | None:
         return RTF
     if found == ZIP:
         return _of_archive(path)
-    if found == OLE:
-        return _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
-    return None
+    return _of_compound(path) if found == OLE else None
 
 
 def describe(path: Path, head: bytes) -> str:
@@ -86,6 +87,8 @@ def describe(path: Path, head: bytes) -> str:
     found = identify(head)
     if found == ZIP:
         return _describe_archive(path)
+    if found == OLE and _compound.holds(path, MESSAGE):
+        return "an Outlook message"
     if found is not None:
         return found
     if HTML.match(head):
@@ -121,6 +124,10 @@ def _of_archive(path: Path) -> str | None:
     except ZIP_ERRORS:
         return None
     return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
+
+
+def _of_compound(path: Path) -> str | None:
+    return MSG if _compound.holds(path, MESSAGE) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
 def _is_ooxml(names: set[str], folder: str) -> bool:

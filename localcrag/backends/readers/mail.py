@@ -1,6 +1,7 @@
 """Mail reader: letters, mailboxes, and web pages saved in one file (MHTML), by Python's own parser.
 
-What is attached to a letter is named in its text, and is a document of its own.
+Outlook's messages are made into letters in `outlook.py`. What is attached to a letter is named in its text, and is a
+document of its own.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import codecs
 import mimetypes
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
-from localcrag.backends.readers import _kinds
+from localcrag.backends.readers import _kinds, outlook
 from localcrag.backends.readers._member_names import UNNAMED, within
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode, normalise
@@ -41,6 +42,10 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 
     Raises UnreadableDocument, here and while pages are read.
     """
+    if media_type == _kinds.MSG:
+        if _kinds.identify(head) != _kinds.OLE:
+            raise _kinds.mismatch(path, name, outlook.OUTLOOK, head)
+        return None, _pages([outlook.letter(path, name, whole=False)], name, media_type)
     _kinds.expect_text(path, name, "an e-mail", head)
     data = _bytes(path, name)
     if media_type != MBOX:
@@ -54,14 +59,13 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
     return len(letters), _pages(letters, name, media_type)
 
 
-def members(path: Path, media_type: str) -> Generator[Member, None, None]:
+def members(path: Path, name: str, media_type: str) -> Generator[Member, None, None]:
     """Yield what is attached to a letter, or to those of a mailbox, by the letter's number.
 
-    Signatures are left out, and pictures that are shown within a letter.
+    Signatures are left out, and pictures that are shown within a letter. Raises UnreadableDocument.
     """
     names = Names()
-    data = _bytes(path, path.name)
-    for number, one in enumerate(_letters(data) if media_type == MBOX else [data], start=1):
+    for number, one in enumerate(_all(path, name, media_type), start=1):
         letter = _parsed(one)
         folder = f"{number}/" if media_type == MBOX else ""
         for part in _attachments(letter):
@@ -70,10 +74,18 @@ def members(path: Path, media_type: str) -> Generator[Member, None, None]:
             yield _member(part, names, folder, _seconds(letter))
 
 
-def said_of(path: Path) -> tuple[str | None, str]:
+def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
+    if media_type == _kinds.MSG:
+        return [outlook.letter(path, name, whole=True)]
+    data = _bytes(path, name)
+    return _letters(data) if media_type == MBOX else [data]
+
+
+def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
     """Return when a letter was sent, as an ISO date, and its subject; None and empty where it does not say."""
     try:
-        letter = _parsed(_bytes(path, path.name))
+        is_outlook = media_type == _kinds.MSG
+        letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
     except (*_MALFORMED, RecursionError):
         return None, ""
     sent = _sent(letter)
@@ -103,10 +115,10 @@ def _bytes(path: Path, name: str) -> bytes:
     return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
 
 
-def _pages(letters: list[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
+def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) -> Generator[Page, None, None]:
     head_too, numbered = media_type != MHTML, media_type == MBOX
     for number, data in enumerate(letters, start=1):
-        if media_type == EML and not _FIELD.search(data):
+        if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
             raise UnreadableDocument(
                 f"{name} cannot be read as an e-mail: it has no head (From, Date, Subject). "
                 "Save it again in the mail program, or give it the name ending that fits its content."
@@ -129,7 +141,9 @@ def _pages(letters: list[bytes], name: str, media_type: str) -> Generator[Page, 
         yield Page(number if numbered else None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
 
-def _parsed(data: bytes) -> EmailMessage:
+def _parsed(data: bytes | EmailMessage) -> EmailMessage:
+    if isinstance(data, EmailMessage):
+        return data
     letter = message_from_bytes(data, policy=policy.default)
     return letter if isinstance(letter, EmailMessage) else EmailMessage()
 
@@ -152,7 +166,7 @@ def _written(letter: EmailMessage) -> str:
 def _addresses(letter: EmailMessage) -> list[str]:
     """Return the addresses of those who have a name as well, one a line."""
     people = dict.fromkeys(_people(letter, "From", "To", "Cc"))
-    return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if name != address]
+    return [f"{name}: {address}" for name, address in [*people][:MOST_NAMED] if address and name != address]
 
 
 def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:

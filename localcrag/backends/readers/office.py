@@ -72,18 +72,19 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
-    yield _page(None, decode(data, name).encode() if media_type in _kinds.SEPARATED else data, name, media_type)
+    yield page(None, decode(data, name).encode() if media_type in _kinds.SEPARATED else data, name, media_type)
 
 
 def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
         for number, slide in enumerate(slides, start=1):
-            yield _page(number, slide, name, media_type)
+            yield page(number, slide, name, media_type)
     except _SLIDES_DAMAGED as error:
         raise _packages.damaged(name, FORMATS[media_type][1], error) from error
 
 
-def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
+def page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
+    """Return what a file says, or a slide of it. Raises EncryptedDocument and UnreadableDocument."""
     kind, what = FORMATS[media_type]
     try:
         document = anydoc.to_document(data, kind)
@@ -97,8 +98,7 @@ def _page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
     except anydoc.ConvertError as error:
         raise _packages.damaged(name, what, error) from error
     markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS)
-    page = render(markup, name)
-    text, headings = _marked(page)
+    text, headings = _marked(render(markup, name))
     return Page(number, text, unread=not text.strip() and PICTURE in markup, headings=headings)
 
 

@@ -40,6 +40,7 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         ".xhtml": "application/xhtml+xml",
         **dict.fromkeys((".txt", ".text", ".log", ".org", *WRITTEN_AS), "text/plain"),
         **dict.fromkeys((".eml", ".emlx"), mail.EML),
+        **dict.fromkeys((".msg", ".oft"), _kinds.MSG),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
         **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
         ".png": "image/png",
@@ -94,7 +95,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     except OSError as error:
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
-    members = mail.members(path, media_type) if media_type in (mail.EML, mail.MBOX) else _nothing()
+    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, _kinds.MSG) else _nothing()
     return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title, members)
 
 
@@ -107,7 +108,7 @@ def _open_pages(
         return image.open_pages(path, name, scans)
     if media_type in office.FORMATS:
         return office.open_pages(path, name, head, media_type, told=told)
-    if media_type in (mail.EML, mail.MBOX, mail.MHTML):
+    if media_type in (mail.EML, mail.MBOX, mail.MHTML, _kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
     whole = {
         _kinds.DOCX: docx.open_pages,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,7 @@ class Properties:
 
 def properties_of(path: Path, media_type: str) -> Properties:
     """Return what the document at `path` says of itself, as far as that can be true."""
-    readers = {
+    readers: dict[str, Callable[[Path], Properties]] = {
         _kinds.PDF_TYPE: _of_pdf,
         _kinds.HTML_TYPE: _of_html,
         "application/xhtml+xml": _of_html,
@@ -63,7 +65,7 @@ def properties_of(path: Path, media_type: str) -> Properties:
         **dict.fromkeys((_kinds.ODT, _kinds.ODP), _of_open_document),
         _kinds.EPUB: _of_book,
         _kinds.RTF: _of_rtf,
-        mail.EML: _of_letter,
+        **{kind: partial(_of_letter, media_type=kind) for kind in (mail.EML, _kinds.MSG)},
     }
     read = readers.get(media_type)
     try:
@@ -114,8 +116,8 @@ def _parsed(archive: zipfile.ZipFile, part: str) -> Any:
     return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False))
 
 
-def _of_letter(path: Path) -> Properties:
-    day, subject = mail.said_of(path)
+def _of_letter(path: Path, media_type: str) -> Properties:
+    day, subject = mail.said_of(path, media_type)
     return Properties(day, _title(subject))
 
 
