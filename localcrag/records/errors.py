@@ -88,7 +88,9 @@ class EncryptedDocument(DocumentError):
 
 
 class PasswordNeeded(EncryptedDocument):
-    """Can be opened here with its password."""
+    """Can be opened here with its password; `known` is one that programs try without asking, if there is one."""
+
+    known: str | None = None
 
 
 class EmptyDocument(DocumentError):

@@ -1,4 +1,4 @@
-"""PDFs with a password: asked for at the terminal, used once and kept nowhere; what is kept opens without one."""
+"""Files with a password: asked for at the terminal, used once and kept nowhere; what is kept opens without one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.readers.locked_office import OF_EXCEL
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.records.enums import IngestStatus
@@ -22,48 +23,74 @@ from localcrag.records.ingest import IngestResult, Upload
 from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
-from tests.support.documents import make_pdf
+from tests.support.documents import make_docx, make_pdf
+from tests.support.locked_files import lock_agile, lock_doc, lock_standard, make_xls
+from tests.support.office_files import make_doc, make_pptx, make_xlsx
 
 PATIENCE = 120.0
 """Seconds until it says something."""
 PASSWORD, LINE = "tide-4711", "The keys hang behind the harbour door."
 
 
-@pytest.fixture
-def locked(tmp_path: Path) -> Path:
-    return make_pdf(tmp_path / "locked.pdf", [LINE], password=PASSWORD)
+def locked(folder: Path, kind: str) -> Path:
+    path = folder / f"locked.{kind}"
+    match kind:
+        case "pdf":
+            return make_pdf(path, [LINE], password=PASSWORD)
+        case "docx":
+            return lock_agile(make_docx(path, [LINE]), PASSWORD)
+        case "pptx":
+            return lock_standard(make_pptx(path, [("", [LINE], "")]), PASSWORD)
+        case "doc":
+            return lock_doc(make_doc(path, LINE), PASSWORD)
+        case _:
+            return make_xls(path, LINE, PASSWORD)
 
 
-def test_a_pdf_is_opened_by_its_password_and_no_other(tmp_path: Path, locked: Path) -> None:
+@pytest.mark.parametrize("kind", ["pdf", "docx", "pptx", "doc", "xls"])
+def test_a_file_is_opened_by_its_password_and_no_other(tmp_path: Path, kind: str) -> None:
+    path, name = locked(tmp_path, kind), f"locked.{kind}"
     readers = ReaderProcesses()
     try:
-        with pytest.raises(PasswordNeeded, match=r"locked\.pdf is protected with a password\. Give it on"):
-            readers.open_document(locked, "locked.pdf")
-        with pytest.raises(PasswordNeeded, match=r"locked\.pdf has another password\. Try again\."):
-            readers.unlocked(locked, "locked.pdf", "ebb")
-        (tmp_path / "open.pdf").write_bytes(readers.unlocked(locked, "locked.pdf", PASSWORD))
+        with pytest.raises(PasswordNeeded, match=rf"{name} is protected with a password\. Give it on"):
+            list(readers.open_document(path, name).pages)
+        with pytest.raises(PasswordNeeded, match=rf"{name} has another password\. Try again\."):
+            readers.unlocked(path, name, "ebb")
+        (tmp_path / "open").write_bytes(readers.unlocked(path, name, PASSWORD))
     finally:
         readers.close()
-    assert [page.text for page in open_document(tmp_path / "open.pdf", "open.pdf").pages] == [LINE]
+    assert [page.text for page in open_document(tmp_path / "open", name).pages] == [LINE]
 
 
-def test_what_is_added_is_kept_without_its_password_and_not_read_again(tmp_path: Path, locked: Path) -> None:
+def test_what_is_added_is_kept_without_its_password_and_not_read_again(tmp_path: Path) -> None:
+    path, office = locked(tmp_path, "pdf"), locked(tmp_path, "docx")
     assembly = Assembly(load(data_dir=tmp_path / "data"))
     try:
-        assert [(one.status, one.locked) for one in results(assembly, *uploads_from([locked]))] == [
+        assert [(one.status, one.locked) for one in results(assembly, *uploads_from([path, office]))] == [
             (IngestStatus.FAILED, True)
-        ]
-        assert PASSWORD not in repr(Upload(locked, "locked.pdf", password=PASSWORD))
-        (added,) = results(assembly, Upload(locked, "locked.pdf", password=PASSWORD))
-        assert (added.status, added.locked, added.chunks) == (IngestStatus.ADDED, False, 1)
+        ] * 2
+        assert PASSWORD not in repr(Upload(path, "locked.pdf", password=PASSWORD))
+        for one in (path, office):
+            (added,) = results(assembly, Upload(one, one.name, password=PASSWORD))
+            assert (added.status, added.locked, added.chunks) == (IngestStatus.ADDED, False, 1)
         drawn = assembly.collections.page_picture("locked.pdf", 1, [LINE])
         assert drawn is not None
         assert len(drawn.boxes) == 1
-        (again,) = results(assembly, *uploads_from([locked]))
-        assert again.status is IngestStatus.UNCHANGED
+        again = results(assembly, *uploads_from([path, office]))
+        assert [one.status for one in again] == [IngestStatus.UNCHANGED] * 2
     finally:
         assembly.close()
     assert [path for path in (tmp_path / "data").rglob("*") if path.is_file() and kept(path)] == []
+
+
+def test_what_excel_opens_without_asking_is_added_without_asking(tmp_path: Path) -> None:
+    path = lock_standard(make_xlsx(tmp_path / "fees.xlsx", {"Fees": [["Berth", "Fee"], ["7", "12 euros"]]}), OF_EXCEL)
+    assembly = Assembly(load(data_dir=tmp_path / "data"))
+    try:
+        (added,) = results(assembly, *uploads_from([path]))
+        assert (added.status, added.locked, added.error) == (IngestStatus.ADDED, False, None)
+    finally:
+        assembly.close()
 
 
 def results(assembly: Assembly, *uploads: Upload) -> list[IngestResult]:
@@ -75,26 +102,28 @@ def kept(path: Path) -> bool:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of its own")
-def test_the_terminal_asks_until_the_password_is_right(tmp_path: Path, locked: Path) -> None:
+def test_the_terminal_asks_until_the_password_is_right(tmp_path: Path) -> None:
     import pty  # noqa: PLC0415 - there is none on Windows
 
     data, plain = tmp_path / "data", make_pdf(tmp_path / "plain.pdf", ["Bins go out on Monday."])
+    files = [locked(tmp_path, "pdf"), locked(tmp_path, "docx"), plain]
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(ROOT)
-        command = [sys.executable, "-m", "localcrag", "ingest", str(locked), str(plain), "--data-dir", str(data)]
+        command = [sys.executable, "-m", "localcrag", "ingest", *map(str, files), "--data-dir", str(data)]
         os.execv(sys.executable, command)  # noqa: S606 - its own Python
     said = ""
-    for typed in ("ebb", PASSWORD):
+    for typed in ("ebb", PASSWORD, "ebb", PASSWORD):
         said += until(terminal, "(or Enter to leave it out): ")
         os.write(terminal, f"{typed}\n".encode())
     said += until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, said
     words = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said).split())  # without colours
-    assert "locked.pdf has another password. Try again." in words
-    assert "added locked.pdf" in words
+    for name in ("locked.pdf", "locked.docx"):
+        assert f"{name} has another password. Try again." in words
+        assert f"added {name}" in words
     assert PASSWORD not in said
-    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"locked.pdf", "plain.pdf"}
+    assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {one.name for one in files}
     with closing(sqlite3.connect(data / "localcrag.sqlite3")) as database:
         texts = {text for (text,) in database.execute("SELECT text FROM documents")}
     assert texts == {LINE, "Bins go out on Monday."}
@@ -116,7 +145,8 @@ def until(terminal: int, words: str | None) -> str:
     return said
 
 
-def test_where_nobody_can_be_asked_the_error_says_what_is_needed(tmp_path: Path, locked: Path) -> None:
-    (result,) = as_json(localcrag(tmp_path / "data", "ingest", str(locked), "--json"), status=1)
+def test_where_nobody_can_be_asked_the_error_says_what_is_needed(tmp_path: Path) -> None:
+    path = locked(tmp_path, "pptx")
+    (result,) = as_json(localcrag(tmp_path / "data", "ingest", str(path), "--json"), status=1)
     assert (result["status"], result["locked"]) == ("failed", True)
-    assert result["error"] == "locked.pdf is protected with a password. Give it on the page, or in a terminal."
+    assert result["error"] == "locked.pptx is protected with a password. Give it on the page, or in a terminal."

@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import cryptography
 import cv2
 import onnxruntime
 import pytest
@@ -35,9 +36,9 @@ def test_nothing_that_is_shipped_asks_for_a_licence_of_its_own_kind() -> None:
     assert [one for one in found if one.is_copyleft or one.licence == "not said"] == []
 
 
-def test_no_library_of_text_recognition_knows_an_address_to_report_to() -> None:
+def test_no_library_of_text_recognition_or_passwords_knows_an_address_to_report_to() -> None:
     # ONNX Runtime from 1.29 on does, in C++, and looks it up before anybody can forbid it.
-    places = [Path(str(module.__file__)).parent for module in (onnxruntime, cv2)]
+    places = [Path(str(module.__file__)).parent for module in (onnxruntime, cv2, cryptography)]
     places.append(places[1].parent / "opencv_python_headless.libs")
     built = [path for place in places for path in place.rglob("*.so*")]
     assert len(built) > 3

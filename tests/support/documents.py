@@ -292,14 +292,6 @@ def make_zip(path: Path, parts: dict[str, bytes]) -> Path:
     return path
 
 
-def make_encrypted_docx(path: Path) -> Path:
-    """Write what begins and reads like Word's encrypted container: OLE's signature and the stream's name."""
-    path.write_bytes(
-        bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512) + "EncryptedPackage".encode("utf-16-le") + bytes(99)
-    )
-    return path
-
-
 def make_html(path: Path, body: str, *, head: str = "", encoding: str = "utf-8") -> Path:
     """Write an HTML page; `head` is where a charset may be declared."""
     path.write_bytes(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode(encoding))

@@ -19,7 +19,7 @@ from localcrag.records.errors import (
     UnreadableDocument,
     UnsupportedDocument,
 )
-from tests.support import documents, odd_pdfs, scans
+from tests.support import documents, odd_pdfs, office_files, scans
 
 
 def read(path: Path, name: str | None = None) -> str:
@@ -402,7 +402,12 @@ MISNAMED: dict[str, tuple[str, Callable[[Path], Path], type[DocumentError], str]
     "text with much binary in it": ("a.txt", write(b"some words" + bytes(40)), UnreadableDocument, "not a text file"),
     "a web archive named html": ("a.html", write(MAIL), UnreadableDocument, "MHTML"),
     "a gzip archive named html": ("a.html", write(b"\x1f\x8b\x08 packed"), UnreadableDocument, "a gzip archive"),
-    "a locked Word document": ("a.docx", documents.make_encrypted_docx, EncryptedDocument, "password"),
+    "a locked Word document": (
+        "a.docx",
+        lambda path: office_files.make_compound(path, {"EncryptedPackage": b"x"}),
+        EncryptedDocument,
+        "password",
+    ),
     "an old Word document named docx": (
         "a.docx",
         write(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from localcrag.backends.readers import _kinds
-from localcrag.records.errors import EncryptedDocument, UnreadableDocument
+from localcrag.backends.readers import _kinds, _passwords
+from localcrag.records.errors import UnreadableDocument
 
 # A small file that unpacks to more than this is an attack or a mistake, not a text.
 MAX_UNPACKED_BYTES = 500_000_000
@@ -16,7 +16,6 @@ BIG_PART_BYTES = 10_000_000
 # Readers take about a second and 30 MB of memory for each MB of this, and no book has as much.
 MAX_XML_BYTES = 100_000_000
 MOST_PARTS = 20_000
-ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
 
 def check(path: Path, name: str, what: str, head: bytes) -> None:
@@ -25,8 +24,6 @@ def check(path: Path, name: str, what: str, head: bytes) -> None:
     Raises EncryptedDocument and UnreadableDocument.
     """
     found = _kinds.identify(head)
-    if found == _kinds.OLE and ENCRYPTED_PACKAGE in path.read_bytes():
-        raise needs_password(name)
     if found != _kinds.ZIP:
         return
     try:
@@ -35,7 +32,7 @@ def check(path: Path, name: str, what: str, head: bytes) -> None:
     except _kinds.ZIP_ERRORS as error:
         raise damaged(name, what, error) from error
     if any(part.flag_bits & 0x1 for part in parts):
-        raise needs_password(name)
+        raise _passwords.unknown_way(name)
     unpacked = sum(part.file_size for part in parts)
     if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
         raise UnreadableDocument(
@@ -47,14 +44,6 @@ def check(path: Path, name: str, what: str, head: bytes) -> None:
 def _oversized(part: zipfile.ZipInfo) -> bool:
     bomb = part.file_size > max(BIG_PART_BYTES, MAX_RATIO * part.compress_size)
     return bomb or (part.filename.endswith((".xml", ".xhtml", ".html")) and part.file_size > MAX_XML_BYTES)
-
-
-def needs_password(name: str) -> EncryptedDocument:
-    """Return the error for a file that is protected."""
-    return EncryptedDocument(
-        f"{name} is protected with a password. Save a copy without one in the program that it comes from "
-        "(in Word: File, Info, Protect Document) and add that."
-    )
 
 
 def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:

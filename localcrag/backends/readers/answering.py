@@ -14,9 +14,8 @@ from typing import IO, Any
 from localcrag.backends.processes.frames import send
 from localcrag.backends.processes.limits import MOST_MEMORY
 from localcrag.backends.processes.serving import serve
-from localcrag.backends.readers.open_document import open_document
+from localcrag.backends.readers.open_document import open_document, unlocked
 from localcrag.backends.readers.page_pictures import picture
-from localcrag.backends.readers.pdf import unlocked
 from localcrag.privacy import unexpected
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
@@ -48,7 +47,7 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             send(out, of_member, member.data)
         send(out, {"end": True})
     except DocumentError as error:
-        send(out, {"error": type(error).__name__, "said": str(error)})
+        send(out, {"error": type(error).__name__, "said": str(error), "known": getattr(error, "known", None)})
     except MemoryError:
         memory = f"more than {MOST_MEMORY // 2**30} GB of memory"
         said = f"{name} cannot be read: that takes {memory}. Split it, and add the parts."

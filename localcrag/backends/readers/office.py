@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anydoc
 
-from localcrag.backends.readers import _kinds, _packages, _slides
+from localcrag.backends.readers import _kinds, _packages, _slides, locked_office
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
@@ -89,7 +89,7 @@ def page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
     try:
         document = anydoc.to_document(data, kind)
     except anydoc.EncryptedError as error:
-        raise _packages.needs_password(name) from error
+        raise locked_office.refusal(data, name) from error
     except anydoc.ResourceLimitError as error:
         raise UnreadableDocument(
             f"{name} was left alone: to unpack it takes more than a document of its kind ever does ({error}). "

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Never
 
-from localcrag.backends.readers import _kinds, archive, docx, html, image, mail, office, pdf, text
+from localcrag.backends.readers import _kinds, archive, docx, html, image, locked_office, mail, office, pdf, text
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import ARCHIVE, Member, Page, ScannedPage
@@ -84,6 +84,8 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     suffix = Path(name).suffix.lower()
     try:
         head = _head(path, name)
+        if locked_office.is_locked(path, head):
+            raise locked_office.refusal(path.read_bytes(), name)
         by_content = _kinds.media_type(path, head)
         media_type = by_content or SUPPORTED.get(suffix)
         if media_type is None:
@@ -97,6 +99,19 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     known = properties_of(path, media_type)
     members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, _kinds.MSG) else _nothing()
     return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title, members)
+
+
+def unlocked(path: Path, name: str, password: str) -> bytes:
+    """Return a file as it is without its password.
+
+    Raises PasswordNeeded when that is another, UnreadableDocument, and EncryptedDocument where none opens it here.
+    """
+    try:
+        if _kinds.identify(_head(path, name)) == _kinds.PDF:
+            return pdf.unlocked(path, name, password)
+        return locked_office.unlocked(path.read_bytes(), name, password)
+    except OSError as error:
+        raise _unopened(name, error) from error
 
 
 def _open_pages(

@@ -19,7 +19,7 @@ from typing import Any
 
 import pypdfium2
 
-from localcrag.backends.readers import _kinds
+from localcrag.backends.readers import _kinds, _passwords
 from localcrag.backends.readers._headings import Entry
 from localcrag.backends.readers._page_lines import page_lines
 from localcrag.backends.readers._pdf_outline import outline_of
@@ -30,7 +30,6 @@ from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
     EncryptedDocument,
-    PasswordNeeded,
     UnreadableDocument,
 )
 
@@ -110,9 +109,7 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
 def _translated(error: Exception, name: str, password: str | None) -> DocumentError:
     code = getattr(error, "err_code", None)
     if code == pdfium.raw.FPDF_ERR_PASSWORD:
-        if password is not None:
-            return PasswordNeeded(f"{name} has another password. Try again.")
-        return PasswordNeeded(f"{name} is protected with a password. Give it on the page, or in a terminal.")
+        return _passwords.needed(name) if password is None else _passwords.another(name)
     if code == pdfium.raw.FPDF_ERR_SECURITY:
         return EncryptedDocument(
             f"{name} is protected in a way that is not known here. Open it, print a copy, and add that."

@@ -74,7 +74,7 @@ class ReaderProcesses:
         return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
-        """Return a PDF as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
+        """Return a file as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
         process = self._one()
         _, data = self._asked(process, {"path": str(path.absolute()), "name": name, "password": password})
         self._done(process)
@@ -137,7 +137,10 @@ class ReaderProcesses:
             ) from over
         if "error" in content:
             self._done(process)
-            raise _ERRORS.get(content["error"], DocumentError)(content["said"])
+            error = _ERRORS.get(content["error"], DocumentError)(content["said"])
+            if isinstance(error, PasswordNeeded):
+                error.known = content["known"]
+            raise error
         return content, attached
 
     def _pages(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Page, None, None]:

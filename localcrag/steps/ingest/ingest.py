@@ -8,6 +8,7 @@ leaves the collection as it was before the file that was being worked on.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -191,8 +192,15 @@ def _add_its_own(
         seconds = round(time.perf_counter() - start, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
-    with _unlocked(upload, parts) as path:
-        return (yield from _put(upload, path, progress, parts, sha256=sha256, before=before, start=start))
+    try:
+        with _unlocked(upload, parts) as path:
+            return (yield from _put(upload, path, progress, parts, sha256=sha256, before=before, start=start))
+    except PasswordNeeded as error:
+        if error.known is None or upload.password is not None:
+            raise
+        unasked = dataclasses.replace(upload, password=error.known)
+    with _unlocked(unasked, parts) as path:
+        return (yield from _put(unasked, path, progress, parts, sha256=sha256, before=before, start=start))
 
 
 @contextmanager
