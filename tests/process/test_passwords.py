@@ -24,8 +24,8 @@ from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
 from tests.support.documents import make_docx, make_pdf
-from tests.support.locked_files import lock_agile, lock_doc, lock_standard, make_xls
-from tests.support.office_files import make_doc, make_pptx, make_xlsx
+from tests.support.locked_files import lock_agile, lock_doc, lock_standard, lock_whole_open_document, make_xls
+from tests.support.office_files import make_doc, make_odt, make_pptx, make_xlsx
 
 PATIENCE = 120.0
 """Seconds until it says something."""
@@ -41,13 +41,15 @@ def locked(folder: Path, kind: str) -> Path:
             return lock_agile(make_docx(path, [LINE]), PASSWORD)
         case "pptx":
             return lock_standard(make_pptx(path, [("", [LINE], "")]), PASSWORD)
+        case "odt":
+            return lock_whole_open_document(make_odt(path, f"<text:p>{LINE}</text:p>"), PASSWORD)
         case "doc":
             return lock_doc(make_doc(path, LINE), PASSWORD)
         case _:
             return make_xls(path, LINE, PASSWORD)
 
 
-@pytest.mark.parametrize("kind", ["pdf", "docx", "pptx", "doc", "xls"])
+@pytest.mark.parametrize("kind", ["pdf", "docx", "pptx", "doc", "xls", "odt"])
 def test_a_file_is_opened_by_its_password_and_no_other(tmp_path: Path, kind: str) -> None:
     path, name = locked(tmp_path, kind), f"locked.{kind}"
     readers = ReaderProcesses()

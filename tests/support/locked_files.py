@@ -1,13 +1,17 @@
-"""Office files with a password, made from those without: today's, and Word, Excel and PowerPoint before 2007.
+"""Office files with a password, made from those without: today's, those before 2007, and OpenDocument.
 
-As [MS-OFFCRYPTO] has them. Keys are made by msoffcrypto, which has nothing that writes them but for today's Office.
+As [MS-OFFCRYPTO] and OpenDocument's part 2 have them. Keys of Office are made by msoffcrypto, which has nothing that
+writes such files but for today's.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import struct
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +19,22 @@ import msoffcrypto.format.ooxml
 import olefile
 from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from msoffcrypto.method import rc4, rc4_cryptoapi
 from msoffcrypto.method.ecma376_standard import ECMA376Standard
 
 from tests.support.compound_files import Tree, compound
+from tests.support.documents import make_zip
 
 crypto: Any = msoffcrypto
 ole: Any = olefile
 older: Any = rc4
 newer: Any = rc4_cryptoapi
 standard: Any = ECMA376Standard
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"
+_LIBREOFFICE = "urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0"
+ROUNDS = 1000
 SALT, VERIFIER = bytes(range(16)), bytes(range(100, 116))
 AES_128, RC4, SHA_1, BITS = 0x660E, 0x6801, 0x8004, 128
 FLAGS_AT, KEY_AT, CLX_AT, FIRST_ENCRYPTED = 10, 14, 418, 0x44
@@ -97,6 +107,65 @@ def make_xls(path: Path, text: str, password: str = "", *, obfuscated: bool = Fa
         at += 4 + len(data)
     path.write_bytes(compound({"Workbook": book}))
     return path
+
+
+def lock_open_document(path: Path, password: str, *, cipher: str = "aes256-cbc") -> Path:
+    """Lock the parts of an OpenDocument file as LibreOffice has done since 2012; its way is called `cipher`."""
+    start = hashlib.sha256(password.encode()).digest()
+    parts, entries = {}, ""
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name == "mimetype":
+                parts[name] = data
+                continue
+            deflated = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+            packed = deflated.compress(data) + deflated.flush()
+            added = 16 - len(packed) % 16
+            key = hashlib.pbkdf2_hmac("sha1", start, SALT + name.encode(), ROUNDS, 32)
+            filled = packed + bytes(added - 1) + bytes([added])
+            parts[name] = Cipher(algorithms.AES(key), modes.CBC(VERIFIER)).encryptor().update(filled)
+            said = _manifested(f"2001/04/xmlenc#{cipher}", VERIFIER, f'm:iteration-count="{ROUNDS}"', name)
+            checksum = base64.b64encode(hashlib.sha256(packed[:1024]).digest()).decode()
+            said = said.format(
+                f'm:checksum-type="{_ODF}#sha256-1k" m:checksum="{checksum}"', "PBKDF2", "2000/09/xmldsig"
+            )
+            entries += f'<m:file-entry m:full-path="{name}" m:size="{len(data)}">{said}</m:file-entry>'
+    return make_zip(path, {**parts, "META-INF/manifest.xml": _manifest(entries)})
+
+
+def lock_whole_open_document(path: Path, password: str, *, kib: int = 8192) -> Path:
+    """Lock an OpenDocument file as LibreOffice has done since 2024: all of it in one."""
+    data = path.read_bytes()
+    deflated = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = deflated.compress(data) + deflated.flush()
+    start = hashlib.sha256(password.encode()).digest()
+    key = Argon2id(salt=SALT + b"x", length=32, iterations=3, lanes=4, memory_cost=8192).derive(start)
+    vector = VERIFIER[:12]
+    rest = f'l:argon2-iterations="3" l:argon2-lanes="4" l:argon2-memory="{kib}"'
+    said = _manifested("2009/xmlenc11#aes256-gcm", vector, rest, "x")
+    said = said.format("", "urn:org:documentfoundation:names:experimental:office:manifest:argon2id", "2001/04/xmlenc")
+    entries = f'<m:file-entry m:full-path="encrypted-package" m:size="{len(data)}">{said}</m:file-entry>'
+    return make_zip(path, {
+        "mimetype": b"application/vnd.oasis.opendocument.text",
+        "encrypted-package": vector + AESGCM(key).encrypt(vector, packed, None),
+        "META-INF/manifest.xml": _manifest(entries),
+    })  # fmt: skip
+
+
+def _manifested(cipher: str, vector: bytes, rest: str, name: str) -> str:
+    """Return how a part is locked; there are gaps for its checksum, and the names of its derivation and its hash."""
+    salt = base64.b64encode(SALT + name.encode()).decode()
+    return (
+        f'<m:encryption-data {{0}}><m:algorithm m:algorithm-name="http://www.w3.org/{cipher}" '
+        f'm:initialisation-vector="{base64.b64encode(vector).decode()}"/><m:start-key-generation '
+        'm:start-key-generation-name="http://www.w3.org/{2}#sha256" m:key-size="32"/>'
+        f'<m:key-derivation m:key-derivation-name="{{1}}" m:key-size="32" m:salt="{salt}" {rest}/></m:encryption-data>'
+    )
+
+
+def _manifest(entries: str) -> bytes:
+    return f'<m:manifest xmlns:m="{_ODF}" xmlns:l="{_LIBREOFFICE}" m:version="1.3">{entries}</m:manifest>'.encode()
 
 
 def _tree(path: Path) -> Tree:

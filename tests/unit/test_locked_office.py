@@ -13,10 +13,18 @@ from localcrag.records.documents import Page
 from localcrag.records.errors import EncryptedDocument, PasswordNeeded, UnreadableDocument
 from tests.support.compound_files import compound
 from tests.support.documents import make_docx, make_zip
-from tests.support.locked_files import lock_agile, lock_doc, lock_standard, make_xls
+from tests.support.locked_files import (
+    lock_agile,
+    lock_doc,
+    lock_open_document,
+    lock_standard,
+    lock_whole_open_document,
+    make_xls,
+)
 from tests.support.office_files import make_compound, make_doc, make_odt, make_pptx, make_xlsx
 
 PASSWORD, LINE = "tide-4711", "The keys hang at berth 7."
+ODT = f"<text:p>{LINE}</text:p>"
 UNKNOWN = r"is protected with a password, in a way that cannot be opened here\. Save a copy without one"
 
 
@@ -30,6 +38,10 @@ UNKNOWN = r"is protected with a password, in a way that cannot be opened here\. 
         pytest.param("a.pptx", lambda path: lock_standard(make_pptx(path, [("", [LINE], "")]), OF_POWERPOINT),
                      OF_POWERPOINT, OF_POWERPOINT, id="slides that all may read"),
         pytest.param("a.xls", lambda path: make_xls(path, LINE, PASSWORD), PASSWORD, None, id="an old workbook"),
+        pytest.param("a.odt", lambda path: lock_open_document(make_odt(path, ODT), PASSWORD), PASSWORD, None,
+                     id="OpenDocument, its parts"),
+        pytest.param("a.odt", lambda path: lock_whole_open_document(make_odt(path, ODT), "Paßwort ✓"), "Paßwort ✓",
+                     None, id="OpenDocument, in one"),
         pytest.param("a.doc", lambda path: lock_doc(make_doc(path, LINE), PASSWORD), PASSWORD, None,
                      id="an old document"),
         pytest.param("a", lambda path: lock_agile(make_docx(path, [LINE]), PASSWORD), PASSWORD, None,
@@ -54,6 +66,10 @@ def test_a_file_says_that_it_needs_a_password_and_opens_by_it(
 @pytest.mark.parametrize(
     ("name", "make"),
     [
+        pytest.param("a.odt", lambda path: lock_open_document(make_odt(path, ODT), PASSWORD, cipher="blowfish"),
+                     id="OpenDocument in a way of before 2012"),
+        pytest.param("a.odt", lambda path: lock_whole_open_document(make_odt(path, ODT), PASSWORD, kib=2**30),
+                     id="OpenDocument with a key that takes a terabyte"),
         pytest.param("a.doc", lambda path: lock_doc(make_doc(path, LINE), PASSWORD, obfuscated=True),
                      id="as Word 95 did"),
         pytest.param("a.docx", lambda path: make_compound(path, {"EncryptedPackage": b"x"}), id="without its key"),

@@ -13,7 +13,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Never
 
-from localcrag.backends.readers import _kinds, archive, docx, html, image, locked_office, mail, office, pdf, text
+from localcrag.backends.readers import (
+    _kinds,
+    archive,
+    docx,
+    html,
+    image,
+    locked_office,
+    locked_open_document,
+    mail,
+    office,
+    pdf,
+    text,
+)
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import ARCHIVE, Member, Page, ScannedPage
@@ -86,6 +98,8 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         head = _head(path, name)
         if locked_office.is_locked(path, head):
             raise locked_office.refusal(path.read_bytes(), name)
+        if locked_open_document.is_locked(path, head):
+            raise locked_open_document.refusal(path, name)
         by_content = _kinds.media_type(path, head)
         media_type = by_content or SUPPORTED.get(suffix)
         if media_type is None:
@@ -107,8 +121,11 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     Raises PasswordNeeded when that is another, UnreadableDocument, and EncryptedDocument where none opens it here.
     """
     try:
-        if _kinds.identify(_head(path, name)) == _kinds.PDF:
+        head = _head(path, name)
+        if _kinds.identify(head) == _kinds.PDF:
             return pdf.unlocked(path, name, password)
+        if _kinds.identify(head) == _kinds.ZIP:
+            return locked_open_document.unlocked(path, name, password, head)
         return locked_office.unlocked(path.read_bytes(), name, password)
     except OSError as error:
         raise _unopened(name, error) from error
