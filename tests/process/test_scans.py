@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from difflib import SequenceMatcher
+from io import BytesIO
 from pathlib import Path
 
+import docx
 import pytest
 
 from localcrag.backends.ocr.recogniser import Recogniser
@@ -124,6 +126,16 @@ def test_a_scan_is_added_read_and_answered_from(tmp_path: Path, lease: Path) -> 
     best = max(run["passages"], key=lambda passage: passage["relevance"])
     assert (best["page"], best["confidence"] > 0.95) == (2, True)
     assert "2,070 euros" in run["answer"]
+
+
+def test_a_scan_pasted_into_a_document_is_read_as_a_picture_of_its_own(tmp_path: Path) -> None:
+    document = docx.Document()
+    document.add_picture(BytesIO(scans.png(scans.picture(scans.LEASE))))
+    document.save(str(tmp_path / "Lease.docx"))
+    done = localcrag(tmp_path / "data", "ingest", str(tmp_path / "Lease.docx"))
+    assert "1 page was read by text recognition, confidence" in " ".join(done.stderr.split())
+    (listed,) = as_json(localcrag(tmp_path / "data", "documents", "--json"))
+    assert (listed["name"], listed["recognised"], listed["waiting"]) == ("Lease.docx/image1.png", 1, 0)
 
 
 def test_reading_goes_on_after_a_kill_with_the_pages_that_are_left(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ and not its name; an error says what it is as well.
 from __future__ import annotations
 
 import stat
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Never
@@ -24,6 +24,7 @@ from localcrag.backends.readers import (
     mail,
     office,
     pdf,
+    shown_pictures,
     text,
 )
 from localcrag.backends.readers._written_as import WRITTEN_AS
@@ -71,7 +72,8 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
 class OpenDocument:
     """A document whose pages are still to be read; `page_count` is None for kinds of file without pages.
 
-    `members` are files within it, to be read after its pages; an archive has no pages.
+    `members` are files within it, to be read after its pages; an archive has no pages, nor has an office file that
+    shows pictures and says nothing.
 
     `dated` is the ISO date that the document itself bears, `title` what its properties call it; None where there is
     none that can be true. Exhausting or closing `pages` closes the file.
@@ -112,7 +114,26 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         raise _unopened(name, error) from error
     known = properties_of(path, media_type)
     members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, _kinds.MSG) else _nothing()
-    return OpenDocument(media_type, page_count, _checked(pages, name), known.dated, known.title, members)
+    document = OpenDocument(media_type, page_count, pages, known.dated, known.title, members)
+    return _with_pictures(document, path, name)
+
+
+def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+    """Return a document with the pictures that it shows in place of text: without any text it is an archive of them."""
+    shown = shown_pictures.parts_of(path, document.media_type)
+    if not shown:
+        return replace(document, pages=_checked(document.pages, name))
+    try:
+        pages = list(document.pages)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    if not shown_pictures.say_more(shown, pages):
+        return replace(document, pages=_checked(_given(pages), name))
+    members = shown_pictures.members(path, shown)
+    if not any(page.text.strip() for page in pages):
+        return OpenDocument(ARCHIVE, None, _nothing(), None, None, members)
+    seen = [replace(page, unread=False) for page in pages]
+    return replace(document, pages=_given(seen), members=members)
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -148,6 +169,10 @@ def _open_pages(
         "application/xhtml+xml": html.open_pages,
     }
     return None, whole.get(media_type, text.open_pages)(path, name, head)
+
+
+def _given(pages: Sequence[Page]) -> Generator[Page, None, None]:
+    yield from pages
 
 
 def _nothing() -> Generator[Never, None, None]:
