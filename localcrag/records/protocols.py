@@ -185,6 +185,9 @@ class ChunkStore(Protocol):
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return what stands at these places of a chunk's document; nothing when it is gone."""
 
+    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
+        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
 

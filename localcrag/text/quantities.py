@@ -17,7 +17,7 @@ _POWERS = {
     **dict.fromkeys(("m", "mn", "million"), 1_000_000),
     **dict.fromkeys(("bn", "billion"), 1_000_000_000),
 }
-_UNITS = {
+UNITS = {
     "g": "gram", "kg": "kilogram", "kgs": "kilogram", "mg": "milligram",
     "m": "metre", "km": "kilometre", "kms": "kilometre", "cm": "centimetre", "mm": "millimetre",
     "l": "litre", "ml": "millilitre",
@@ -27,7 +27,7 @@ _UNITS = {
 }  # fmt: skip
 """What units are written as, American spelling among them; others are set apart from their numbers only."""
 KINDS = {
-    **{name: name for name in (*CURRENCIES.values(), *_UNITS.values(), "percent", "day", "week", "month", "year")},
+    **{name: name for name in (*CURRENCIES.values(), *UNITS.values(), "percent", "day", "week", "month", "year")},
     **dict.fromkeys(("a.m", "p.m"), "time of day"),
 }
 """What kind of quantity a word behind a number makes it, as `comparable` writes them."""
@@ -36,7 +36,7 @@ _CURRENCY = r"(?:[€$£]|(?:EUR|USD|GBP|(?<=\d )(?:eur|usd|gbp))(?![A-Za-z]))"
 _NUMBER = r"\d(?:[\d.,]*\d)?"
 _SHORT_POWER = r"(?:(?:k|K|m|M|mn|bn)\b| (?:thousand|million|billion)\b)"
 _SIGN = r"[-−–‑]"
-_WRITTEN_UNIT = "|".join(_UNITS)
+_WRITTEN_UNIT = "|".join(UNITS)
 
 _MINUS = re.compile(r"\bminus (?=[€$£]?\d)", re.IGNORECASE)
 _CENTS = re.compile(r"(?<![\d.,:])(\d[\d.,]*)[.,]00(?![\d.,:]*\d)")
@@ -103,4 +103,4 @@ def _times(number: str, power: str) -> str:
 
 
 def _unit(found: re.Match[str]) -> str:
-    return f"{found[1]} {_UNITS[found[2]] if found[2] else found[3]}"
+    return f"{found[1]} {UNITS[found[2]] if found[2] else found[3]}"

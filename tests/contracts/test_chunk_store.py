@@ -98,3 +98,22 @@ def test_neighbours_are_those_of_the_same_document_and_text_is_given_by_its_plac
     assert (store.neighbour(99, behind=False), store.neighbour(99, behind=True)) == (None, None)
     assert store.excerpt(2, 4, 15) == "hotel limit"
     assert store.excerpt(99, 0, 5) == ""
+
+
+def test_chunks_are_found_by_places_of_their_document(tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    store = DocumentStore(Database(tmp_path / "db.sqlite3"), "c", embedder=embedder.name, dimension=embedder.dimension)
+    for name in ("a.txt", "b.txt"):
+        text, start, chunks = "\n".join(TEXTS), 0, []
+        for part in TEXTS:
+            chunks.append(Chunk(None, start, start + len(part), part))
+            start += len(part) + 1
+        store.put(
+            name, sha256=name, media_type="t", pages=None, text=text, chunks=chunks, vectors=embedder.embed(TEXTS)
+        )
+    second = chunks[1]
+    assert store.chunks_within(1, second.start, second.end) == [2]
+    assert store.chunks_within(3, second.start - 2, second.end) == [1, 2]
+    assert store.chunks_within(5, 0, start) == [4, 5, 6]
+    assert store.chunks_within(1, start, start + 9) == []
+    assert store.chunks_within(99, 0, 9) == []

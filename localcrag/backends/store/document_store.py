@@ -193,6 +193,14 @@ class DocumentStore:
         sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
         return next((str(row[0]) for row in self._database.rows(sql, start + 1, end - start, chunk_id)), "")
 
+    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
+        """Return the ids of the chunks of a chunk's document that have a part of these places, in order."""
+        sql = (
+            "SELECT id FROM chunks WHERE document_id = (SELECT document_id FROM chunks WHERE id = ?) "
+            'AND start < ? AND "end" > ? ORDER BY id'
+        )
+        return [row["id"] for row in self._database.rows(sql, chunk_id, end, start)]
+
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the date of each chunk's document, for those that have one."""
         sql = (

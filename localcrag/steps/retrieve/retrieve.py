@@ -8,7 +8,7 @@ import numpy as np
 
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage
-from localcrag.records.protocols import ChunkStore, Embedder, VectorIndex
+from localcrag.records.protocols import ChunkStore, Embedder, VectorIndex, Vectors
 from localcrag.steps.retrieve.document_share import document_shares
 from localcrag.text.titles import in_context
 from localcrag.text.words import overlap
@@ -47,6 +47,14 @@ def retrieve(
     among = None if within is None else store.chunk_ids(within)
     near = index.nearest(vector, NEARBY * candidates, among) if index is not None else []
     best = _ranked(query, near, store, store.full_text(query, candidates, within), candidates)[:k]
+    return passages_of(best, question, asked, store)
+
+
+def passages_of(best: Sequence[int], question: str, asked: Vectors, store: ChunkStore) -> tuple[Passage, ...]:
+    """Return chunks as passages for a question, in the order given; `asked` is its vector, shape (dimension,).
+
+    Those that are gone meanwhile are left out.
+    """
     chunks = store.chunks(best)
     vectors = store.vectors(best)
     titles, dates = store.titles(best), store.dates(best)
