@@ -21,6 +21,7 @@ from localcrag.steps.answer.stage import generate_and_verify
 from localcrag.steps.answer.task import Task
 from localcrag.steps.asked import Asked
 from localcrag.steps.budget import Budget
+from localcrag.steps.compute.stage import compute
 from localcrag.steps.condense.stage import condense
 from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
 from localcrag.steps.document_choice import choose
@@ -79,6 +80,8 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     ahead = yield from search_ahead(question, context)
     local = yield from evaluate(question, found, context)
     action = yield from decide(question, local, context)
+    if (yield from compute(asked, local, context)):
+        return
     local, action = yield from retry(question, local, action, context)
 
     used, web = (() if action is Action.INCORRECT else local), WebUse()

@@ -25,6 +25,7 @@ from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_wor
 from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
+from localcrag.steps.compute.wording import computation_in_words
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text import places
 from localcrag.text.decimals import decimals
@@ -145,6 +146,8 @@ def show_details(run: Run) -> None:
         why = f": {support.why}" if support.why else ""
         colour = BACKING_COLOURS[support.backing]
         screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
+    if run.computation:
+        screen.print(f"[bold]computed[/] {escape(computation_in_words(run.computation))}")
     if run.web.query or run.web.not_asked:
         screen.print(escape(_web(run.web)))
     for conflict in run.conflicts:

@@ -114,6 +114,20 @@ class StripReason(StrEnum):
     HIDDEN = "hidden from readers"
     PUT_IN = "put in by you"
     TAKEN_OUT = "taken out by you"
+    COMPUTED = "a row that was computed with"
+    NOT_COMPUTED = "not a row that was computed with"
+
+
+class Operation(StrEnum):
+    """What is computed on a table (steps/compute/)."""
+
+    COUNT = "number of rows"
+    SUM = "total"
+    AVERAGE = "average"
+    MAXIMUM = "highest value"
+    MINIMUM = "lowest value"
+    FILTER = "rows that match"
+    VALUES = "values of a column"
 
 
 class NumberFormat(StrEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from localcrag.records.computation import Computation
 from localcrag.records.enums import Action, Policy
 from localcrag.records.passages import Evidence, GradedPassage, Passage, Source, Strip
 from localcrag.records.restriction import SearchScope
@@ -79,6 +80,23 @@ class Retried:
 
     query: str
     passages: tuple[Passage, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The question is answered by computing on a table of the documents, or cannot be exactly.
+
+    The action is CORRECT then, whatever was decided on passages; `rule` says so in words. `passages` are parts of the
+    table that had not been retrieved, evaluated now; strips and evidence are its rows.
+    """
+
+    computation: Computation
+    rule: str
+    passages: tuple[GradedPassage, ...]
+    strips: tuple[Strip, ...]
+    evidence: tuple[Evidence, ...]
+    sources: tuple[Source, ...]
     cost: StepCost
 
 
@@ -192,6 +210,7 @@ Event = (
     | Evaluated
     | Decided
     | Retried
+    | Computed
     | SearchBegun
     | QueryProposed
     | Searched

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localcrag.records.computation import Computation
 from localcrag.records.enums import Action, Backing, ConflictJudge, Origin, Policy, Preset, ScorerKind
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, Thresholds
 from localcrag.records.restriction import SearchScope
@@ -123,7 +124,7 @@ class Run:
     `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
     `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
     alone. `readings` are the two that a doubtful question has; none for others. `scope` says which documents were
-    searched; None of runs of an earlier version.
+    searched; None of runs of an earlier version. `computation` is what was computed on a table, where that is the answer.
     """
 
     run_id: str
@@ -162,6 +163,7 @@ class Run:
     plain_prompt_tokens: int | None = None
     readings: tuple[Reading, ...] = ()
     scope: SearchScope | None = None
+    computation: Computation | None = None
 
     @property
     def answered(self) -> bool:

@@ -7,9 +7,11 @@ from typing import Any, assert_never
 
 from pydantic import TypeAdapter
 
+from localcrag.records.enums import Action
 from localcrag.records.events import (
     Answered,
     AnswerPiece,
+    Computed,
     Condensed,
     Decided,
     Evaluated,
@@ -70,6 +72,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             changed = dataclasses.replace(
                 run, action=action, policy=policy, rule=rule, attempts=(*run.attempts, attempt)
             )
+        case Computed(cost=cost):
+            changed = _computed(run, event)
         case Searched(web, passages, cost):
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
         case Refined(strips, evidence, sources, cost):
@@ -89,6 +93,18 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
         case _:
             assert_never(event)
     return dataclasses.replace(changed, steps=(*changed.steps, cost))
+
+
+def _computed(run: Run, event: Computed) -> Run:
+    return dataclasses.replace(
+        _with_passages(run, run.passages + event.passages),
+        action=Action.CORRECT,
+        rule=event.rule,
+        computation=event.computation,
+        strips=event.strips,
+        evidence=event.evidence,
+        sources=event.sources,
+    )
 
 
 def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:

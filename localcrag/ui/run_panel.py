@@ -13,6 +13,7 @@ from localcrag.records.run import Claim, Run
 from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
+from localcrag.steps.compute import wording as computing
 from localcrag.steps.evaluate.decide import compared, why_not_correct
 from localcrag.steps.refine.manual_selection import NEVER, Choice
 from localcrag.steps.refine.structure import strips_by_piece
@@ -23,7 +24,7 @@ from localcrag.ui.html import TEMPLATES
 
 UNSURE = 0.95
 """A confidence of text recognition below which what it read may well have mistakes (docs/measurements.md)."""
-_EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT)
+_EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         points=relevance_scale.points(passages),
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
+        computing=computing,
         never=NEVER,
         not_asked_to_write=_not_asked_to_write(run) and not busy,
         unsure=UNSURE,
@@ -108,7 +110,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
 def _not_asked_to_write(run: Run) -> bool:
     """Whether the answer is the sources' own lines, without a language model having been asked for one."""
     answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
-    return answered and "generate" not in {step.name for step in run.steps}
+    return answered and not run.computation and "generate" not in {step.name for step in run.steps}
 
 
 def _why_not_correct(run: Run) -> str | None:

@@ -18,6 +18,7 @@ from localcrag.records.errors import LocalcragError, UnknownRun
 from localcrag.records.events import (
     Answered,
     AnswerPiece,
+    Computed,
     Condensed,
     Decided,
     Evaluated,
@@ -221,7 +222,7 @@ def doing(event: Event) -> str | None:
             return _(WORKING)
         case SearchBegun() | Generated() | Verified() | Answered() | Warned() | RunStarted() | RunFinished():
             return None
-        case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted():
+        case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted() | Computed():
             return None
         case _:
             assert_never(event)

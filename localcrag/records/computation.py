@@ -1,0 +1,56 @@
+"""What was computed on a table: operation, rows that count and result, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcrag.records.enums import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table: its cells under the table's header, and its place in the document's text, in characters."""
+
+    cells: tuple[str, ...]
+    page: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows that were not computed with, how many, and why."""
+
+    rows: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computation:
+    """An operation on one table of a document, done exactly, or `refused` with the reason why it cannot be.
+
+    `table` is what the table is called, empty where it has no name; `of_rows` is how many rows it has, totals not
+    counted, and `row_count` how many of them the operation is over. `rows` are those, but at most as many as a run
+    keeps. `column` is what was computed with, None where rows are counted or listed, and `filters` are the conditions
+    in words. `values` are the different ones of a column that was asked
+    for whole, or of which they were counted. `result` is a number with its unit, or empty.
+    `notes` are what else has to be said of the result.
+    """
+
+    document: str
+    title: str | None
+    table: str
+    section: str
+    pages: tuple[int, ...]
+    header: tuple[str, ...]
+    operation: Operation
+    column: str | None
+    filters: tuple[str, ...]
+    of_rows: int
+    row_count: int
+    rows: tuple[TableRow, ...]
+    result: str = ""
+    values: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: str = ""

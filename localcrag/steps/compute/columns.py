@@ -1,0 +1,131 @@
+"""Columns of a table: kind and unit of their values, and what speaks against computing with them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from localcrag.steps.compute.amounts import Amount, Mark, amount_of, is_empty, looks_like_amount, mark_of, unit_of
+from localcrag.steps.compute.moments import Moment, moments_in
+from localcrag.steps.compute.table import Row, Table
+from localcrag.steps.compute.vocabulary import stems_of
+from localcrag.text.quantities import CURRENCIES, UNITS
+from localcrag.text.translation import gettext as _
+
+MOSTLY = 0.6
+"""Share of the cells that say something which must be numbers, or dates, for the column to be of those."""
+_IDENTIFIES = re.compile(
+    r"(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
+    r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z",
+    re.IGNORECASE,
+)
+"""Headers of columns whose numbers are names."""
+_OF_YEARS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
+_BARE_YEAR = re.compile(r"(?:19|20)\d\d")
+_IN_HEADER = re.compile(
+    r"[(\[]\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z|\bin ([\w€$£%°/]{1,12})\Z|\s([€$£%]|EUR|USD|GBP|CHF|kg|km)\Z|\A([€$£%])\Z"
+)
+
+
+class Kind(Enum):
+    """What the values of a column are. A NAME is a number that nobody adds up, as of an invoice."""
+
+    AMOUNT = "amount"
+    DATE = "date"
+    TEXT = "text"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: for each row its amount or moment, None where its cell is none.
+
+    `unit` is that of its amounts, in one way of writing, `shown_unit` as its header has it, where only that does.
+    `problem` says why nothing can be computed with it; empty where it can.
+    """
+
+    at: int
+    name: str
+    kind: Kind
+    values: tuple[Amount | Moment | None, ...] = ()
+    unit: str = ""
+    shown_unit: str = ""
+    problem: str = ""
+    mark: Mark = Mark.POINT
+
+    @property
+    def amounts(self) -> list[Amount]:
+        """Its amounts, without what is none."""
+        return [value for value in self.values if isinstance(value, Amount)]
+
+    @property
+    def moments(self) -> list[Moment]:
+        """Its moments, without what is none."""
+        return [value for value in self.values if isinstance(value, Moment)]
+
+
+def rows_of(table: Table) -> list[Row]:
+    """Return the rows that are no totals."""
+    return [row for row in table.rows if not row.is_total]
+
+
+def columns_of(table: Table) -> list[Column]:
+    """Return the columns of a table; their values are those of the rows that are no totals."""
+    rows = rows_of(table)
+    mark = mark_of(cell for row in table.rows for cell in row.cells)
+    return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
+
+
+def has_header(table: Table) -> bool:
+    """Whether the first row names columns, and is no row of values like the others."""
+    named = [name for name in table.header if not looks_like_amount(name) or _BARE_YEAR.fullmatch(name)]
+    return 2 * len(named) > len(table.header) and len(set(table.header)) == len(table.header)
+
+
+def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
+    said = [cell for cell in cells if not is_empty(cell)]
+    if not said:
+        return Column(at, name, Kind.TEXT, (None,) * len(cells))
+    years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
+    moments = moments_in(cells)
+    if moments is None:
+        problem = _("the dates in %(column)s can be read with the day or the month first", column=name)
+        return Column(at, name, Kind.DATE, (None,) * len(cells), problem=problem)
+    dated = sum(moment is not None for moment in moments) >= MOSTLY * len(said)
+    if dated and (not years or _OF_YEARS & set(stems_of(name))):
+        return Column(at, name, Kind.DATE, tuple(moments))
+    if sum(map(looks_like_amount, said)) < MOSTLY * len(said):
+        return Column(at, name, Kind.TEXT, (None,) * len(cells))
+    if years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()):
+        return Column(at, name, Kind.NAME, (None,) * len(cells))
+    return _of_amounts(at, name, cells, mark)
+
+
+def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
+    amounts = [amount_of(cell, mark) for cell in cells]
+    units = Counter(one.unit for one in amounts if one)
+    shown = _unit_in(name)
+    problem = ""
+    if mark is Mark.UNKNOWN and any(
+        looks_like_amount(cell) and one is None for cell, one in zip(cells, amounts, strict=True)
+    ):
+        problem = _("the numbers of the table can be read with a decimal point or a decimal comma")
+    elif len(units) > 1:
+        names = {one.unit: one.written for one in amounts if one}
+        listed = ", ".join(names[unit] or _("without a unit") for unit, _number in units.most_common())
+        problem = _("%(column)s has several units: %(units)s", column=name, units=listed)
+    unit = next(iter(units), "") if len(units) == 1 else ""
+    return Column(
+        at, name, Kind.AMOUNT, tuple(amounts), unit or unit_of(shown), "" if unit else shown, problem, mark
+    )  # fmt: skip
+
+
+def _unit_in(header: str) -> str:
+    """Return the unit that a header says its amounts have: "Price (€)", "Weight in kg"; empty where it says none."""
+    found = _IN_HEADER.search(header)
+    said = next((part for part in found.groups() if part), "") if found else ""
+    known = said.lower() in CURRENCIES or said in UNITS or said == "%" or unit_of(said) in set(UNITS.values())
+    return said if known or unit_of(said) in ("percent", "franc", "day", "week", "month", "year", "hour") else ""

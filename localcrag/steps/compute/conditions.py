@@ -1,0 +1,133 @@
+"""Whether a row meets a condition; None where its cell does not say. And the conditions in words."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from decimal import Decimal
+
+from localcrag.steps.compute.amounts import Amount
+from localcrag.steps.compute.columns import Column
+from localcrag.steps.compute.moments import Moment
+from localcrag.steps.compute.question import Relation, bare
+from localcrag.steps.compute.reading import Test
+from localcrag.steps.compute.vocabulary import stems_of
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import later
+
+
+def meets(test: Test, at: int, cell: str) -> bool | None:
+    """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
+    if isinstance(test.value, str):
+        return stems_of(cell) == stems_of(test.value)
+    value = test.column.values[at]
+    if isinstance(test.value, Amount):
+        high = test.high.value if isinstance(test.high, Amount) else None
+        return _compared(value.value, test.relation, test.value.value, high) if isinstance(value, Amount) else None
+    if not isinstance(value, Moment):
+        return None
+    if test.relation is Relation.EQUAL:
+        return test.value.holds(value)
+    return _in_time(value, test)
+
+
+def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
+    match relation:
+        case Relation.ABOVE:
+            return value > low
+        case Relation.BELOW:
+            return value < low
+        case Relation.AT_LEAST:
+            return value >= low
+        case Relation.AT_MOST:
+            return value <= low
+        case Relation.WITHIN:
+            return high is not None and low <= value <= high
+        case Relation.EQUAL:
+            return value == low
+
+
+def _in_time(value: Moment, test: Test) -> bool | None:
+    """Return whether a moment lies before or after others; None where it has no year, or overlaps with them."""
+    begin, end = value.first, value.last
+    first, last = _bounds(test)
+    if begin is None or end is None:
+        return None
+    inside = (first is None or begin >= first) and (last is None or end <= last)
+    outside = (first is not None and end < first) or (last is not None and begin > last)
+    return True if inside else False if outside else None
+
+
+def _bounds(test: Test) -> tuple[date | None, date | None]:
+    """Return the first and the last day that a condition allows."""
+    low, high = test.value, test.high
+    if not isinstance(low, Moment) or low.first is None or low.last is None:
+        return None, None
+    match test.relation:
+        case Relation.BELOW:
+            return None, date.fromordinal(low.first.toordinal() - 1)
+        case Relation.ABOVE:
+            return date.fromordinal(low.last.toordinal() + 1), None
+        case Relation.AT_LEAST:
+            return low.first, None
+        case Relation.AT_MOST:
+            return None, low.last
+        case _:
+            return low.first, high.last if isinstance(high, Moment) else low.last
+
+
+def with_year(test: Test) -> Test | None:
+    """Return a condition on moments with the one year that its column has, where it says none and needs one.
+
+    None where there are several years.
+    """
+    low, high = test.value, test.high
+    if not isinstance(low, Moment) or test.relation is Relation.EQUAL or low.year is not None:
+        return test
+    years = {moment.year for moment in test.column.moments}
+    if len(years) != 1:
+        return None
+    (year,) = years
+    upper = Moment(year, high.month, high.day) if isinstance(high, Moment) and high.year is None else high
+    return Test(test.column, test.relation, Moment(year, low.month, low.day), upper)
+
+
+def why_unknown(column: Column, cell: str) -> str:
+    """Return why a cell of a column does not tell."""
+    if not re.search(r"\w", cell):
+        return _("%(column)s is empty", column=column.name)
+    return _("%(column)s is “%(cell)s”", column=column.name, cell=cell)
+
+
+_AMOUNTS = {
+    Relation.ABOVE: later("%(column)s is more than %(value)s"),
+    Relation.BELOW: later("%(column)s is less than %(value)s"),
+    Relation.AT_LEAST: later("%(column)s is at least %(value)s"),
+    Relation.AT_MOST: later("%(column)s is at most %(value)s"),
+    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: later("%(column)s is %(value)s"),
+}
+_MOMENTS = {
+    Relation.ABOVE: later("%(column)s is after %(value)s"),
+    Relation.BELOW: later("%(column)s is before %(value)s"),
+    Relation.AT_LEAST: later("%(column)s is %(value)s or later"),
+    Relation.AT_MOST: later("%(column)s is %(value)s or earlier"),
+    Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
+    Relation.EQUAL: later("%(column)s is in %(value)s"),
+}
+_DAY, _ANY_YEAR = later("%(column)s is %(value)s"), later("%(column)s is in %(value)s, of whatever year")
+
+
+def in_words(test: Test) -> str:
+    """Return a condition in words: "Price is more than 40 €"."""
+    said = {"column": test.column.name, "value": _said(test.value), "high": _said(test.high) if test.high else ""}
+    if not isinstance(test.value, Moment):
+        return _(_AMOUNTS[test.relation], **said)
+    if test.relation is not Relation.EQUAL or test.value.year:
+        return _(_DAY if test.relation is Relation.EQUAL and test.value.day else _MOMENTS[test.relation], **said)
+    years = {moment.year for moment in test.column.moments if moment.year}
+    return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
+
+
+def _said(value: Amount | Moment | str) -> str:
+    return bare(value) if isinstance(value, Amount) else str(value)

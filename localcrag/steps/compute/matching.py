@@ -1,0 +1,146 @@
+"""A question's words in a table: which are columns, which cells, and which are neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from localcrag.steps.compute.amounts import is_empty, unit_of
+from localcrag.steps.compute.columns import Column, Kind, columns_of, rows_of
+from localcrag.steps.compute.table import Row, Table
+from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike, said_by, stem, stems_of
+from localcrag.text.words import FUNCTION_WORDS
+
+LONGEST_VALUE = 6
+"""Words of a cell that a question may name."""
+EXACT, ALIKE = 3, 1
+"""What a word of a header counts for, and one that means the same."""
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a question: its stem, and its place in it."""
+
+    stem: str
+    start: int
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCell:
+    """A value of a column that a question names, with the words of it."""
+
+    column: Column
+    value: str
+    words: tuple[Word, ...]
+    rows: int
+
+
+def words_of(text: str) -> list[Word]:
+    """Return the words of a text, in order."""
+    return [Word(stem(found[0]), found.start(), found[0]) for found in _TOKEN.finditer(text)]
+
+
+class Known:
+    """What of a table a question can name: columns, cells, and what the table is called."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        """`names`: of the document, its title, its sections."""
+        self.table = table
+        self.names = [name for name in (table.caption, *table.section.split(" › "), *names) if name]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows that are no totals."""
+        return rows_of(self.table)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns, with the values of these rows."""
+        return columns_of(self.table)
+
+    @cached_property
+    def units(self) -> set[str]:
+        """The units of its amounts."""
+        return {column.unit for column in self.columns if column.unit}
+
+    @cached_property
+    def _called(self) -> set[str]:
+        return {word for name in self.names for word in said_by(name)}
+
+    def of_kind(self, *kinds: Kind) -> list[Column]:
+        """Return the columns of these kinds."""
+        return [column for column in self.columns if column.kind in kinds]
+
+    def header_words(self, column: Column) -> set[str]:
+        """Return the words of a column's header."""
+        return set(stems_of(re.sub(r"[(\[].*?[)\]]", " ", column.name)))
+
+    def mention(self, column: Column, words: Sequence[Word]) -> int:
+        """Return how clearly these words name a column; 0 where they do not."""
+        own = self.header_words(column)
+        others = alike(own - FUNCTION_WORDS)
+        said = {word.stem for word in words}
+        named = (own & said) - FUNCTION_WORDS
+        return EXACT * len(named) + ALIKE * len((others & said) - own) + (1 if named and named == own else 0)
+
+    def is_row(self, word: str) -> bool:
+        """Whether a word says what the rows of the table are, by how it is called."""
+        last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
+        return word in ROW_NOUNS or word in last
+
+    def cells_named(self, words: Sequence[Word]) -> list[NamedCell] | None:
+        """Return the cells that these words name, the longest first; None where one may be of several columns."""
+        found: list[NamedCell] = []
+        taken: set[int] = set()
+        stems = [word.stem for word in words]
+        for length in range(LONGEST_VALUE, 0, -1):
+            for at in range(len(words) - length + 1):
+                own = set(range(at, at + length))
+                columns = self._values.get(tuple(stems[at : at + length]))
+                if not columns or own & taken or not self._is_meant(words, at, length):
+                    continue
+                if len(columns) > 1:
+                    return None
+                taken |= own
+                ((column, value, rows),) = columns
+                found.append(NamedCell(column, value, tuple(words[at : at + length]), rows))
+        columns_named = [cell.column.at for cell in found]
+        return found if len(set(columns_named)) == len(columns_named) else None
+
+    def unexplained(self, words: Sequence[Word]) -> list[Word]:
+        """Return the words that are nothing of the table, and say something."""
+        headers = {word for column in self.columns for word in self.header_words(column)}
+        known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING
+        return [word for word in words if word.stem not in known and unit_of(word.written) not in self.units]
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
+        """Each value of a column of words, by its stems."""
+        values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
+        for column in self.of_kind(Kind.TEXT):
+            of_column: dict[tuple[str, ...], list[str]] = {}
+            for row in self.rows:
+                cell = row.cells[column.at]
+                if not is_empty(cell):
+                    of_column.setdefault(tuple(stems_of(cell)), []).append(cell)
+            for stems, cells in of_column.items():
+                if 0 < len(stems) <= LONGEST_VALUE and not set(stems) <= FUNCTION_WORDS:
+                    values.setdefault(stems, []).append((column, cells[0], len(cells)))
+        return values
+
+    def _is_meant(self, words: Sequence[Word], at: int, length: int) -> bool:
+        """Whether a word is a cell's value, and not a column's name; one letter is, behind its column's."""
+        if length > 1:
+            return True
+        word = words[at]
+        if any(word.stem in self.header_words(column) for column in self.columns):
+            return False
+        if len(word.written) > 1:
+            return True
+        ((column, _, _), *_others) = self._values[(word.stem,)]
+        return word.written.isupper() and at > 0 and words[at - 1].stem in self.header_words(column)

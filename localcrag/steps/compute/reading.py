@@ -1,0 +1,142 @@
+"""Reading a question at a table: its cells, and for each of its conditions the column that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from localcrag.steps.compute.amounts import Amount
+from localcrag.steps.compute.columns import Column, Kind
+from localcrag.steps.compute.matching import Known, NamedCell, Word, words_of
+from localcrag.steps.compute.moments import Moment, moments_in
+from localcrag.steps.compute.question import Condition, Relation, Request
+from localcrag.steps.compute.vocabulary import stems_of
+from localcrag.text.words import FUNCTION_WORDS
+
+OF_UNIT = 4
+"""What it counts for that a column's amounts have the unit that a condition names."""
+BEHIND = 12
+"""Characters behind a condition in which a word may still name its column: "more than 3 rooms"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition on a column; `value` is the cell's text where it must be just that."""
+
+    column: Column
+    relation: Relation
+    value: Amount | Moment | str
+    high: Amount | Moment | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """A request as it is read with a table at hand: the words that are left, and the tests so far."""
+
+    request: Request
+    known: Known
+    words: list[Word]
+    cells: list[NamedCell]
+    tests: list[Test] = field(default_factory=list)
+
+    @property
+    def target(self) -> list[Word]:
+        """The words that say what is counted or listed: up to the first that says nothing by itself, or a cell."""
+        start = self.request.target or 0
+        noun: list[Word] = []
+        text = self.request.rest
+        for word in (word for word in self.words if word.start >= start):
+            gap = text[noun[-1].start + len(noun[-1].written) : word.start] if noun else ""
+            if word.stem in FUNCTION_WORDS or len(gap) > 1:
+                if noun:
+                    break
+                continue
+            noun.append(word)
+        return noun
+
+
+def read(request: Request, known: Known) -> Reading | None:
+    """Return a request with the cells that it names; None where one of them may be of several columns."""
+    words = words_of(request.rest)
+    cells = known.cells_named(words)
+    return None if cells is None else Reading(request, known, words, cells)
+
+
+def free(reading: Reading) -> list[Word]:
+    """Return the words that name no cell."""
+    taken = {word.start for cell in reading.cells for word in cell.words}
+    return [word for word in reading.words if word.start not in taken]
+
+
+def place(reading: Reading, condition: Condition) -> bool:
+    """Find the column that a condition is of; False where there is none, or no saying which."""
+    known = reading.known
+    if isinstance(condition.low, Amount):
+        column = _of_amount(reading, condition, condition.low)
+        if column:
+            reading.tests.append(Test(column, condition.relation, condition.low, condition.high))
+        return column is not None
+    said = set(stems_of(str(condition.low)))
+    in_headers = [
+        column
+        for column in known.columns
+        if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
+    ]
+    in_cells = known.cells_named(words_of(str(condition.low))) or []
+    whole = [cell for cell in in_cells if len(cell.words) == len(said)]
+    dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
+    if condition.relation is Relation.EQUAL and (in_headers or whole):
+        if dates or (in_headers and whole):
+            return False
+        reading.cells += whole
+        named = {word for column in in_headers for word in known.header_words(column)}
+        reading.words += [Word(word, condition.start, word) for word in named]
+        return True
+    if len(dates) != 1:
+        return False
+    reading.tests.append(Test(dates[0], condition.relation, condition.low, condition.high))
+    return True
+
+
+def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column | None:
+    """Return the one column of amounts that a condition fits best."""
+    known = reading.known
+    near = _near(reading, condition)
+    scored: list[tuple[int, Column]] = []
+    columns = known.of_kind(Kind.AMOUNT)
+    for column in columns:
+        if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
+            continue
+        named = known.mention(column, near)
+        same = bool(amount.unit) and amount.unit == column.unit
+        if named or same or (len(columns) == 1 and not amount.unit):
+            scored.append((named + OF_UNIT * same, column))
+    return _best(scored)
+
+
+def _near(reading: Reading, condition: Condition) -> list[Word]:
+    """Return the words that may say what a condition is of: up to the one before it, and right behind it."""
+    others = [other for other in reading.request.conditions if other is not condition]
+    begin = max((other.end for other in others if other.end <= condition.start), default=0)
+    end = condition.end + BEHIND if others else len(reading.request.text)
+    end = min([end, *(other.start for other in others if other.start >= condition.end)])
+    near = [word for word in free(reading) if begin <= word.start < end]
+    behind = [word for word in near if word.start >= condition.end]
+    # Of several conditions each has its own words: those of the one before end where it does.
+    return near if not others or condition.start - begin > 1 else behind
+
+
+def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
+    """Return the column with the highest score; None where several have it."""
+    if not scored:
+        return None
+    highest = max(score for score, _ in scored)
+    best = [column for score, column in scored if score == highest]
+    return best[0] if len(best) == 1 else None
+
+
+def clearest(known: Known, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+    """Return the columns that the words name best; none where they name none."""
+    scored = [(score, column) for column in columns if (score := known.mention(column, words))]
+    highest = max((score for score, _ in scored), default=0)
+    return [column for score, column in scored if score == highest]

@@ -1,0 +1,241 @@
+"""Tables of a document's text: header, all rows with their places, and what stands over them.
+
+A table is read from the text itself, not from passages: those have some of its rows. One that goes on on the next page
+is one table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from localcrag.text.blocks import Block, BlockKind, blocks_of
+from localcrag.text.table_lines import cells_of
+from localcrag.text.titles import SEPARATOR, heading_text
+from localcrag.text.words import one_line
+
+PAGE_BREAK = "\f"
+LEAST_ROWS = 3
+"""Of a table that is worth computing with."""
+LONGEST_CAPTION = 120
+"""Characters; what is longer is a paragraph."""
+MOST_BETWEEN, LONGEST_BETWEEN = 2, 60
+"""Lines, and characters of each, that may stand between the parts of a table on two pages: a page's number, a note."""
+MOST_PAGES = 200
+"""That one table may go on over."""
+
+_TOTAL = re.compile(
+    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b[\w ]{0,20}:?|"
+    r"(?:average|mean|median|carried (?:forward|over))\b[\w ]{0,20}:?",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
+_TABLE = (BlockKind.HEADER, BlockKind.ROW)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its cells, as many as the header has, and its place in the document's text."""
+
+    cells: tuple[str, ...]
+    start: int
+    end: int
+    page: int | None = None
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it sums up the rows above it."""
+        first = next((cell for cell in self.cells if cell), "")
+        return _TOTAL.fullmatch(first.strip()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with all its rows. `section` is the path of headings over it, `caption` the line above it, if any.
+
+    `start` and `end` are the places of its first and behind its last row, its header among them.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    start: int
+    end: int
+    section: str = ""
+    caption: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called: its caption, else the heading that it stands under; may be empty."""
+        return self.caption or self.section.rpartition(SEPARATOR)[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """The part of a table that stands on one page; `first` and `last`: hardly anything is before or behind it there."""
+
+    table: Table
+    first: bool
+    last: bool
+    ruled: bool
+
+
+def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
+    """Yield the tables of the page of a document's text that has a `place`, whole where they go on on other pages."""
+    pages = list(_pages(text))
+    here = max((at for at, (start, _) in enumerate(pages) if start <= place), default=0)
+    known: dict[int, list[_Piece]] = {}
+
+    def pieces(at: int) -> list[_Piece]:
+        if at not in known:
+            in_range = 0 <= at < len(pages)
+            known[at] = list(_pieces(*pages[at], at + 1 if paged else None)) if in_range else []
+        return known[at]
+
+    for piece in pieces(here):
+        whole = [piece]
+        behind, above = here + 1, here - 1
+        while behind - here < MOST_PAGES and _meet(whole[-1:], pieces(behind)[:1]):
+            whole.append(pieces(behind)[0])
+            behind += 1
+        while here - above < MOST_PAGES and _meet(pieces(above)[-1:], whole[:1]):
+            whole.insert(0, pieces(above)[-1])
+            above -= 1
+        table = _joined(whole)
+        if len(table.rows) >= LEAST_ROWS and _are_one(whole):
+            yield table
+
+
+def _pages(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for page in text.split(PAGE_BREAK):
+        yield start, page
+        start += len(page) + len(PAGE_BREAK)
+
+
+def _meet(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
+    """Whether the last piece of a page and the first one of the next are of one table, as far as their form tells.
+
+    A ruled header of its own begins another table.
+    """
+    if not piece or not behind or not piece[0].last or not behind[0].first:
+        return False
+    one, other = piece[0].table, behind[0].table
+    return one.header == other.header or (not behind[0].ruled and len(one.header) == len(other.header))
+
+
+def _are_one(pieces: Sequence[_Piece]) -> bool:
+    """Whether what begins each further page is the header again, or has figures where the first page has them.
+
+    Words alone may be a row or another table's header: what belongs to the table is not known then.
+    """
+    first = pieces[0].table
+    figures = [
+        column
+        for column in range(len(first.header))
+        if 2 * sum(_has_digit(row.cells[column]) for row in first.rows) > len(first.rows)
+    ]
+    return all(
+        piece.table.header == first.header or any(_has_digit(piece.table.header[column]) for column in figures)
+        for piece in pieces[1:]
+    )
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _joined(pieces: Sequence[_Piece]) -> Table:
+    first = pieces[0].table
+    rows = list(first.rows)
+    for piece in pieces[1:]:
+        if piece.table.header != first.header:
+            # What looks like a header, being the first row of its page, is none.
+            begin = piece.table.start
+            end = piece.table.rows[0].start if piece.table.rows else piece.table.end
+            page = piece.table.rows[0].page if piece.table.rows else None
+            rows.append(Row(piece.table.header, begin, end, page))
+        rows += piece.table.rows
+    return replace(first, rows=tuple(rows), end=pieces[-1].table.end)
+
+
+def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
+    blocks = blocks_of(page)
+    path: list[tuple[int, str]] = []
+    before: Block | None = None
+    at = 0
+    for is_table, some in groupby(blocks, key=lambda block: block.kind in _TABLE):
+        run = list(some)
+        if not is_table:
+            _follow(path, run, page)
+            before = run[-1]
+            at += len(run)
+            continue
+        for place, part in _parts(run):
+            table = _table(part, page, start, number)
+            if table is not None:
+                own = before if place == 0 else None
+                section = SEPARATOR.join(name for _, name in path if name)
+                yield _Piece(
+                    replace(table, section=section, caption=_caption(own, page)),
+                    _is_small(blocks[: at + place], page),
+                    _is_small(blocks[at + place + len(part) :], page),
+                    "\n" in page[part[0].start : part[0].end],
+                )
+        at += len(run)
+
+
+def _parts(run: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
+    """Yield the tables of blocks that are all rows and headers, each with its place: a header begins another one."""
+    heads = [at for at, block in enumerate(run) if block.kind is BlockKind.HEADER] or [len(run)]
+    for at, end in zip(heads, [*heads[1:], len(run)], strict=True):
+        if at < end:
+            yield at, list(run[at:end])
+
+
+def _follow(path: list[tuple[int, str]], blocks: Sequence[Block], page: str) -> None:
+    """Bring the path of open headings up to behind these blocks."""
+    for block in blocks:
+        if block.kind is BlockKind.HEADING:
+            while path and path[-1][0] >= block.level:
+                path.pop()
+            path.append((block.level, heading_text(page[block.start : block.end])))
+
+
+def _caption(before: Block | None, page: str) -> str:
+    if before is None or before.kind not in (BlockKind.PARAGRAPH, BlockKind.LINE):
+        return ""
+    text = one_line(page[before.start : before.end])
+    return text.rstrip(":") if len(text) <= LONGEST_CAPTION else ""
+
+
+def _is_small(blocks: Sequence[Block], page: str) -> bool:
+    """Whether these blocks are at most a page's number or the like."""
+    return len(blocks) <= MOST_BETWEEN and all(
+        block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_BETWEEN
+        for block in blocks
+    )
+
+
+def _table(blocks: Sequence[Block], page: str, offset: int, number: int | None) -> Table | None:
+    """Return a table, None for one whose rows do not fit under its header: a cell may be missing anywhere."""
+    header_line = page[blocks[0].start : blocks[0].end].split("\n", 1)[0]
+    header = tuple(map(_bare, cells_of(header_line)))
+    barred = "|" in header_line
+    rows = []
+    for block in blocks[1:]:
+        line = page[block.start : block.end].split("\n", 1)[0]
+        cells = [_bare(cell) for cell in cells_of(line, header=header_line)]
+        if len(cells) > len(header) or (len(cells) < len(header) and not barred):
+            return None
+        cells += [""] * (len(header) - len(cells))
+        if any(cells):
+            rows.append(Row(tuple(cells), offset + block.start, offset + block.end, number))
+    if len(header) < 2 or not all(any(map(str.isalnum, name)) for name in header[1:]):
+        return None
+    return Table(header, tuple(rows), offset + blocks[0].start, offset + blocks[-1].end)
+
+
+def _bare(cell: str) -> str:
+    return one_line(_EMPHASIS.sub(" ", cell).replace(r"\|", "|"))

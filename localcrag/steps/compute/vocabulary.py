@@ -1,0 +1,96 @@
+"""Words of questions about tables: stems, words that mean the same, superlatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from localcrag.records.enums import Operation
+from localcrag.text.words import FUNCTION_WORDS, singular
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
+_ES = ("sses", "xes", "ches", "shes", "zes")
+
+PRICE = frozenset(("price", "cost", "fee", "charge", "tariff", "costing", "fare"))
+ALIKE: tuple[frozenset[str], ...] = (
+    PRICE,
+    frozenset(("amount", "sum", "value")),
+    frozenset(("spend", "spent", "expense", "amount", "cost")),
+    frozenset(("earn", "earned", "salary", "pay", "wage", "income")),
+    frozenset(("revenue", "sale", "turnover", "sold")),
+    frozenset(("quantity", "qty", "piece", "stock", "unit")),
+    frozenset(("weight", "weigh", "weighing")),
+    frozenset(("length", "long")),
+    frozenset(("duration", "long", "last", "lasting")),
+    frozenset(("height", "tall", "high")),
+    frozenset(("date", "day", "when")),
+    frozenset(("name", "who")),
+    frozenset(("city", "town", "place", "location")),
+    frozenset(("state", "status")),
+    frozenset(("kind", "type", "category")),
+    frozenset(("customer", "client")),
+    frozenset(("supplier", "vendor")),
+    frozenset(("employee", "staff", "person", "people")),
+    frozenset(("product", "article", "item")),
+)
+"""Words, as `stem` has them, that name the same column."""
+ROW_NOUNS = frozenset(("entry", "row", "line", "record"))
+"""What the rows of any table are."""
+SAYS_NOTHING = FUNCTION_WORDS | frozenset(
+    "table list sheet file column entry row line record value data overview following given show shown listed recorded "
+    "registered contained contain include included exist logged entered placed made there much many according based "
+    "together up be them one whole currently overall document spreadsheet made within worth priced let's us get see "
+    "find name number".split()
+)
+"""Words that a question may have whatever the table is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Superlative:
+    """What a word asks for: the highest or the lowest value, and of which columns; of any that is named where none."""
+
+    operation: Operation
+    columns: frozenset[str] = frozenset()
+    dates: bool = False
+
+
+_MOST, _LEAST = Operation.MAXIMUM, Operation.MINIMUM
+SUPERLATIVES: dict[str, Superlative] = {
+    **dict.fromkeys(("most expensive", "dearest", "priciest", "costliest"), Superlative(_MOST, PRICE)),
+    **dict.fromkeys(("cheapest", "least expensive"), Superlative(_LEAST, PRICE)),
+    **dict.fromkeys(("highest", "largest", "greatest", "biggest", "maximum", "most"), Superlative(_MOST)),
+    **dict.fromkeys(("lowest", "smallest", "minimum", "least", "fewest"), Superlative(_LEAST)),
+    "longest": Superlative(_MOST, frozenset(("length", "duration", "time", "distance"))),
+    "shortest": Superlative(_LEAST, frozenset(("length", "duration", "time", "distance"))),
+    "heaviest": Superlative(_MOST, frozenset(("weight",))),
+    "lightest": Superlative(_LEAST, frozenset(("weight",))),
+    "tallest": Superlative(_MOST, frozenset(("height",))),
+    **dict.fromkeys(("latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
+    **dict.fromkeys(("earliest", "oldest"), Superlative(_LEAST, dates=True)),
+}
+"""By their words. Which is the "best" or "fastest" nobody can tell by a column's values alone."""
+
+
+def stem(word: str) -> str:
+    """Return a word in lower case without the ending of its plural."""
+    word = word.lower().replace("’", "'").removesuffix("'s")
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(_ES) else singular(word)
+
+
+def stems_of(text: str) -> list[str]:
+    """Return the stems of all words of a text, in order."""
+    return [stem(word) for word in _WORD.findall(text)]
+
+
+def said_by(text: str) -> set[str]:
+    """Return the stems of the words of a text that say something."""
+    return {word for word in stems_of(text) if word not in FUNCTION_WORDS}
+
+
+def alike(words: Iterable[str]) -> set[str]:
+    """Return words with all that mean the same."""
+    own = set(words)
+    return own.union(*(group for group in ALIKE if group & own))

@@ -1,0 +1,143 @@
+"""The answer to a computation: one sentence, what was left out, and the rows as a table, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localcrag.records.computation import Computation
+from localcrag.records.enums import Operation
+from localcrag.steps.answer.layout import plain, shown
+from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
+
+MOST_SHOWN = 20
+"""Rows, or values, in an answer; how many others there are is said."""
+
+
+def answer_of(done: Computation, citation: str) -> str:
+    """Return the answer; `citation` goes behind its first sentence."""
+    first = f"{_first(done)} {citation}".rstrip()
+    first += ":" if _is_listed(done) else "."
+    said = [
+        first,
+        *(" ".join(part) for part in [[*map(plain, left_out_in_words(done)), *map(plain, done.notes)]] if part),
+    ]
+    if done.values:
+        said.append("\n".join(f"- {shown(value)}" for value in done.values[:MOST_SHOWN]))
+        more = len(done.values) - MOST_SHOWN
+    else:
+        said += [_table(done)] if done.rows else []
+        more = done.row_count - min(len(done.rows), MOST_SHOWN)
+    if more > 0:
+        said.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
+    return "\n\n".join(said)
+
+
+def operation_in_words(done: Computation) -> str:
+    """Return what was computed, in words: "total of Amount"."""
+    names = {
+        Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
+        Operation.SUM: _("total of %(column)s"),
+        Operation.AVERAGE: _("average of %(column)s"),
+        Operation.MAXIMUM: _("highest value of %(column)s"),
+        Operation.MINIMUM: _("lowest value of %(column)s"),
+        Operation.FILTER: _("rows that match"),
+        Operation.VALUES: _("values of %(column)s"),
+    }
+    return names[done.operation].replace("%(column)s", done.column or "")
+
+
+def result_in_words(done: Computation) -> str:
+    """Return the result in a few words: a number with its unit, how many rows or values, or why there is none."""
+    if done.refused:
+        return _("not computed: %(why)s", why=done.refused)
+    if done.operation is Operation.VALUES:
+        return ngettext("%(num)s value", "%(num)s values", len(done.values))
+    return done.result or rows_in_words(done.row_count)
+
+
+def computation_in_words(done: Computation) -> str:
+    """Return in a line what was computed on which table, over which rows, and what came out."""
+    where = _(" where %(conditions)s", conditions=_(" and ").join(done.filters)) if done.filters else ""
+    table = f"“{done.table}”, {done.document}" if done.table else done.document
+    rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
+    said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    return " ".join([*said, *left_out_in_words(done), *done.notes])
+
+
+def left_out_in_words(done: Computation) -> list[str]:
+    """Return for each reason how many rows were left out."""
+    return [
+        ngettext(
+            "%(num)s row is not counted: %(why)s.", "%(num)s rows are not counted: %(why)s.", one.rows, why=one.why
+        )
+        for one in done.left_out
+    ]
+
+
+def rows_in_words(number: int) -> str:
+    """Return a number of rows: "3 rows"."""
+    return ngettext("%(num)s row", "%(num)s rows", number)
+
+
+def _first(done: Computation) -> str:
+    """Return the first sentence, without its full stop."""
+    if done.refused:
+        what = plain(operation_in_words(done))
+        return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain(done.refused))
+    return _what(done) + _where(done)
+
+
+def _what(done: Computation) -> str:
+    """Return what the result is of, as far as the column and the number of rows tell."""
+    of_column = _(" of %(column)s", column=plain(done.column or ""))
+    if done.operation is Operation.VALUES:
+        return f"**{result_in_words(done)}**{of_column}"
+    if done.operation is Operation.COUNT and done.column:
+        number = ngettext("%(num)s different value", "%(num)s different values", int(done.result))
+        return f"**{number}**{of_column}"
+    if done.operation in (Operation.COUNT, Operation.FILTER):
+        return f"**{rows_in_words(done.row_count)}**"
+    if not done.row_count:
+        return _("**No row** has a value")
+    over = _in(done) if done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
+    return f"**{plain(_capital(operation_in_words(done)))}: {plain(done.result)}**{over}"
+
+
+def _over(done: Computation) -> str:
+    return ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
+
+
+def _in(done: Computation) -> str:
+    return ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
+
+
+def _where(done: Computation) -> str:
+    """Return of which table, and under which conditions."""
+    where = _(" of the table “%(name)s”", name=plain(done.table)) if done.table else ""
+    if done.filters:
+        where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain, done.filters)))
+    return where
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _is_listed(done: Computation) -> bool:
+    return bool(done.values or done.rows)
+
+
+def _table(done: Computation) -> str:
+    lines = [done.header, *(row.cells for row in done.rows[:MOST_SHOWN])]
+    written = [f"| {' | '.join(map(_cell, line))} |" for line in lines]
+    return "\n".join([written[0], "|" + " --- |" * len(done.header), *written[1:]])
+
+
+def _cell(text: str) -> str:
+    return shown(text).replace("|", r"\|")
+
+
+def citation_of(numbers: Sequence[int]) -> str:
+    """Return citations of these pieces of evidence."""
+    return "".join(f"[{number}]" for number in numbers)

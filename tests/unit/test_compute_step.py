@@ -1,0 +1,186 @@
+"""The step `compute` in the flow: what the run says, what it cites, and when it stands back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from localcrag.cli import terminal
+from localcrag.pipeline import answer
+from localcrag.records.documents import Page
+from localcrag.records.enums import Action, StripReason
+from localcrag.records.errors import ModelError
+from localcrag.records.events import Computed
+from localcrag.records.protocols import Vectors
+from localcrag.records.run import Run
+from localcrag.runs import record
+from localcrag.steps.context import Steps
+from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
+from localcrag.ui.run_panel import panel
+from tests.support.desk import Desk
+from tests.support.fakes import FakeEmbedder, FakeScorer
+
+ROWS = [
+    f"2026-{1 + number // 10:02}-{1 + number % 10:02} | Client {number % 7} | {number}.50 €" for number in range(60)
+]
+ORDERS = "# Orders 2026\n\nDate | Customer | Amount\n" + "\n".join(ROWS)
+QUESTION = "What is the total amount of orders in March?"
+
+
+def desk(tmp_path: Path, **documents: str | list[str]) -> Desk:
+    """Return a desk with these documents, cut into chunks; a list is the pages of one."""
+    made = Desk(tmp_path)
+    embedder = FakeEmbedder()
+    for name, text in documents.items():
+        pages = [Page(None, text)] if isinstance(text, str) else [Page(at, page) for at, page in enumerate(text, 1)]
+        chunks = split_into_chunks(pages, embedder.count_tokens, title=name, target=60, limit=254)
+        made.store.put(
+            f"{name}.md", sha256=name, media_type="text/markdown", pages=None, text=join_pages(pages), chunks=chunks,
+            vectors=embedder.embed([chunk.text for chunk in chunks]),
+        )  # fmt: skip
+    return made
+
+
+def computed_by(run: Run) -> list[str]:
+    return [step.name for step in run.steps]
+
+
+def test_a_question_about_a_table_is_computed_on_all_its_rows(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS)
+    events, run = made.ask(QUESTION)
+    assert run.computation
+    assert run.answer.startswith(
+        "**Total of Amount: 250.00 €** over 10 rows of the table “Orders 2026” where Date is in"
+    )
+    assert (run.computation.document, run.computation.of_rows, run.computation.row_count) == ("orders.md", 60, 10)
+    assert made.llm.prompts == []
+    assert computed_by(run) == ["retrieve", "evaluate", "decide", "compute"]
+    assert (run.action, run.abstained, run.uncertain) == (Action.CORRECT, False, False)
+    assert len([event for event in events if isinstance(event, Computed)]) == 1
+
+
+def test_the_answer_cites_the_rows_that_count(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS).ask(QUESTION)
+    march = [row for row in ROWS if row.startswith("2026-03")]
+    cited = "\n".join(piece.text for piece in run.evidence)
+    assert all(row in cited for row in march)
+    assert not any(row in cited for row in ROWS if row not in march)
+    assert f"[{run.evidence[-1].n}]" in run.answer
+    known = {passage.id: passage for passage in run.passages}
+    for strip in run.strips:
+        assert known[strip.passage].text[strip.start : strip.end] == strip.text
+        assert strip.reason is (StripReason.COMPUTED if strip.kept else StripReason.NOT_COMPUTED)
+    assert {piece.source for piece in run.evidence} == {source.id for source in run.sources}
+
+
+def test_a_row_that_no_retrieved_passage_has_is_fetched_and_evaluated(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS)
+    made.settings = made.settings.model_copy(update={"k": 1, "reranked": 1})
+    events, run = made.ask("Which order has the highest amount?")
+    (computed,) = (event for event in events if isinstance(event, Computed))
+    assert run.answer.startswith("**Highest value of Amount: 59.50 €** in 1 row")
+    assert [passage.text.split("\n")[-1] for passage in computed.passages] == [ROWS[-1]]
+    assert run.passages[-1] == computed.passages[0]
+    assert ROWS[-1] in run.evidence[-1].text
+
+
+def test_a_scorer_that_fails_does_not_stop_it(tmp_path: Path) -> None:
+    class Failing(FakeScorer):
+        def logits(self, question: str, texts: list[str]) -> Vectors:  # type: ignore[override]
+            raise ModelError("The relevance model is damaged.")
+
+    made = desk(tmp_path, orders=ORDERS)
+    made.scorer = Failing()
+    assert made.ask("Which order has the highest amount?")[1].computation
+
+
+def test_the_run_is_stored_with_it_and_old_runs_stay_readable(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS).ask(QUESTION)
+    assert record.read(record.dump(run)) == run
+    told = record.to_json(run)
+    assert told["computation"]["result"] == "250.00 €"
+    assert told["computation"]["operation"] == "total"
+    before = json.loads(record.dump(run))
+    del before["computation"]
+    assert record.read(json.dumps(before)).computation is None
+
+
+def test_panel_and_terminal_show_table_operation_rows_and_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, run = desk(tmp_path, orders=ORDERS.replace("Client 1", "<b>Client</b>")).ask(QUESTION)
+    html = panel(run)
+    for said in ("Computed on a table", "Orders 2026", "total of Amount", "Date is in March", "250.00 €", "60 rows"):
+        assert said in html
+    assert "<td>&lt;b&gt;Client&lt;/b&gt;</td>" in html
+    assert "<b>Client" not in html
+    assert html.count("<tr><td>2026-03") == 10
+    assert "The language model was not asked" not in html
+    terminal.show_details(run)
+    assert "computed total of Amount where Date is in March" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_cannot_be_done_exactly_is_said_with_the_rows(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS.replace("21.50 €", "21.50 $")).ask(QUESTION)
+    assert run.computation
+    assert run.answer.startswith("**Not computed: total of Amount.** The reason: Amount has several units: €, $ [1]")
+    assert "not computed: Amount has several units" in panel(run)
+
+
+def test_of_several_tables_that_fit_none_is_guessed_and_that_is_said(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS, others=ORDERS.replace("2026", "2025")).ask(QUESTION)
+    assert run.computation is None
+    assert "generate" in computed_by(run) or run.answer
+    assert any("Several tables fit this question equally" in warning for warning in run.warnings)
+
+
+def test_the_same_table_twice_is_one(tmp_path: Path) -> None:
+    assert desk(tmp_path, orders=ORDERS, copy=ORDERS).ask(QUESTION)[1].computation
+
+
+def test_of_several_tables_the_one_that_is_named_is_taken(tmp_path: Path) -> None:
+    text = ORDERS + "\n\n# Refunds 2026\n\n" + ORDERS.partition("\n\n")[2].replace("Amount", "Amount")
+    _, run = desk(tmp_path, ledger=text).ask("What is the total amount of refunds in March?")
+    assert run.computation
+    assert run.computation.table == "Refunds 2026"
+
+
+def test_a_table_over_several_pages_is_one(tmp_path: Path) -> None:
+    header = "Date | Customer | Amount\n"
+    pages = ["# Orders 2026\n\n" + header + "\n".join(ROWS[:25]), "\n".join(ROWS[25:45]), header + "\n".join(ROWS[45:])]
+    _, run = desk(tmp_path, orders=pages).ask("What is the total amount of orders?")
+    assert run.computation
+    assert (run.computation.result, run.computation.pages) == ("1,800.00 €", (1, 2, 3))
+    assert "page 3" in panel(run)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["We had 61 orders in March, of which one was cancelled.", "There are forty customers in all."],
+)
+def test_a_number_that_a_sentence_says_is_not_counted(tmp_path: Path, said: str) -> None:
+    noun = "orders in March" if "orders" in said else "customers"
+    _, run = desk(tmp_path, orders=f"{ORDERS}\n\n## Remarks\n\n{said}\n").ask(f"How many {noun} are there?")
+    assert run.computation is None
+
+
+def test_where_another_document_answers_the_table_stands_back(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS, rules="What the highest amount of an order is: the highest amount is 500.")
+    assert made.ask("What is the highest amount of an order?")[1].computation is None
+
+
+@pytest.mark.parametrize("steps", [Steps(evaluate=False, refine=False, verify=False), Steps(refine=False)])
+def test_an_evaluation_that_leaves_steps_out_computes_nothing(tmp_path: Path, steps: Steps) -> None:
+    made = desk(tmp_path, orders=ORDERS)
+    recording = answer(QUESTION, parts=made.parts(), settings=made.settings, steps=steps)
+    list(recording)
+    assert recording.run.computation is None
+
+
+def test_other_questions_go_the_usual_way(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS)
+    _, run = made.ask("What did Client 3 order?")
+    assert run.computation is None
+    assert "compute" not in computed_by(run)
