@@ -29,12 +29,11 @@ class LeftOut:
 class Computation:
     """An operation on one table of a document, done exactly, or `refused` with the reason why it cannot be.
 
-    `table` is what the table is called, empty where it has no name; `of_rows` is how many rows it has, totals not
-    counted, and `row_count` how many of them the operation is over. `rows` are those, but at most as many as a run
-    keeps. `column` is what was computed with, None where rows are counted or listed, and `filters` are the conditions
-    in words. `values` are the different ones of a column that was asked
-    for whole, or of which they were counted. `result` is a number with its unit, or empty.
-    `notes` are what else has to be said of the result.
+    `table` is what the table is called, empty where it has no name; `of_rows` is how many rows it has, without totals
+    and labels, and `row_count` how many of them the operation is over. `rows` are those, but at most as many as a run
+    keeps. `column` is what was computed with, None where rows are counted or listed; `filters` are the conditions in
+    words. `values` are the different ones of a column that was asked for whole, or of which they were counted. `result`
+    is a number with its unit, or empty. `notes` are what else has to be said of the result.
     """
 
     document: str

@@ -24,7 +24,9 @@ from localcrag.ui.html import TEMPLATES
 
 UNSURE = 0.95
 """A confidence of text recognition below which what it read may well have mistakes (docs/measurements.md)."""
-_EXPLAINED = (None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED)
+_EXPLAINED = (
+    None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

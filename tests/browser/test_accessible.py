@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.app_process import running_app
-from tests.support.page_driver import ask, close_settings, dropped, open_settings, open_side, opened, turn
+from tests.support.page_driver import (
+    PATIENCE,
+    ask,
+    close_settings,
+    drop_named,
+    dropped,
+    open_settings,
+    open_side,
+    opened,
+    turn,
+)
 
 COUNTS = {"serious", "critical"}
 TABS = ("Answers", "Web", "Models", "Data", "Questions", "Labels")
@@ -33,6 +43,24 @@ def problems(page: Page, state: str) -> list[str]:
         if one["impact"] in COUNTS
         for node in one["nodes"]
     ]
+
+
+def test_what_was_computed_on_a_table_is_shown_with_its_rows(chromium: Browser, address: str) -> None:
+    rows = [f"<i>Tool</i> {number},{number}.50 €" for number in range(1, 31)]
+    with opened(chromium, address, width=400) as page:
+        drop_named(page, {"tools.csv": "\n".join(["Tool,Price", *rows]).encode()})
+        expect(page.locator("#lc-documents")).to_contain_text("tools.csv", timeout=PATIENCE)
+        ask(page, "Which tools cost more than 28 euros?")
+        expect(turn(page)).to_contain_text("3 rows where Price is more than 28 euros")
+        expect(turn(page).locator("table")).to_have_count(1)
+        open_side(page, "right")
+        card = page.locator("#lc-panel .lc-computation")
+        for said in ("tools.csv", "30 rows", "rows that match", "Price is more than 28 euros", "3 rows"):
+            expect(card).to_contain_text(said)
+        expect(card.locator("tbody tr")).to_have_count(3)
+        expect(card.locator("tbody td").first).to_have_text("<i>Tool</i> 28")
+        assert problems(page, "computed") == []
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= 400
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")])

@@ -143,6 +143,17 @@ def test_a_table_whose_rows_do_not_fit_its_header_is_none() -> None:
     assert tables("Name | Price\nLamp | 12 | 4\nChair | 5\nDesk | 6") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name | Town | Price\nA | x | 3 €\nB | y | 4 €\nC | z | 5 €\nD |\nE | x | 6 €\nF | y | 7 €\nG | z | 8 €",
+        "Name | Price\nA | 3 €\nB | 4 €\nC | 5 €\nNot for sale: D",
+    ],
+)
+def test_a_table_that_a_line_parts_is_none(text: str) -> None:
+    assert tables(text) == []
+
+
 def test_columns_know_their_kind_and_unit() -> None:
     (table,) = tables(
         "Invoice no | Since | Price | Weight (kg) | Town\n"

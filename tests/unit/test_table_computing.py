@@ -148,6 +148,27 @@ def test_what_cannot_be_done_exactly_is_refused(text: str, question: str, why: s
     assert result_in_words(done) == f"not computed: {why}"
 
 
+def test_a_cell_that_is_left_empty_under_its_group_is_not_passed_over_in_silence() -> None:
+    text = "Article | Category\nA | Lamps\nB | |\nC | Chairs\nD | |"
+    done = computed("How many articles are in the category Lamps?", text)
+    assert (done.result, left_out(done)) == ("1", [(2, "Category is empty")])
+
+
+def test_labels_and_totals_are_no_rows_and_names_that_look_like_totals_are() -> None:
+    text = (
+        "Article | Group | Price\nHair: | |\nTotal Care Shampoo | Hair | 4 €\nSoap | Hair | 2 €\n"
+        "Subtotal hair | | 6 €\n"
+        "Average Joe's Wax | Car | 9 €\nTotal of all | | 15 €"
+    )
+    done = computed("How many articles are there?", text)
+    assert (done.result, left_out(done)) == ("3", [(2, "a total of other rows"), (1, "nothing but its first cell")])
+
+
+def test_days_without_a_year_have_no_latest() -> None:
+    text = "Event | Date\nRun | 3 March\nSwim | 5 April\nRide | 7 May"
+    assert computed("What is the latest event?", text).refused == "the dates in Date have no year"
+
+
 def test_months_of_several_years_are_said_to_be() -> None:
     text = "Item | Date\nA | 2025-03-01\nB | 2026-03-04\nC | 2026-05-01"
     done = computed("How many items in March?", text)

@@ -193,6 +193,51 @@ def test_months_may_be_cells() -> None:
     assert told(plan("how many entries in March", text)) == ("COUNT", None, ["Month exactly March"])
 
 
+ORDERS = """# Orders
+
+Date | Customer | Amount | Status
+2026-03-01 | Alpha | 12.00 € | paid
+2026-03-02 | Beta | 20.00 € | open
+2026-03-02 | Alpha | 15.00 € | open
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which customers have more than 2 orders?",
+        "How many customers have more than one order?",
+        "Who is the largest customer?",
+        "Which customer spent the most?",
+        "Which customer has the most orders?",
+        "What did Alpha order?",
+        "How many orders are above average?",
+        "Which orders are 20 euros?",
+        "Which orders are over 5k?",
+        "What is the total of open and paid orders?",
+    ],
+)
+def test_what_is_of_groups_of_rows_is_not_taken_for_rows(question: str) -> None:
+    assert told(plan(question, ORDERS, "orders")) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which customer has the highest amount?", ("MAXIMUM", "Amount", [])),
+        ("What is the largest order?", ("MAXIMUM", "Amount", [])),
+        ("Which orders are open?", ("FILTER", None, ["Status exactly open"])),
+        ("How many customers have open orders?", ("COUNT", "Customer", ["Status exactly open"])),
+        ("What is the average order value?", ("AVERAGE", "Amount", [])),
+        ("total number of orders", ("COUNT", None, [])),
+        ("How much did Alpha spend in total in March?",
+         ("SUM", "Amount", ["Date exactly March", "Customer exactly Alpha"])),
+    ],
+)  # fmt: skip
+def test_what_is_of_rows_is(question: str, expected: tuple[str, str | None, list[str]]) -> None:
+    assert told(plan(question, ORDERS, "orders")) == expected
+
+
 def test_of_two_columns_that_fit_equally_none_is_guessed() -> None:
     text = "Item | Net price | Gross price\nA | 10 € | 12 €\nB | 20 € | 24 €\nC | 30 € | 36 €"
     assert told(plan("Which items cost more than 15 euros?", text)) is None

@@ -68,12 +68,12 @@ class Column:
 
 
 def rows_of(table: Table) -> list[Row]:
-    """Return the rows that are no totals."""
-    return [row for row in table.rows if not row.is_total]
+    """Return the rows that are neither totals nor labels of groups."""
+    return [row for row in table.rows if not (row.is_total or row.is_label)]
 
 
 def columns_of(table: Table) -> list[Column]:
-    """Return the columns of a table; their values are those of the rows that are no totals."""
+    """Return the columns of a table; their values are those of `rows_of` it."""
     rows = rows_of(table)
     mark = mark_of(cell for row in table.rows for cell in row.cells)
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]

@@ -74,8 +74,10 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
     except Refused as error:
         refused = str(error)
     left_out = [LeftOut(number, why) for why, number in work.left_out.items()]
-    if totals := len(table.rows) - len(plan.known.rows):
+    if totals := sum(row.is_total for row in table.rows):
         left_out.append(LeftOut(totals, _("a total of other rows")))
+    if labels := sum(row.is_label and not row.is_total for row in table.rows):
+        left_out.append(LeftOut(labels, _("nothing but its first cell")))
     rows = work.rows
     return Computation(
         document=document,
@@ -208,6 +210,8 @@ def _extreme(work: _Work) -> _Found:
             work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
         else:
             ranks.append((at, rank))
+    if not ranks and column.moments:
+        raise Refused(_("the dates in %(column)s have no year", column=column.name))
     if not ranks:
         work.at = []
         return _Found()

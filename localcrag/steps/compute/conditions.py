@@ -6,7 +6,7 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from localcrag.steps.compute.amounts import Amount
+from localcrag.steps.compute.amounts import Amount, is_empty
 from localcrag.steps.compute.columns import Column
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.question import Relation, bare
@@ -19,7 +19,8 @@ from localcrag.text.translation import later
 def meets(test: Test, at: int, cell: str) -> bool | None:
     """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
     if isinstance(test.value, str):
-        return stems_of(cell) == stems_of(test.value)
+        # What is empty may be meant to be as the cell above it.
+        return None if is_empty(cell) else stems_of(cell) == stems_of(test.value)
     value = test.column.values[at]
     if isinstance(test.value, Amount):
         high = test.high.value if isinstance(test.high, Amount) else None

@@ -55,7 +55,7 @@ class Known:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows that are no totals."""
+        """The rows that are neither totals nor labels of groups."""
         return rows_of(self.table)
 
     @cached_property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.columns import Column, Kind, has_header
-from localcrag.steps.compute.matching import Known, Word, words_of
+from localcrag.steps.compute.matching import EXACT, Known, Word, words_of
 from localcrag.steps.compute.question import Relation, Request
 from localcrag.steps.compute.reading import Reading, Test, clearest, free, place, read
 from localcrag.steps.compute.table import Table
@@ -104,9 +104,22 @@ def _extreme(reading: Reading) -> Plan | None:
         column = found[0] if len(found) == 1 else None
     else:
         column = _computed_column(reading, words)
-    if column is None or LIMITS & known.header_words(column):
+    if column is None or LIMITS & known.header_words(column) or _is_of_groups(reading, column):
         return None
     return Plan(known, reading.request.operation, column, tuple(reading.tests))
+
+
+def _is_of_groups(reading: Reading, column: Column) -> bool:
+    """Whether the highest may be of sums: "the largest customer", who has several rows; not "the highest amount"."""
+    known, words = reading.known, free(reading)
+    if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
+        return False
+    tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
+    for other in known.of_kind(Kind.TEXT, Kind.NAME):
+        values = [row.cells[other.at] for row in known.rows]
+        if other.at not in tested and known.mention(other, words) and len(set(values)) < len(values):
+            return True
+    return False
 
 
 def _counted(reading: Reading) -> Plan | None:

@@ -102,12 +102,18 @@ def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column
     """Return the one column of amounts that a condition fits best."""
     known = reading.known
     near = _near(reading, condition)
+    # "More than 2 orders" is of no column but one of orders.
+    counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
+    if counted and counted.stem in FUNCTION_WORDS:
+        counted = None
     scored: list[tuple[int, Column]] = []
     columns = known.of_kind(Kind.AMOUNT)
     for column in columns:
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
             continue
         named = known.mention(column, near)
+        if counted and not known.mention(column, [counted]):
+            continue
         same = bool(amount.unit) and amount.unit == column.unit
         if named or same or (len(columns) == 1 and not amount.unit):
             scored.append((named + OF_UNIT * same, column))

@@ -27,10 +27,16 @@ MOST_PAGES = 200
 """That one table may go on over."""
 
 _TOTAL = re.compile(
-    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b[\w ]{0,20}:?|"
-    r"(?:average|mean|median|carried (?:forward|over))\b[\w ]{0,20}:?",
+    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
+    r"(?:average|mean|median|carried (?:forward|over))\b",
     re.IGNORECASE,
 )
+_OF_TOTAL = re.compile(
+    r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
+    r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
+    re.IGNORECASE,
+)
+"""What may stand behind the word in a row's label; with others it is a total where the row has no other words."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
@@ -46,9 +52,18 @@ class Row:
 
     @property
     def is_total(self) -> bool:
-        """Whether it sums up the rows above it."""
-        first = next((cell for cell in self.cells if cell), "")
-        return _TOTAL.fullmatch(first.strip()) is not None
+        """Whether it sums up the rows above it. "Total Care Shampoo" is none."""
+        first, *others = [cell for cell in self.cells if cell] or [""]
+        found = _TOTAL.match(first)
+        if found is None:
+            return False
+        figures_alone = len(self.cells) > 2 and all(_has_digit(cell) or not _has_letter(cell) for cell in others)
+        return figures_alone or _OF_TOTAL.match(first, found.end()) is not None
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it has nothing but its first cell, as what stands over a group of rows."""
+        return len(self.cells) > 2 and bool(self.cells[0]) and not any(self.cells[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,10 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
+def _has_letter(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
 def _joined(pieces: Sequence[_Piece]) -> Table:
     first = pieces[0].table
     rows = list(first.rows)
@@ -174,7 +193,7 @@ def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
             continue
         for place, part in _parts(run):
             table = _table(part, page, start, number)
-            if table is not None:
+            if table is not None and not _is_cut(part, blocks, page):
                 own = before if place == 0 else None
                 section = SEPARATOR.join(name for _, name in path if name)
                 yield _Piece(
@@ -184,6 +203,17 @@ def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
                     "\n" in page[part[0].start : part[0].end],
                 )
         at += len(run)
+
+
+def _is_cut(part: Sequence[Block], blocks: Sequence[Block], page: str) -> bool:
+    """Whether a line that is no row to its reader stands right above or below the rows, and may be one of them."""
+    above = next((block for block in reversed(blocks) if block.end <= part[0].start), None)
+    below = next((block for block in blocks if block.start >= part[-1].end), None)
+    if above and "|" in page[above.start : above.end] and above.kind not in _TABLE:
+        return page[above.end : part[0].start].count("\n") == 1
+    if below is None or below.kind in (BlockKind.HEADING, *_TABLE):
+        return False
+    return page[part[-1].end : below.start].count("\n") == 1
 
 
 def _parts(run: Sequence[Block]) -> Iterator[tuple[int, list[Block]]]:
