@@ -125,20 +125,7 @@ def show_details(run: Run) -> None:
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by {graded_by(run)}"
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
-        share = screen.width // SHARE
-        table = Table(box=None, pad_edge=False)
-        table.add_column("relevance", max_width=share)
-        table.add_column("grade", no_wrap=True)
-        table.add_column("from", max_width=share, overflow="fold")
-        table.add_column("text")
-        for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
-            where = _source(passage, FOLDS * share)
-            text = escape(one_line(passage.text)[:120])
-            if passage.reason:
-                text += f"\n[dim]because: {escape(passage.reason)}[/]"
-            grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-            table.add_row(compared(passage.relevance, run.thresholds), grade, escape(where), text)
-        screen.print(table)
+        screen.print(_passages(run, screen.width // SHARE))
     if run.strips:
         screen.print(f"strips: {escape(_fates(run))}")
     for support in run.support:
@@ -157,6 +144,23 @@ def show_details(run: Run) -> None:
             screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
     screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _passages(run: Run, share: int) -> Table:
+    """Return the passages as a table, of which two columns are at most `share` characters wide."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("relevance", max_width=share)
+    table.add_column("grade", no_wrap=True)
+    table.add_column("from", max_width=share, overflow="fold")
+    table.add_column("text")
+    for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
+        where = _source(passage, FOLDS * share)
+        text = escape(one_line(passage.text)[:120])
+        if passage.reason:
+            text += f"\n[dim]because: {escape(passage.reason)}[/]"
+        grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
+        table.add_row(compared(passage.relevance, run.thresholds), grade, escape(where), text)
+    return table
 
 
 def _source(passage: Passage, room: int) -> str:

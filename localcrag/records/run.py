@@ -124,7 +124,8 @@ class Run:
     `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
     `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
     alone. `readings` are the two that a doubtful question has; none for others. `scope` says which documents were
-    searched; None of runs of an earlier version. `computation` is what was computed on a table, where that is the answer.
+    searched; None of runs of an earlier version. `computation` is what was computed on a table, where that is the
+    answer.
     """
 
     run_id: str

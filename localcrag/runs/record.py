@@ -68,10 +68,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
         case Evaluated(passages, cost):
             changed = _with_passages(run, passages)
         case Decided(query, action, policy, rule, cost):
-            attempt = Attempt(query, action, rule, len(run.passages), run.max_relevance)
-            changed = dataclasses.replace(
-                run, action=action, policy=policy, rule=rule, attempts=(*run.attempts, attempt)
-            )
+            attempts = (*run.attempts, Attempt(query, action, rule, len(run.passages), run.max_relevance))
+            changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
         case Computed(cost=cost):
             changed = _computed(run, event)
         case Searched(web, passages, cost):
