@@ -170,6 +170,14 @@ def test_columns_know_their_kind_and_unit() -> None:
     assert columns_of(table)[2].values[2] is None
 
 
+def test_whole_numbers_that_name_things_are_names() -> None:
+    (table,) = tables(
+        "Run | Orders | Order | Key | Price\n7 | 3 | 4711 | 007 | 12\n8 | 5 | 4699 | 041 | 14\n9 | 4 | 4802 | 113 | 11"
+    )
+    kinds = [column.kind for column in columns_of(table)]
+    assert kinds == [Kind.NAME, Kind.AMOUNT, Kind.NAME, Kind.NAME, Kind.AMOUNT]
+
+
 def test_what_speaks_against_computing_is_said() -> None:
     (table,) = tables(
         "Item | Price | Day | Size\nA | 3 € | 01/02/2026 | 1.250\nB | 4 $ | 03/02/2026 | 2.500\n"

@@ -251,3 +251,32 @@ def test_of_two_columns_that_fit_equally_none_is_guessed() -> None:
 def test_a_cell_of_two_columns_is_not_guessed() -> None:
     text = "Name | From | To\nA | Bath | York\nB | York | Bath\nC | Bath | Hull"
     assert told(plan("How many entries in Bath?", text)) is None
+
+
+NUMBERED = """Order | Customer | Date | Amount | Status
+1000 | Berg | 2025-01-12 | 107.30 | paid
+1001 | Moen | 2025-03-10 | 579.86 | open
+1002 | Berg | 2025-03-20 | 825.48 | open
+1003 | Dahl | 2025-04-02 | 12.00 | paid
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the total amount of open orders?", ("SUM", "Amount", ["Status exactly open"])),
+        ("What is the sum of all paid orders?", ("SUM", "Amount", ["Status exactly paid"])),
+        ("How much did Berg order in total?", ("SUM", "Amount", ["Customer exactly Berg"])),
+        ("How many orders were there in March?", ("COUNT", None, ["Date exactly March"])),
+        ("How many orders are still open?", ("COUNT", None, ["Status exactly open"])),
+        ("Which orders are open?", ("FILTER", None, ["Status exactly open"])),
+        ("What is the highest order?", ("MAXIMUM", "Amount", [])),
+        ("How many customers are there?", ("COUNT", "Customer", [])),
+    ],
+)
+def test_numbers_of_orders_are_names_and_never_added_up(
+    question: str, expected: tuple[str, str | None, list[str]]
+) -> None:
+    found = told(plan(question, NUMBERED, "orders"))
+    assert found is not None
+    assert (*found[:2], [said if "Date" not in said else "Date exactly March" for said in found[2]]) == expected

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from localcrag.steps.compute.amounts import Amount, Mark, amount_of, is_empty, looks_like_amount, mark_of, unit_of
 from localcrag.steps.compute.moments import Moment, moments_in
@@ -23,6 +24,15 @@ _IDENTIFIES = re.compile(
     re.IGNORECASE,
 )
 """Headers of columns whose numbers are names."""
+_THINGS = frozenset(
+    "account article batch bill booking bus case claim client contract customer employee event flight invoice item job "
+    "licence license lot member order parcel patient payment policy product project receipt row serial shipment "
+    "student task ticket train transaction voucher".split()
+)
+"""Headers of columns whose numbers are names where they have no unit: "Order", not "Orders"."""
+_WHOLE = re.compile(r"\d+")
+LEAST_IN_A_ROW = 3
+"""Numbers that count up by one before they number the rows."""
 _OF_YEARS = frozenset(("year", "since", "founded", "built", "season", "vintage", "from"))
 _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _IN_HEADER = re.compile(
@@ -99,9 +109,19 @@ def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
         return Column(at, name, Kind.DATE, tuple(moments))
     if sum(map(looks_like_amount, said)) < MOSTLY * len(said):
         return Column(at, name, Kind.TEXT, (None,) * len(cells))
-    if years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()):
+    if years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
         return Column(at, name, Kind.NAME, (None,) * len(cells))
     return _of_amounts(at, name, cells, mark)
+
+
+def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
+    """Whether whole numbers are names: of things, with leading zeros, or counting the rows in the first column."""
+    if not all(map(_WHOLE.fullmatch, said)):
+        return False
+    numbers = [int(cell) for cell in said]
+    counts = all(second == first + 1 for first, second in pairwise(numbers))
+    numbered = at == 0 and len(numbers) >= LEAST_IN_A_ROW and counts
+    return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in said)
 
 
 def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:

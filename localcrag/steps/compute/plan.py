@@ -65,9 +65,16 @@ def _computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
     others = clearest(known, [column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    if any(known.mention(column, words) for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested):
+    others = [column for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested]
+    if any(known.mention(column, words) and not _names_rows(known, column) for column in others):
         return None
     return amounts[0] if len(amounts) == 1 else None
+
+
+def _names_rows(known: Known, column: Column) -> bool:
+    """Whether a column has another name for each row: "the total of all orders" is of what they have, not of that."""
+    cells = [row.cells[column.at] for row in known.rows]
+    return column.kind is Kind.NAME and len(set(cells)) == len(cells)
 
 
 def _aggregated(reading: Reading) -> Plan | None:

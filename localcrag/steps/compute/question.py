@@ -75,7 +75,7 @@ _CHANGES = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|or|if|why|how|each|"
     r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
     r"i|i'm|i've|my|mine|me|you|your|he|she|his|her|they|their|should|must|may|might|can|could|would|need|allowed|"
-    r"second|third|fourth|top|top-most|next|last|first|again|still|already|yet|now|today|only|same|change[ds]?|"
+    r"second|third|fourth|top|top-most|next|last|first|again|already|yet|now|today|only|same|change[ds]?|"
     r"increase[ds]?|decrease[ds]?|rise|rose|grow[ns]?|grew|more|less|fewer|until|because|when|where)\b"
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,

@@ -30,7 +30,7 @@ ALIKE: tuple[frozenset[str], ...] = (
     frozenset(("state", "status")),
     frozenset(("kind", "type", "category")),
     frozenset(("customer", "client")),
-    frozenset(("supplier", "vendor")),
+    frozenset(("supplier", "vendor", "supply", "supplied")),
     frozenset(("employee", "staff", "person", "people")),
     frozenset(("product", "article", "item")),
 )
@@ -41,7 +41,7 @@ SAYS_NOTHING = FUNCTION_WORDS | frozenset(
     "table list sheet file column entry row line record value data overview following given show shown listed recorded "
     "registered contained contain include included exist logged entered placed made there much many according based "
     "together up be them one whole currently overall document spreadsheet made within worth priced let's us get see "
-    "find name number".split()
+    "find name number still doe".split()
 )
 """Words that a question may have whatever the table is."""
 
