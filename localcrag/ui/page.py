@@ -17,6 +17,7 @@ from localcrag.ui.chat.chat import chat_column
 from localcrag.ui.chat.chat_events import ChatEvents, ChatPlaces
 from localcrag.ui.chat.consent import asked
 from localcrag.ui.chat.empty_chat import empty_chat
+from localcrag.ui.chat.scope import everywhere
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.settings import settings_screen
@@ -68,16 +69,8 @@ def build(assembly: Assembly) -> App:
         documents_do = DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly))
         chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
         source.wire(assembly, shown_source, documents.collection)
-        speaks = PageLanguage(
-            page,
-            {
-                top: frame.top,
-                documents.title: documents_title,
-                title: _how,
-                column.consent.asks: asked,
-                screen.head: frame.settings_head,
-            },
-        )
+        written = {top: frame.top, documents.title: documents_title, title: _how, screen.head: frame.settings_head}
+        speaks = PageLanguage(page, written | {column.consent.asks: asked, column.scope.line: everywhere})
         settings_screen.wire(assembly, top, screen, speaks.speak)
         screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **MANY))
         said = learning.wire(

@@ -35,7 +35,7 @@ class Scope:
 def scope_line(script: str) -> Scope:
     """Make the components."""
     chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
-    return Scope(gr.HTML(html(EVERYWHERE, ()), elem_id="lc-scope", js_on_load=script), chosen)
+    return Scope(gr.HTML(everywhere(), elem_id="lc-scope", js_on_load=script), chosen)
 
 
 def html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
@@ -62,6 +62,11 @@ def html(restriction: Restriction, documents: Sequence[Document], *, form: bool 
         form=form,
         lists=lists,
     )
+
+
+def everywhere() -> str:
+    """Return the line of a question that is put to all documents."""
+    return html(EVERYWHERE, ())
 
 
 def values(assembly: Assembly, collection: str, restriction: Restriction) -> tuple[str, str]:
