@@ -268,6 +268,7 @@ NUMBERED = """Order | Customer | Date | Amount | Status
         ("What is the sum of all paid orders?", ("SUM", "Amount", ["Status exactly paid"])),
         ("How much did Berg order in total?", ("SUM", "Amount", ["Customer exactly Berg"])),
         ("How many orders were there in March?", ("COUNT", None, ["Date exactly March"])),
+        ("How many orders does Berg have?", ("COUNT", None, ["Customer exactly Berg"])),
         ("How many orders are still open?", ("COUNT", None, ["Status exactly open"])),
         ("Which orders are open?", ("FILTER", None, ["Status exactly open"])),
         ("What is the highest order?", ("MAXIMUM", "Amount", [])),
@@ -280,3 +281,10 @@ def test_numbers_of_orders_are_names_and_never_added_up(
     found = told(plan(question, NUMBERED, "orders"))
     assert found is not None
     assert (*found[:2], [said if "Date" not in said else "Date exactly March" for said in found[2]]) == expected
+
+
+def test_values_of_a_column_that_has_to_be_one_are_not_counted() -> None:
+    assert plan("How many clients is Berg?", NUMBERED, "orders") is None
+    suppliers = "Article | Supplier\nOar | Lund\nBuoy | Vik\nHorn | Lund\n"
+    found = told(plan("How many articles does Lund supply?", suppliers, "price list"))
+    assert found == ("COUNT", None, ["Supplier exactly Lund"])

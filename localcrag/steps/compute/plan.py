@@ -141,7 +141,9 @@ def _counted(reading: Reading) -> Plan | None:
         adds_up = any(alike(known.header_words(column)) & QUANTITIES for column in known.of_kind(Kind.AMOUNT))
         return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if cell.rows > 1 and not adds_up else None
     found = _rows_meant(reading, _noun_end(reading, noun))
-    return Plan(known, Operation.COUNT, found[0], tuple(reading.tests)) if found else None
+    if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
+        return None  # Of a column that has to be one value there is nothing to count.
+    return Plan(known, Operation.COUNT, found[0], tuple(reading.tests))
 
 
 def _rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:

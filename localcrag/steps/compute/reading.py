@@ -47,7 +47,7 @@ class Reading:
         text = self.request.rest
         for word in (word for word in self.words if word.start >= start):
             gap = text[noun[-1].start + len(noun[-1].written) : word.start] if noun else ""
-            if word.stem in FUNCTION_WORDS or len(gap) > 1:
+            if {word.stem, word.written.lower()} & FUNCTION_WORDS or len(gap) > 1:
                 if noun:
                     break
                 continue
