@@ -46,25 +46,22 @@ class Restriction:
 
     def allows(self, document: Document) -> bool:
         """Whether a question that is restricted so is put to this document."""
-        somewhere = not (self.documents or self.folders) or any(
-            [
-                *(_called(document, name) for name in self.documents),
-                *(_lies_in(document, name) for name in self.folders),
-            ]
-        )
-        tagged = not self.tags or any(_tagged(document, tag) for tag in self.tags)
-        of_kind = not self.kinds or any(_of_kind(document, kind) for kind in self.kinds)
+
+        def fits(part: str) -> bool:
+            return any(_HAS[part](document, value) for value in getattr(self, part))
+
+        in_place = fits("documents") or fits("folders") or not (self.documents or self.folders)
+        tagged, of_kind = fits("tags") or not self.tags, fits("kinds") or not self.kinds
         since, until, day = self.since or "", self.until or "9", document.day
-        return somewhere and tagged and of_kind and since <= day[: len(since)] and day[: len(until)] <= until
+        return in_place and tagged and of_kind and since <= day[: len(since)] and day[: len(until)] <= until
 
     def without_effect(self, documents: Sequence[Document]) -> tuple[str, ...]:
         """Return, in words, which of its parts no document has."""
         return tuple(
-            words
+            _IN_WORDS[name](value)
             for name, has in _HAS.items()
             for value in getattr(self, name)
             if not any(has(document, value) for document in documents)
-            for words in [_IN_WORDS[name](value)]
         )
 
     def in_words(self) -> str:

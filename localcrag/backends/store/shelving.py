@@ -19,7 +19,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
     """Give a collection another name, with everything that is kept under it. Raises NameRefused, UnknownCollection."""
     new = checked(new, "collection")
     with database.transaction() as connection:
-        _collection(connection, old)
+        collection_row(connection, old)
         if new == old:
             return
         if connection.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
@@ -41,7 +41,7 @@ def delete_collection(database: Database, name: str) -> None:
     Raises UnknownCollection.
     """
     with database.transaction() as connection:
-        connection.execute("DELETE FROM collections WHERE id = ?", (_collection(connection, name)["id"],))
+        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(connection, name)["id"],))
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
         connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
 
@@ -50,7 +50,7 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
     """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
     new = checked(new, "document")
     with database.transaction() as connection:
-        shelf = _collection(connection, collection)["id"]
+        shelf = collection_row(connection, collection)["id"]
         if new == old:
             return
         if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
@@ -85,7 +85,7 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
     UnknownDocument.
     """
     with database.transaction() as connection:
-        old, new = _collection(connection, origin), _collection(connection, target)
+        old, new = collection_row(connection, origin), collection_row(connection, target)
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise EmbedderMismatch(
                 f"“{origin}” was indexed with {old['embedder']} and “{target}” with {new['embedder']}: their vectors "
@@ -119,7 +119,8 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
 
 
-def _collection(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+    """Return what is known of a collection itself. Raises UnknownCollection."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")

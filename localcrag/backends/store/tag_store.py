@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from localcrag.backends.store.database import Database
-from localcrag.records.errors import NameRefused, UnknownCollection, UnknownDocument
+from localcrag.backends.store.shelving import checked, collection_row
+from localcrag.records.errors import NameRefused, UnknownDocument
 
 LONGEST_TAG = 50
 _ID = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?"
@@ -19,15 +20,15 @@ def tag(database: Database, collection: str, names: Sequence[str], tags: Sequenc
     """
     words = [_checked(one) for one in tags]
     with database.transaction() as connection:
-        for name in names:
-            for word in words:
-                if name.endswith("/"):
-                    shelf = _collection(connection, collection)
-                    sql = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
-                    connection.execute(sql, (shelf, _folder(connection, shelf, name), word))
-                else:
-                    sql = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
-                    connection.execute(sql, (_document(connection, collection, name), word))
+        for name in names if words else ():
+            if name.endswith("/"):
+                folder = _folder(connection, collection, name)
+                sql = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
+                connection.executemany(sql, [(*folder, word) for word in words])
+            else:
+                document = _document(connection, collection, name)
+                sql = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
+                connection.executemany(sql, [(document, word) for word in words])
 
 
 def untag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
@@ -36,14 +37,15 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
     Raises UnknownCollection, UnknownDocument and StoreError.
     """
     with database.transaction() as connection:
-        for name in names:
-            for word in tags:
-                if name.endswith("/"):
-                    sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                    connection.execute(sql, (_collection(connection, collection), name.rstrip("/"), word))
-                else:
-                    sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
-                    connection.execute(sql, (_document(connection, collection, name), word))
+        for name in names if tags else ():
+            if name.endswith("/"):
+                shelf = collection_row(connection, collection)["id"]
+                sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
+                connection.executemany(sql, [(shelf, name.rstrip("/"), word) for word in tags])
+            else:
+                document = _document(connection, collection, name)
+                sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
+                connection.executemany(sql, [(document, word) for word in tags])
 
 
 def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
@@ -73,21 +75,12 @@ def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -
 
 
 def _checked(word: str) -> str:
-    word = " ".join(word.split()).lstrip("#")
-    if not word:
-        raise NameRefused("A tag needs a name. Write one.")
+    word = checked(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
         raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
     if "*" in word or "," in word:
         raise NameRefused(f"The tag “{word}” has a * or a comma, which part and stand for tags. Leave them out.")
     return word
-
-
-def _collection(connection: sqlite3.Connection, name: str) -> int:
-    row = connection.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
-    return int(row["id"])
 
 
 def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
@@ -100,9 +93,10 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
     return int(row["id"])
 
 
-def _folder(connection: sqlite3.Connection, shelf: int, name: str) -> str:
-    folder = name.rstrip("/")
+def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
+    """Return a collection's id, and the name of a folder of it without the slash at its end."""
+    shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
     if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
         raise UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
-    return folder
+    return shelf, folder

@@ -65,8 +65,8 @@ def _computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
     others = clearest(known, [column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    others = [column for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested]
-    if any(known.mention(column, words) and not _names_rows(known, column) for column in others):
+    labels = [column for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested]
+    if any(known.mention(column, words) and not _names_rows(known, column) for column in labels):
         return None
     return amounts[0] if len(amounts) == 1 else None
 

@@ -185,32 +185,32 @@ def _operation(text: str, rest: str) -> Request | None:
     if superlatives:
         (one,) = superlatives
         wanted = SUPERLATIVES[one[1].lower()]
-        return Request(wanted.operation, text, _blank(rest, one), one[1].lower(), superlative=wanted)
+        return Request(wanted.operation, text, _blank(rest, *one.span()), one[1].lower(), superlative=wanted)
     if averages:
-        return Request(Operation.AVERAGE, text, _blank(rest, averages), "average")
+        return Request(Operation.AVERAGE, text, _blank(rest, *averages.span()), "average")
     return _number_or_rows(text, rest, counts)
 
 
 def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
     """Return a request for a number, a total or rows."""
-    left = _blank(rest, counts) if counts else rest
+    left = _blank(rest, *counts.span()) if counts else rest
     sums = _SUM.search(left)
-    left = _blank(left, sums) if sums else left
+    left = _blank(left, *sums.span()) if sums else left
     if counts:
         # With "in total" it may be a sum: the table tells what it is that is counted.
         return Request(Operation.SUM if sums else Operation.COUNT, text, left, "number", target=counts.end())
     if sums:
         much = _HOW_MUCH.search(left)
-        return Request(Operation.SUM, text, _blank(left, much) if much else left, "total")
+        return Request(Operation.SUM, text, _blank(left, *much.span()) if much else left, "total")
     listed = _LIST.match(rest)
     if listed is None:
         return Request(Operation.FILTER, text, rest, "", target=0)
     everything = _EVERYTHING.search(rest) is not None
-    return Request(Operation.FILTER, text, _blank(rest, listed), "", target=listed.end(), everything=everything)
+    return Request(Operation.FILTER, text, _blank(rest, *listed.span()), "", target=listed.end(), everything=everything)
 
 
-def _blank(text: str, found: re.Match[str]) -> str:
-    return text[: found.start()] + " " * (found.end() - found.start()) + text[found.end() :]
+def _blank(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]
 
 
 def _conditions(text: str) -> tuple[tuple[Condition, ...] | None, str]:
@@ -222,7 +222,7 @@ def _conditions(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             condition = _dated(rest, match, relation)
             if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
                 found.append(condition)
-                rest = rest[: condition.start] + " " * (condition.end - condition.start) + rest[condition.end :]
+                rest = _blank(rest, condition.start, condition.end)
     for compared, relation in _COMPARED:
         while said := compared.search(rest):
             low, high = _amount(said, "low"), _amount(said, "high")
@@ -231,7 +231,7 @@ def _conditions(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             if relation is Relation.WITHIN and high and low.unit != high.unit:
                 low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
             found.append(Condition(relation, low, said.start(), said.end(), high))
-            rest = _blank(rest, said)
+            rest = _blank(rest, *said.span())
     return tuple(sorted(found, key=lambda condition: condition.start)), rest
 
 
