@@ -18,10 +18,11 @@ PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden
 """Of an event: it is not part of an API, and Gradio draws nothing over what it changes."""
 MANY: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
 """Of an event that goes on for long: others of its kind are taken meanwhile, of this tab and of any number of tabs."""
-EACH: dict[str, Any] = {"trigger_mode": "multiple", **PRIVATE}
+EACH: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
 """Of an event that says what it is about (`gr.EventData`): each one counts, one after another.
 
-Else Gradio drops a second one while the first is under way; with "always_last", 6.31 says the first once more."""
+Else Gradio drops a second one while the first is under way; with "always_last", 6.31 says the first once more. Two at
+once could end in the other order, and the page would go on showing what was asked for first."""
 LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
 """Of an event that is told what its inputs hold: of several while one is under way, the last one counts."""
 GOOD = {"yes": True, "no": False, "": None}

@@ -54,6 +54,17 @@ def the(**said: object) -> gr.EventData:
     return gr.EventData(None, said)
 
 
+def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
+    """Two at once would end in any order; the page goes on showing what ended last."""
+    clicks = [
+        event
+        for event in app.page.fns.values()
+        if (event.trigger_mode, event.trigger_after) == ("multiple", None) and event.concurrency_limit is not None
+    ]
+    assert {"like", "open", "label", "unpin", "tag"} <= {event.name for event in clicks}
+    assert {event.name for event in clicks if event.concurrency_limit != 1} == set()
+
+
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:
     chat = assembly.chats.begin("default").id
     app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=0, question=QUESTION), request("one"))

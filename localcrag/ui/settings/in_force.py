@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag.ui.handlers import PRIVATE
+from localcrag.ui.handlers import EACH, PRIVATE
 
 
 class InForce:
@@ -33,7 +33,7 @@ class InForce:
         # On load, a chat may choose another collection meanwhile.
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
         # Asked at once, not after another handler: it would be asked with what is typed meanwhile, and undo it.
-        opened = top.select(self.read, trigger_mode="multiple", **event)
+        opened = top.select(self.read, **event | EACH)
         for handler, inputs, outputs in self._further:
             opened = opened.then(handler, inputs, outputs, **PRIVATE)
 
