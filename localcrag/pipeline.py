@@ -26,6 +26,7 @@ from localcrag.steps.condense.stage import condense
 from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
 from localcrag.steps.document_choice import choose
 from localcrag.steps.evaluate.stage import decide, evaluate
+from localcrag.steps.read_all.stage import read_all as read_all_passages
 from localcrag.steps.reconcile.stage import reconcile
 from localcrag.steps.refine.manual_selection import Choice
 from localcrag.steps.refine.stage import refine, select
@@ -47,16 +48,18 @@ def answer(
     budget: Budget | None = None,
     steps: Steps = EVERY_STEP,
     restriction: Restriction = EVERYWHERE,
+    read_all: bool = False,
 ) -> Recording:
     """Answer `question`: return its events as they happen, with the run that they lead to.
 
     Where the web mode is `ask`, `consent` is called with the query that would leave, right after QueryProposed.
     `replays` is the id of the stored run that this one repeats, `budget` the time there is (that of the settings),
-    `steps` what runs of the flow, for an evaluation. The question is put to the documents that `restriction` allows.
+    `steps` what runs of the flow, for an evaluation. The question is put to the documents that `restriction` allows,
+    with `read_all` to every passage of them.
     Raises QuestionError at once, also when it allows none; iterating raises StoreError when the database fails.
     """
     choice = choose(restriction, parts.store)
-    context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice)
+    context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
     run = new_run(question, context, history, replays)
     return Recording(run, _flow(run, context), parts.runs)
 
@@ -75,6 +78,8 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     """CRAG (arXiv 2401.15884, section 4): retrieve, evaluate, act on what that says, refine, generate."""
     yield RunStarted(run)
     asked = yield from condense(run.question, run.history, context)
+    if (yield from read_all_passages(asked, context)):
+        return
     question = asked.standalone
     found = yield from retrieve(asked, context)
     ahead = yield from search_ahead(question, context)

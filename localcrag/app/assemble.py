@@ -31,7 +31,7 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.protocols import Consent, LanguageModel, RunLog, Scorer
-from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
 from localcrag.records.run import Run, Turn
 from localcrag.runs import replay
 from localcrag.runs.chats import Chat
@@ -117,6 +117,7 @@ class Assembly:
         consent: Consent | None = None,
         replays: str | None = None,
         restriction: Restriction = EVERYWHERE,
+        read_all: bool = False,
     ) -> Recording:
         """Answer a question, under `preset` or else the collection's own; see localcrag.pipeline.answer.
 
@@ -127,16 +128,18 @@ class Assembly:
         parts = self.parts(settings)
         return answer(
             question, parts=parts, settings=settings, history=history, consent=consent, replays=replays,
-            restriction=restriction,
+            restriction=restriction, read_all=read_all,
         )  # fmt: skip
 
-    def ask_in_chat(self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
+    def ask_in_chat(
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
         """Answer a chat's question from its collection, with its preset and language model; see `ask`."""
         own: dict[str, Any] = {"collection": chat.collection} | ({"llm": chat.llm} if chat.llm else {})
         settings = settings_module.changed(self.settings, **own)
         return self.ask(
             question, history=history, settings=settings, preset=chat.preset, consent=consent,
-            restriction=chat.restriction,
+            restriction=chat.restriction, read_all=read_all,
         )  # fmt: skip
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
@@ -146,10 +149,11 @@ class Assembly:
         """
         question, history = replay.question_of(run)
         settings = self._settings_of(run, web)
-        within = run.scope.restriction if run.scope else EVERYWHERE
+        scope = run.scope or SearchScope(0, 0)
         return self.ask(
-            question, history=history, settings=settings, preset=run.preset, replays=run.run_id, restriction=within
-        )
+            question, history=history, settings=settings, preset=run.preset, replays=run.run_id,
+            restriction=scope.restriction, read_all=scope.whole,
+        )  # fmt: skip
 
     def answer_selection(self, run_id: str, choice: Choice) -> Recording:
         """Answer a stored run's question from the sentences that a person chose; see pipeline.answer_selection.

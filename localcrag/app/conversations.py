@@ -23,8 +23,15 @@ from localcrag.runs.new_run import checked
 from localcrag.runs.recording import Recording
 from localcrag.text.translation import gettext as _
 
-Ask = Callable[[Chat, str, Sequence[Turn], Consent], Recording]
-"""Answers a chat's question, read with the turns before it."""
+
+class Ask(Protocol):
+    """Answers a chat's question, read with the turns before it; with `read_all` from every passage."""
+
+    def __call__(
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording: ...
+
+
 _Answer = Callable[[Consent], Recording]
 
 
@@ -109,8 +116,10 @@ class Conversations:
         with self._lock:
             return self._begin(chat_id, question, lambda _: answer())
 
-    def ask_again(self, chat_id: int, number: int, question: str | None = None) -> Answering:
+    def ask_again(self, chat_id: int, number: int, question: str | None = None, *, read_all: bool = False) -> Answering:
         """Ask turn `number` once more, in other words where there are any; it and what followed it are taken out.
+
+        With `read_all` every passage is looked at.
 
         Raises ChatBusy, UnknownChat, QuestionError and StoreError, and takes nothing out then.
         """
@@ -121,7 +130,7 @@ class Conversations:
                 raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
             asked = checked(question or turn.question)
             self._chats.take_out(chat_id, number)
-            return self._ask_now(chat_id, asked)
+            return self._ask_now(chat_id, asked, read_all=read_all)
 
     def answering(self, chat_id: int) -> Answering | None:
         """Return the question of a chat that is being answered."""
@@ -143,9 +152,13 @@ class Conversations:
         for one in answerings:
             one.job.wait()
 
-    def _ask_now(self, chat_id: int, question: str) -> Answering:
+    def _ask_now(self, chat_id: int, question: str, *, read_all: bool = False) -> Answering:
         chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
-        return self._begin(chat_id, question, lambda consent: self._ask(chat, question, before, consent))
+
+        def answer(consent: Consent) -> Recording:
+            return self._ask(chat, question, before, consent, read_all=read_all)
+
+        return self._begin(chat_id, question, answer)
 
     def _begin(self, chat_id: int, question: str, answer: _Answer) -> Answering:
         self._require_idle(chat_id)

@@ -78,10 +78,11 @@ class Localcrag:
         preset: Preset | None = None,
         consent: Consent | None = None,
         within: Restriction | None = None,
+        read_all: bool = False,
     ) -> Run:
         """Answer a question; see `stream`. The run has the answer, the action, the sources and every step."""
         with closing(
-            self.stream(question, history=history, preset=preset, consent=consent, within=within)
+            self.stream(question, history=history, preset=preset, consent=consent, within=within, read_all=read_all)
         ) as recording:
             for _ in recording:
                 pass
@@ -95,20 +96,23 @@ class Localcrag:
         preset: Preset | None = None,
         consent: Consent | None = None,
         within: Restriction | None = None,
+        read_all: bool = False,
     ) -> Recording:
         """Answer a question, one event a step as you iterate: AnswerPiece as the answer is written, for instance.
 
         `history` are the turns of the conversation before it. `consent` is called with the query that would leave for
         your SearXNG, where the web mode is “ask”, and returns what may be sent, or None; without it nothing is. The
         recording has the `run` as it is so far, and `close` stops it. `within` names the documents that are asked:
-        `Restriction(tags=("contract",), since="2024")`. Raises QuestionError, UnknownCollection,
+        `Restriction(tags=("contract",), since="2024")`; with `read_all` every passage of theirs is looked at, not only
+        those that are found: for “list all”, at the price of time. Raises QuestionError, UnknownCollection,
         ModelError and StoreError.
         """
         from localcrag.records.restriction import EVERYWHERE  # noqa: PLC0415
 
         return self._assembly.ask(
-            question, history=history, preset=preset, consent=consent, restriction=within or EVERYWHERE
-        )
+            question, history=history, preset=preset, consent=consent, restriction=within or EVERYWHERE,
+            read_all=read_all,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the database, and end the processes that read files."""

@@ -23,6 +23,11 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = subparsers.add_parser("ask", parents=[common, within], help="ask a question")
     command.add_argument("question", metavar="QUESTION")
     add_restriction(command)
+    command.add_argument(
+        "--read-all",
+        action="store_true",
+        help="look at every passage, not only those found: for “list all”; takes longer",
+    )
     command.add_argument("--policy", choices=POLICIES, help="the rule from relevances to an action")
     command.add_argument(
         "--preset", choices=PRESETS, help="for this question; `localcrag presets` says whom each is for"
@@ -61,16 +66,19 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
+    from localcrag.cli.consent import ask_consent  # noqa: PLC0415
     from localcrag.records.enums import Preset  # noqa: PLC0415
     from localcrag.runs import record  # noqa: PLC0415
 
     # Only where somebody sits: a script must not wait for an answer that never comes.
-    consent = terminal.ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
+    consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
     assembly = Assembly(settings)
     if parsed.llm:
         _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
-    asking = assembly.ask(parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed))
+    asking = assembly.ask(
+        parsed.question, preset=preset, consent=consent, restriction=restriction_of(parsed), read_all=parsed.read_all
+    )
     run = terminal.show_run(asking)
     print_result(record.to_json(run), parsed, terminal.answer_text(run))
     return DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,12 +20,14 @@ from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage
 from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
+from localcrag.runs.coverage import unread
 from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.runs.recording import Recording
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.compute.wording import computation_in_words
 from localcrag.steps.evaluate.decide import compared
+from localcrag.steps.evaluate.evaluate import NOT_SCORED, is_scored
 from localcrag.text import places
 from localcrag.text.decimals import decimals
 from localcrag.text.words import one_line, shorten
@@ -66,7 +67,7 @@ def show_run(recording: Recording) -> Run:
         for event in recording:
             match event:
                 case QueryProposed():
-                    status.stop()  # The next thing to happen is `ask_consent`.
+                    status.stop()  # The next thing to happen is `consent.ask_consent`.
                 case StepStarted(detail=detail):
                     status.start()
                     status.update(f"{detail} …")
@@ -78,43 +79,10 @@ def show_run(recording: Recording) -> Run:
     return recording.run
 
 
-def ask_consent(query: str) -> str | None:
-    """Show the query on stderr and read what to send: it, other words, or nothing (None). For terminals."""
-    screen = console()
-    screen.print("Your documents are not enough. May this be sent to your SearXNG?")
-    screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
-    prompt = "> "
-    if sys.stdout.isatty():
-        arrow = " (↑ brings it back to be edited)" if _can_be_edited(query) else ""
-    else:
-        # `input` would write its prompt into the result.
-        prompt, arrow = "", ""
-    screen.print(f"Enter sends it, other words go in its place{arrow}, n sends nothing.")
-    if not prompt:
-        screen.print("> ", end="")
-    try:
-        said = input(prompt).strip()
-    except EOFError:
-        return None
-    if said.lower() in {"n", "no"}:
-        return None
-    return query if said.lower() in {"", "y", "yes"} else said
-
-
-def _can_be_edited(query: str) -> bool:
-    """Put the query where the up arrow finds it, where there is a line editor."""
-    try:
-        import readline  # noqa: PLC0415 - not there on Windows
-    except ImportError:
-        return False
-    readline.add_history(query)
-    return True
-
-
 def show_details(run: Run) -> None:
     """Print action, passages, web and time per step."""
     screen = console()
-    if run.scope and run.scope.restriction:
+    if run.scope and (run.scope.restriction or run.scope.whole):
         screen.print(f"[dim]{escape(scope_in_words(run))}[/]")
     if reading := reading_in_words(run):
         screen.print(f"[dim]{escape(reading)}[/]")
@@ -142,6 +110,9 @@ def show_details(run: Run) -> None:
         for side, claim in (("documents", conflict.local), ("web", conflict.web)):
             day = claim.dated or "no date"
             screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
+    if (left := unread(run)) and left.matters:
+        cost = f", {left.cost_in_words}" if left.cost_in_words else ""
+        screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
     screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
@@ -156,10 +127,11 @@ def _passages(run: Run, share: int) -> Table:
     for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
         where = _source(passage, FOLDS * share)
         text = escape(one_line(passage.text)[:120])
-        if passage.reason:
+        if passage.reason and is_scored([passage]):
             text += f"\n[dim]because: {escape(passage.reason)}[/]"
         grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-        table.add_row(compared(passage.relevance, run.thresholds), grade, escape(where), text)
+        scored = compared(passage.relevance, run.thresholds) if is_scored([passage]) else NOT_SCORED
+        table.add_row(scored, grade, escape(where), text)
     return table
 
 

@@ -116,6 +116,9 @@ class StripReason(StrEnum):
     TAKEN_OUT = "taken out by you"
     COMPUTED = "a row that was computed with"
     NOT_COMPUTED = "not a row that was computed with"
+    HAS_WORDS = "has the words that were looked for"
+    CENTRAL = "stands for the rest of its section"
+    NOT_CENTRAL = "not in the summary"
 
 
 class Operation(StrEnum):

@@ -164,6 +164,9 @@ class ChunkStore(Protocol):
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or of those of the documents `within`, ascending."""
 
+    def number_of_chunks(self, within: Collection[int] | None = None) -> int:
+        """Return how many chunks there are, or how many those documents have."""
+
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, of the documents `within` if they are given."""
 

@@ -82,11 +82,18 @@ EVERYWHERE = Restriction()
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """How many `documents` of how many a question was put to, and by what restriction."""
+    """How many `documents` of how many a question was put to, and by what restriction.
+
+    `read` are how many of their `passages` were looked at: all of them where `whole`, else those that were found. Both
+    are 0 in runs of an earlier version.
+    """
 
     documents: int
     of: int
     restriction: Restriction = EVERYWHERE
+    passages: int = 0
+    read: int = 0
+    whole: bool = False
 
 
 def folders_of(name: str) -> list[str]:

@@ -61,10 +61,17 @@ def scope_in_words(run: Run) -> str:
     scope = run.scope
     if scope is None or not scope.of:
         return ""
-    if not scope.restriction:
-        return ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
-    found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
-    return _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+    if scope.restriction:
+        found = {"number": scope.documents, "of": scope.of, "which": scope.restriction.in_words()}
+        said = _("searched: %(number)s of %(of)s documents (%(which)s)", **found)
+    else:
+        said = ngettext("searched: %(num)s document", "searched: all %(num)s documents", scope.of)
+    if not scope.passages:
+        return said
+    of = ngettext(
+        "%(read)s of %(num)s passage read", "%(read)s of %(num)s passages read", scope.passages, read=scope.read
+    )
+    return f"{said}; {of}"
 
 
 def graded_by(run: Run) -> str:

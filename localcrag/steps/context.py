@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cachetools import FIFOCache
 
@@ -21,6 +21,7 @@ from localcrag.records.protocols import (
     WebCache,
     WebSearch,
 )
+from localcrag.records.restriction import SearchScope
 from localcrag.records.web import WebAnswer
 from localcrag.settings import Settings
 from localcrag.steps.budget import Budget
@@ -99,7 +100,7 @@ EVERY_STEP = Steps()
 class Context:
     """What one question is answered with and under; `choice` are the documents that are searched, if not all.
 
-    Raises SettingsError for thresholds that are out of order.
+    `read_all`: every passage of theirs is looked at. Raises SettingsError for thresholds that are out of order.
     """
 
     parts: Parts
@@ -108,11 +109,19 @@ class Context:
     consent: Consent | None = None
     steps: Steps = EVERY_STEP
     choice: DocumentChoice | None = None
+    read_all: bool = False
 
     @property
     def within(self) -> frozenset[int] | None:
         """The ids of the documents that are searched; None: all."""
         return self.choice.ids if self.choice else None
+
+    @property
+    def scope(self) -> SearchScope:
+        """Which documents are searched, and how many passages they have. Raises StoreError."""
+        store = self.parts.store
+        chosen = self.choice.scope if self.choice else SearchScope(number := store.number_of_documents(), number)
+        return replace(chosen, passages=store.number_of_chunks(self.within))
 
     @property
     def own_thresholds(self) -> Thresholds:

@@ -1,4 +1,4 @@
-"""The form of a question: a way to do something, a list, yes or no, or a comparison.
+"""The form of a question: a procedure, a list, all there is, a summary, yes or no, a comparison.
 
 Knows English only; a question in another form, or of another language, is of none of these.
 """
@@ -6,6 +6,8 @@ Knows English only; a question in another form, or of another language, is of no
 from __future__ import annotations
 
 import re
+
+from localcrag.text.words import words_in
 
 _AUXILIARY = r"(?:do|does|did|can|could|should|shall|would|will|must|may|to|is|are|am|was|were|have|has|had|would)"
 _HOW = re.compile(
@@ -50,6 +52,55 @@ _COMPARES = re.compile(
     r"|the (?:most|least|cheapest|dearest|longest|shortest|highest|lowest))\b",
     re.IGNORECASE,
 )
+_ALL = re.compile(
+    r"\b(?:list|name|enumerate|find|show|give|collect|gather|extract)(?: \w+){0,2} (?:all|every|each)\b"
+    r"|\b(?:who|which|what) all\b|\b(?:what|which)(?: \w+){0,2} all the\b|\bwhat are all\b|^\W*(?:all|every|each)\b"
+    r"|\b(?:every|each)(?: single)? (?:time|place|passage|mention|occurrence|one of)\b|\beverything (?:about|on|that)\b"
+    r"|\ball (?:the )?(?:places|passages|mentions|occurrences|times)\b|\bcomplete list\b|^\W*(?:list|enumerate)\b"
+    r"|\b(?:how many|what number of|the number of)\b|^\W*count\b|\b(?:summari[sz]e|sum up|overview|summary)\b",
+    re.IGNORECASE,
+)
+_POLITE_REQUEST = re.compile(
+    r"^\W*(?:(?:can|could|would|will) you |please |i (?:need|want|would like) (?:you )?(?:to )?|tell me )+",
+    re.IGNORECASE,
+)
+_ASKS_FOR_ALL = re.compile(
+    r"^\W*(?:(?:list|name|enumerate|find|show|give|collect|gather|extract|count|summari[sz]e|sum up)\b(?: me| us)?"
+    r"(?: (?:a |the )?(?:complete |full )?(?:list|overview|summary) (?:of|with))?(?: (?:all|every|each)(?: single)?)?"
+    r"(?: (?:places?|passages?|mentions?|occurrences?)(?: (?:of|where|that|which|about|in which))*(?: mentions?)?)?"
+    r"|(?:an? |the )?(?:complete |full )*(?:list|overview|summary) (?:of|with)(?: all)?"
+    r"|(?:how many|what number of)(?: different)?|what (?:is|are) the number of|(?:what|which) (?:are )?all(?: the)?"
+    r"|who all|(?:all|every|each|everything about|everything on)(?: mentions? of)?)\b ?",
+    re.IGNORECASE,
+)
+_PLACES = re.compile(
+    r"(?: (?:are|is|were|was|do|does|did)(?: there| (?:i|we|they) have)?)?"
+    r"(?: (?:listed|named|mentioned|given|found|there))?"
+    r"(?: (?:in|within|across|of|from) "
+    r"(?:(?:all|any|each|every|the|these|those|this|that|my|our)(?: of (?:the|my|our))? )+"
+    r"(?:documents?|files?|texts?|collection|pages?|mails?|letters?))?\W*$",
+    re.IGNORECASE,
+)
+"""What says where all of it is to be looked for, at the end of a question: nowhere else than everywhere."""
+_SUMMARY = re.compile(
+    r"^\W*(?:(?:can|could|would|will) you |please |i (?:need|want|would like) |let me have |now )*"
+    r"(?:(?:summari[sz]e|sum up|outline)\b|(?:(?:give|write|make|show|tell) (?:me |us )?)?(?:an? |the )?"
+    r"(?:(?:short|brief|quick|concise|rough|general) )*(?:summary|overview|outline|gist|tl;?dr)\b"
+    r"(?: (?:of|on|over|for))?"
+    r"|what(?:['’]s| is| are| was| were)? (?P<about>.*?)\b(?:all )?about\W*$"
+    r"|what (?:does|do) (?P<says>.*?)\b(?:say|contain|cover)(?: (?:in short|in brief|overall|altogether))?\W*$"
+    r"|what (?:is|stands) in\b"
+    r"|(?:what (?:is|are) |give me |list |tell me )?the (?:main|key|most important|essential|central) "
+    r"(?:points?|ideas?|facts?|messages?|statements?|content)\b(?: (?:of|in|from))?)",
+    re.IGNORECASE,
+)
+_WHOLE_DOCUMENTS = frozenset(
+    "this that these those the a an all my our your of in it its them they everything every each whole entire full "
+    "complete document documents file files text texts pdf pdfs paper papers content contents collection folder upload "
+    "uploads uploaded briefly shortly please short brief few some words sentence sentences points line lines for me us "
+    "here now give and one two three four five six seven eight nine ten".split()
+)
+"""What a request for a summary says beside the names of documents."""
 
 
 def asks_how(question: str) -> bool:
@@ -60,6 +111,45 @@ def asks_how(question: str) -> bool:
 def asks_for_list(question: str) -> bool:
     """Whether a question asks for several things: which documents, what the conditions are."""
     return _LIST.search(question) is not None
+
+
+def asks_for_all(question: str) -> bool:
+    """Whether the answer can stand in any number of passages: all there is of something, how many, or a summary."""
+    return _ALL.search(question) is not None
+
+
+def asks_how_many(question: str) -> bool:
+    """Whether a question asks for a number of things."""
+    return re.search(r"\b(?:how many|number of)\b|^\W*count\b", question, re.IGNORECASE) is not None
+
+
+def topic_of(question: str) -> str | None:
+    """Return what a question asks all there is of, without the words that ask for it; None where it does not.
+
+    “List all deadlines in these documents” and “How many deadlines are there?” are about deadlines. No passage answers
+    either, and many say when something is due.
+    """
+    asks = [sentence for sentence in re.split(r"(?<=[.?!])\s+", question) if asks_for_all(sentence)]
+    if not asks:
+        return None
+    question = asks[-1]
+    rest = _ASKS_FOR_ALL.sub("", _POLITE_REQUEST.sub("", question.strip()), count=1)
+    topic = _PLACES.sub("", rest).strip(" \t\n?!.,:;")
+    topic = re.sub(r"^(?:of )?(?:the|these|those|my|our) | (?:are|is|were|was) there\b", "", topic, flags=re.IGNORECASE)
+    return topic if words_in(topic) else None
+
+
+def to_summarise(question: str) -> frozenset[str] | None:
+    """Return the words that name what is to be summarised, in lower case; None where no summary is asked for.
+
+    Where all there is is meant, there are no words. They need not be a document's name: who asks for a summary of rules
+    asks for something else.
+    """
+    found = _SUMMARY.match(question)
+    if not found:
+        return None
+    rest = f"{found['about'] or found['says'] or ''} {question[found.end() :]}"
+    return frozenset(word.lower() for word in words_in(rest)) - _WHOLE_DOCUMENTS
 
 
 def asks_yes_or_no(question: str) -> bool:

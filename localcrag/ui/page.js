@@ -216,6 +216,7 @@ const parts = {
         });
       } else if (does === "edit") edit(turn);
       else if (does === "again") trigger("submit", { turn: Number(turn.dataset.turn), question: "" });
+      else if (does === "all") trigger("submit", { turn: Number(turn.dataset.turn), question: "", read_all: true });
       else if (does === "open" && run_id) {
         showsSource(false);
         side("right", true);

@@ -15,6 +15,7 @@ from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.compute import wording as computing
 from localcrag.steps.evaluate.decide import compared, why_not_correct
+from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.steps.refine.manual_selection import NEVER, Choice
 from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.titles import SEPARATOR
@@ -26,6 +27,7 @@ UNSURE = 0.95
 """A confidence of text recognition below which what it read may well have mistakes (docs/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
+    StripReason.CENTRAL, StripReason.NOT_CENTRAL,
 )  # fmt: skip
 
 
@@ -98,7 +100,8 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         totals=totals_in_words(totals(run)),
         reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
-        points=relevance_scale.points(passages),
+        points=relevance_scale.points([passage for passage in passages if is_scored([passage])]),
+        unscored={passage.id for passage in passages if not is_scored([passage])},
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
         computing=computing,

@@ -41,9 +41,13 @@ class Answerer:
         self.at_once = 0
         self.most_at_once = 0
         self.read_with: list[Sequence[Turn]] = []
+        self.read_all: list[bool] = []
         self.fails: Exception | None = None
 
-    def __call__(self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
+    def __call__(
+        self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
+        self.read_all.append(read_all)
         run = started(question)
         return Recording(run, self._events(run, history), FakeRunLog())
 
@@ -197,6 +201,9 @@ def test_a_question_is_asked_again_as_it_was_or_in_other_words(
     ended(conversations.ask_again(chat.id, 2, "Zwei?"))
     assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
     assert answerer.read_with[-1] == [Turn("One?", "Yes.")]
+    ended(conversations.ask_again(chat.id, 2, read_all=True))
+    assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
+    assert answerer.read_all == [*[False] * 5, True]
 
 
 def test_a_turn_that_cannot_be_asked_again_stays_with_what_followed_it(
@@ -247,7 +254,9 @@ def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: 
             asked.set()
             said.append(consent("query"))
 
-    def answer(chat: Chat, question: str, _: Sequence[Turn], consent: Consent) -> Recording:
+    def answer(
+        chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
         run = started(question)
         return Recording(run, events(run, consent), FakeRunLog())
 
@@ -276,7 +285,9 @@ def test_a_question_that_is_stopped_at_its_query_waits_for_no_other_chat(chats: 
             yield Warned(str(error))
         went_on.set()
 
-    def answer(chat: Chat, question: str, history: Sequence[Turn], consent: Consent) -> Recording:
+    def answer(
+        chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
         if question != "web":
             return answerer(chat, question, history, consent)
         run = started(question)

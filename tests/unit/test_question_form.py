@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.question_form import asks_for_list, asks_how, asks_yes_or_no, leaves_to_be_judged
+from localcrag.text.question_form import (
+    asks_for_list,
+    asks_how,
+    asks_yes_or_no,
+    leaves_to_be_judged,
+    to_summarise,
+    topic_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +95,43 @@ def test_what_has_to_be_concluded_is_left_to_the_language_model(question: str, j
 )
 def test_a_question_for_yes_or_no_may_say_first_what_it_is_about(question: str, whether: bool) -> None:
     assert asks_yes_or_no(question) is whether
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("List all deadlines in these documents", "deadlines"),
+        ("How many fees are there for late payment?", "fees for late payment"),
+        ("Can you give me a complete list of all suppliers?", "suppliers"),
+        ("Find all places where the deposit is mentioned.", "deposit"),
+        ("Everything about parking", "parking"),
+        ("I am moving out. What are all the deadlines?", "deadlines"),
+        ("Summarise the rules about pets", "rules about pets"),
+        ("What is the deposit?", None),
+        ("Is every tenant insured?", None),
+        ("How often is the filter cleaned?", None),
+        ("List all", None),
+    ],
+)
+def test_what_all_there_is_of_is_asked_for(question: str, topic: str | None) -> None:
+    assert topic_of(question) == topic
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Summarise this document", set()),
+        ("Please give me a short overview of my documents.", set()),
+        ("tl;dr", set()),
+        ("What is this about?", set()),
+        ("Can you summarize the lease in three sentences?", {"lease"}),
+        ("What does handbook.md say?", {"handbook.md"}),
+        ("What are the main points of the lease?", {"lease"}),
+        ("What is the membership agreement about?", {"membership", "agreement"}),
+        ("What does the lease say about pets?", None),
+        ("How high is the deposit?", None),
+        ("What are the key dates?", None),
+    ],
+)
+def test_a_summary_is_asked_for_of_what_is_named(question: str, words: set[str] | None) -> None:
+    assert to_summarise(question) == words

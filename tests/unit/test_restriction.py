@@ -170,11 +170,11 @@ def test_a_question_is_put_to_the_documents_that_are_chosen_and_the_run_says_so(
     wanted = Restriction(documents=(names[1],))
     run = played(answer("When does the harbour open?", parts=parts, settings=settings, restriction=wanted))
     assert {passage.document for passage in run.passages} == {names[1]}
-    assert scope_in_words(run) == f"searched: 1 of 2 documents ({names[1]})"
+    assert scope_in_words(run) == f"searched: 1 of 2 documents ({names[1]}); 1 of 1 passage read"
     assert record.read(record.dump(run)) == run
     everywhere = played(answer("When does the harbour open?", parts=parts, settings=settings))
     assert {passage.document for passage in everywhere.passages} == set(names)
-    assert scope_in_words(everywhere) == "searched: all 2 documents"
+    assert scope_in_words(everywhere) == "searched: all 2 documents; 2 of 2 passages read"
     assert scope_in_words(dataclasses.replace(run, scope=None)) == ""
     warned = Restriction(documents=(names[1], "gone.txt"))
     run = played(answer("When does the harbour open?", parts=parts, settings=settings, restriction=warned))

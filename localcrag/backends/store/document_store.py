@@ -157,6 +157,14 @@ class DocumentStore:
         rows = self._database.rows(f"{sql}{word_search.WITHIN} ORDER BY c.id", self.id, *word_search.ids(within))
         return [row["id"] for row in rows]
 
+    def number_of_chunks(self, within: Collection[int] | None = None) -> int:
+        """Return how many chunks there are, or how many the documents `within` have."""
+        sql = (
+            "SELECT count(*) AS number FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
+        )
+        rows = self._database.rows(f"{sql}{word_search.WITHIN}", self.id, *word_search.ids(within))
+        return int(rows[0]["number"])
+
     def state(self) -> tuple[int, int]:
         """Return number and highest id of the chunks: no two different sets of chunks have had the same.
 

@@ -128,13 +128,13 @@ def _repeats(text: str, said: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words.rstrip('.!?'))}(?!\w|[.,]\d)", said) is not None
 
 
-def written(shown: Sequence[Laid], sources: Sequence[Source]) -> str:
+def written(shown: Sequence[Laid], sources: Sequence[Source], *, titled: bool = False) -> str:
     """Return pieces as Markdown in the order given, each cited once, under the path where it stands.
 
-    Where they are of several documents, the path says which.
+    Where they are of several documents, or it is to be `titled`, the path says which.
     """
     named = {source.id: source for source in sources}
-    several = len({_document(named[one.piece.source]) for one in shown}) > 1
+    several = titled or len({_document(named[one.piece.source]) for one in shown}) > 1
     parts: list[str] = []
     before = ""
     for one in shown:

@@ -74,7 +74,7 @@ def score(
             )
             break
         try:
-            done += yield from _grade(question, passages[at : at + size], context, clock)
+            done += yield from grade(question, passages[at : at + size], context, clock)
         except ModelError as error:
             yield Warned(
                 _(
@@ -86,34 +86,7 @@ def score(
     return done
 
 
-def keep(
-    question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the best k passages; what is not incorrect with the rest of a list that is cut off.
-
-    A list that goes on answers what its part answered: it is as relevant at least.
-    """
-    kept = cross_encoder.best(graded, context.settings.k)
-    judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
-    if not judged or context.budget.limited:
-        return kept
-    try:
-        whole = [
-            longer
-            for one in kept
-            if one.grade is not Grade.INCORRECT and (longer := made_whole(one, context.parts.store)) is not one
-        ]
-        again = yield from _grade(question, whole, context, clock)
-    except (ModelError, StoreError) as error:
-        yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
-        return kept
-    longest = {
-        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
-    }
-    return without_doubles([longest.get(one.id, one) for one in kept])
-
-
-def _grade(
+def grade(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
     """Return the passages, graded by the scorer that the settings name. Raises ModelError.
@@ -135,6 +108,33 @@ def _grade(
             clock=clock,
         )
     return prompt_injection.as_they_came(graded, passages)
+
+
+def keep(
+    question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
+) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    """Return the best k passages; what is not incorrect with the rest of a list that is cut off.
+
+    A list that goes on answers what its part answered: it is as relevant at least.
+    """
+    kept = cross_encoder.best(graded, context.settings.k)
+    judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER
+    if not judged or context.budget.limited:
+        return kept
+    try:
+        whole = [
+            longer
+            for one in kept
+            if one.grade is not Grade.INCORRECT and (longer := made_whole(one, context.parts.store)) is not one
+        ]
+        again = yield from grade(question, whole, context, clock)
+    except (ModelError, StoreError) as error:
+        yield Warned(_("Lists that go on behind a passage could not be read to their end: %(error)s", error=error))
+        return kept
+    longest = {
+        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
+    }
+    return without_doubles([longest.get(one.id, one) for one in kept])
 
 
 def _what_is_not_calibrated(context: Context) -> Generator[Event, None, None]:

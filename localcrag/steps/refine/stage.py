@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Sequence
 
 from localcrag.records import presets
@@ -101,8 +102,9 @@ def _rules(context: Context) -> Rules:
     return Rules(
         threshold=context.thresholds.strip,
         lowest=presets.lowest_strip(context.own_thresholds),
-        most=settings.most_strips,
-        tokens=settings.evidence_tokens,
+        # Who has everything read wants all that there is.
+        most=sys.maxsize if context.read_all else settings.most_strips,
+        tokens=sys.maxsize if context.read_all else settings.evidence_tokens,
         retention=settings.minimum_retention,
         mode=settings.strip_mode,
         window_words=settings.window_words,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 
 from localcrag.records.enums import Skill
 from localcrag.records.errors import GenerationError, StoreError
 from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
 from localcrag.records.passages import Passage
-from localcrag.records.restriction import SearchScope
 from localcrag.steps.answer.generate import plain_prompt
 from localcrag.steps.asked import Asked
 from localcrag.steps.context import Context
@@ -27,7 +27,7 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
         yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
     found = yield from passages_for(asked.standalone, asked.standalone, context)
-    yield Retrieved(found, clock.cost(), _scope(context))
+    yield Retrieved(found, clock.cost(), replace(context.scope, read=len(found)))
     try:
         sent = found[: context.settings.k]
         whole = Skill.ALONE in context.parts.skills
@@ -36,13 +36,6 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
     except GenerationError as error:
         yield Warned(_("What plain RAG would have cost could not be counted: %(error)s", error=error))
     return found
-
-
-def _scope(context: Context) -> SearchScope:
-    if context.choice:
-        return context.choice.scope
-    number = context.parts.store.number_of_documents()
-    return SearchScope(number, number)
 
 
 def passages_for(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:

@@ -111,11 +111,15 @@ class ChatEvents:
         return *self._show(chat_id, request), ""
 
     def ask_again(self, said: Said, event: gr.EventData, request: gr.Request) -> Values:
-        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one."""
+        """Ask a turn's question once more, or in other words; of turn 0, which there is not, ask a new one.
+
+        The page says `read_all` where every passage is to be looked at.
+        """
         number, question = int(event.turn), str(event.question)
         chat_id = self._chat(said, request)
         if number:
-            told(lambda: self.conversations.ask_again(chat_id, number, question or None))
+            read_all = bool(getattr(event, "read_all", False))
+            told(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
         else:
             told(lambda: self.conversations.ask(chat_id, question))
         return self._show(chat_id, request)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from localcrag.records.enums import Action, Origin
 from localcrag.records.run import Run
 from localcrag.runs.chats import ChatTurn, TurnState
+from localcrag.runs.coverage import unread
 from localcrag.text.translation import gettext as _
 from localcrag.ui.chat.answer_html import answer_html
 from localcrag.ui.html import TEMPLATES
@@ -43,6 +44,7 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
             unchecked=bool(run and not run.support),
             said=said,
             forced=bool(run and run.forced_from),
+            unread=unread(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
         )
     )
 
