@@ -19,9 +19,9 @@ class Named:
 
 
 def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...]:
-    """Return the documents with all these words in name or title, or with any, where each word is in some: none else.
+    """Return the documents that have all these words in name or title; without words, all that are searched.
 
-    Without words, all documents that are searched. Raises StoreError.
+    Raises StoreError.
     """
     store, within = context.parts.store, context.within
     documents = [
@@ -32,12 +32,7 @@ def documents_meant(words: frozenset[str], context: Context) -> tuple[Named, ...
     if not words or not documents:
         return tuple(documents)
     titles = _titles(context)
-    called = {one: _words(one.name, titles.get(one.id, "")) for one in documents}
-    by_all = tuple(one for one, names in called.items() if words <= names)
-    if by_all:
-        return by_all
-    known = frozenset().union(*called.values())
-    return tuple(one for one, names in called.items() if words & names) if words <= known else ()
+    return tuple(one for one in documents if words <= _words(one.name, titles.get(one.id, "")))
 
 
 def _titles(context: Context) -> dict[int, str]:
