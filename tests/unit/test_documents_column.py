@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -14,6 +15,7 @@ from localcrag.app.uploads import Uploads
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.ui import lists
 from localcrag.ui.documents import DocumentEvents
 
 
@@ -46,3 +48,11 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
     go.set()
     assert "of the cellar" in list(told)[-1][1]
     assert "of the attic" in list(others)[-1][1]
+
+
+def test_folders_and_file_name_stand_apart_in_the_list() -> None:
+    there = [Document(1, "papers.zip/rental/lease.md", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
+    html = lists.documents(there, "attic", [])
+    assert '<span class="lc-folder">papers.zip/rental/</span><span class="lc-file">lease.md</span>' in html
+    only = dataclasses.replace(there[0], name="lease.md")
+    assert "lc-folder" not in lists.documents([only], "attic", [])
