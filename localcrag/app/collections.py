@@ -185,11 +185,15 @@ class Collections:
             chunk_tokens=self._settings.now.chunk_tokens,
         )
 
-    def delete_document(self, document: str, collection: str | None = None) -> None:
-        """Remove a document and what was made from it. Raises UnknownCollection, UnknownDocument and StoreError."""
+    def delete_document(self, document: str, collection: str | None = None) -> int:
+        """Remove a document and what was made from it, with its attachments; return how many it had.
+
+        Raises UnknownCollection, UnknownDocument and StoreError.
+        """
         collection_queries.require_collection(self._database, self._settings.collection(collection))
-        self.store(collection).delete(document)
+        attachments = self.store(collection).delete(document)
         self._follow(collection)
+        return attachments
 
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""

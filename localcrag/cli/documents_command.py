@@ -72,6 +72,7 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.text.words import valid  # noqa: PLC0415
 
     name = valid(parsed.name)
-    opened(settings).collections.delete_document(name)
-    print_result({"deleted": name}, parsed, f"{name}: deleted")
+    attachments = opened(settings).collections.delete_document(name)
+    more = f", with {counted(attachments, 'attachment')}" if attachments else ""
+    print_result({"deleted": name, "attachments": attachments}, parsed, f"{name}: deleted{more}")
     return DONE

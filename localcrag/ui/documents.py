@@ -168,10 +168,11 @@ class DocumentEvents:
         """Remove documents."""
         names = [str(name) for name in event.names]
         try:
-            for name in names:
-                self._collections.delete_document(name, collection)
-            said = _("%(name)s was deleted.", name=names[0]) if len(names) == 1 else _(
-                "%(number)s documents were deleted.", number=len(names))  # fmt: skip
+            # An attachment goes with its letter.
+            apart = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
+            number = sum(1 + self._collections.delete_document(name, collection) for name in apart)
+            said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
+                "%(number)s documents were deleted.", number=number)  # fmt: skip
         except LocalcragError as error:
             said = str(error)
         return lists.uploads(self._uploads.items(), said), self.listed(collection)

@@ -344,7 +344,10 @@ def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("A short-lived document.")
     as_json(localcrag(data, "ingest", str(tmp_path / "short.txt"), "--json"))
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf", "short.txt"}
-    assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {"deleted": "short.txt"}
+    assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {
+        "deleted": "short.txt",
+        "attachments": 0,
+    }
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf"}
     refused = localcrag(data, "documents", "delete", "short.txt", "--collection", "typo")
     assert refused.returncode == 1

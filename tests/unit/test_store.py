@@ -59,6 +59,17 @@ def test_a_document_is_found_by_vector_and_by_word_and_is_gone_after_its_deletio
     assert [document.name for document in store.documents()] == ["b.txt"]
 
 
+def test_what_is_attached_to_a_letter_is_deleted_with_it(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = HnswIndex(store, tmp_path)
+    for name in ("post.eml", "post.eml/plan.txt", "post.eml/more.zip/tariff.csv", "post.emlx", "Post.eml/plan.txt"):
+        put(store, name, f"the words of {name}")
+    assert store.delete("post.eml") == 2
+    assert [document.name for document in store.documents()] == ["Post.eml/plan.txt", "post.emlx"]
+    assert len(nearest(index, store, "plan", k=9)) == 2
+    assert store.delete("post.emlx") == 0
+
+
 def test_a_document_of_the_same_name_replaces_the_former_one(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     index = HnswIndex(store, tmp_path)
