@@ -25,6 +25,15 @@ class LeftOut:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What comes out for some of the rows, by the name of what they have in common; `rows` is how many they are."""
+
+    name: str
+    result: str
+    rows: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computation:
     """An operation on one table of a document, done exactly, or `refused` with the reason why it cannot be.
@@ -33,7 +42,11 @@ class Computation:
     and labels, and `row_count` how many of them the operation is over. `rows` are those, but at most as many as a run
     keeps. `column` is what was computed with, None where rows are counted or listed; `filters` are the conditions in
     words. `values` are the different ones of a column that was asked for whole, or of which they were counted. `result`
-    is a number with its unit, or empty. `notes` are what else has to be said of the result.
+    is a number with its unit, or empty. `few` is of how many rows the highest or lowest values were asked for.
+
+    `groups` are the results for each value of the column `by`, or for each `period` ("month") of its dates; where
+    `pick` asks for the highest or lowest of them, `result` is its name. Of a difference, `groups` are the two sides; of
+    a share the part and the whole. `notes` are what else has to be said of the result.
     """
 
     document: str
@@ -53,3 +66,8 @@ class Computation:
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
     refused: str = ""
+    few: int = 1
+    by: str | None = None
+    period: str = ""
+    pick: Operation | None = None
+    groups: tuple[Group, ...] = ()

@@ -131,6 +131,8 @@ class Operation(StrEnum):
     MINIMUM = "lowest value"
     FILTER = "rows that match"
     VALUES = "values of a column"
+    DIFFERENCE = "difference"
+    SHARE = "share"
 
 
 class NumberFormat(StrEnum):

@@ -13,9 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from localcrag.records.passages import Source
 from localcrag.records.run import Run
 from localcrag.runs.chats import Chat, ChatTurn, TurnState
+from localcrag.runs.diagnostics import scope_in_words
 from localcrag.steps.answer.cite import citations
+from localcrag.steps.compute.wording import computation_in_words
 from localcrag.text import places
 from localcrag.text.markdown import literal, literal_line
+from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
 _TEMPLATES = Environment(
@@ -77,6 +80,16 @@ def place(source: Source) -> str:
     return places.place(str(source.document), source.page)
 
 
+def about(run: Run) -> list[str]:
+    """Return how an answer came about, in words: action, which documents were searched, what was computed."""
+    lines = [f"{run.action}: {run.rule}"] if run.action else []
+    if run.scope and run.scope.restriction:
+        lines.append(scope_in_words(run))
+    if run.computation:
+        lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
+    return [line for line in lines if line]
+
+
 def _answer(turn: ChatTurn) -> str:
     return turn.answer or UNANSWERED.get(turn.state, "")
 
@@ -86,8 +99,8 @@ def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) ->
     for turn in turns:
         parts += [f"## {literal_line(one_line(turn.question))}", literal(_answer(turn))]
         run = runs.get(turn.run_id or "")
-        if run and run.action:
-            parts.append(f"*{run.action}: {literal_line(run.rule)}*")
+        if run:
+            parts += [f"*{literal_line(one_line(line))}*" for line in about(run)]
         if sources := cited(turn, runs):
             lines = (f"- \\[{one.n}\\] {literal_line(one.place)}: “{literal_line(one.text)}”" for one in sources)
             parts.append("\n".join(lines))
@@ -99,6 +112,8 @@ def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
         {
             **dataclasses.asdict(turn),
             "action": run.action if (run := runs.get(turn.run_id or "")) else None,
+            "searched": scope_in_words(run) if run else "",
+            "computation": dataclasses.asdict(run.computation) if run and run.computation else None,
             "sources": [dataclasses.asdict(one) for one in cited(turn, runs)],
         }
         for turn in turns
@@ -109,5 +124,8 @@ def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
 def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
     return _TEMPLATES.get_template("chat.html").render(
         chat=chat,
-        turns=[(turn, _answer(turn), runs.get(turn.run_id or ""), cited(turn, runs)) for turn in turns],
+        turns=[
+            (turn, _answer(turn), about(run) if (run := runs.get(turn.run_id or "")) else [], cited(turn, runs))
+            for turn in turns
+        ],
     )

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from localcrag.records.computation import Computation
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Source, Strip
 from localcrag.records.run import Run, StepCost
-from localcrag.runs.diagnostics import graded_by, reading_in_words, totals, totals_in_words
+from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.steps.answer.cite import cited
+from localcrag.steps.compute.wording import (
+    groups_header,
+    left_out_in_words,
+    operation_in_words,
+    result_in_words,
+    rows_in_words,
+)
 from localcrag.steps.evaluate.decide import compared
 from localcrag.text.decimals import decimals
 from localcrag.text.markdown import literal
@@ -21,11 +29,12 @@ PASSAGE_CHARACTERS = 200
 
 
 def markdown(run: Run) -> str:
-    """Return the report of a run: question, action, passages, sentences, web, answer, warnings, steps."""
+    """Return the report of a run: question, action, answer, computation, passages, sentences, web, warnings, steps."""
     parts = [
         f"# {_text(run.question)}",
         _head(run),
         f"## Answer\n\n{literal(run.answer) or 'None.'}",
+        _computation(run.computation) if run.computation else "",
         _sources(run),
         _support(run),
         "## Totals\n\n" + _items(totals_in_words(totals(run))),
@@ -53,6 +62,8 @@ def _head(run: Run) -> str:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
     if reading := reading_in_words(run):
         lines.append(_text(reading))
+    if scope := scope_in_words(run):
+        lines.append(_text(scope))
     for first, second in pairwise(run.attempts):
         lines.append(f"first {first.action}: {_text(first.rule)}; then looked for: {_text(second.query)}")
     if run.replays:
@@ -62,6 +73,27 @@ def _head(run: Run) -> str:
     if run.stopped:
         lines.append("stopped before its end")
     return _items(lines)
+
+
+def _computation(done: Computation) -> str:
+    lines = [f"table: {_text(done.table or done.title or done.document)}, {_text(done.document)}"]
+    if done.pages:
+        lines.append("pages: " + ", ".join(map(str, done.pages)))
+    lines.append(f"operation: {_text(operation_in_words(done))}")
+    lines += [f"where: {_text(condition)}" for condition in done.filters]
+    lines.append(f"result: {_text(result_in_words(done))}")
+    lines.append(f"over {done.row_count} of {rows_in_words(done.of_rows)}")
+    lines += map(_text, [*left_out_in_words(done), *done.notes])
+    groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
+    rows = [[_text(cell) for cell in row.cells] for row in done.rows]
+    more = done.row_count - len(done.rows)
+    parts = [
+        "## Computed on a table\n\n" + _items(lines),
+        _table("Results of the table", [_text(name) for name in groups_header(done)], groups),
+        _table("Rows that count", [_text(name) for name in done.header], rows),
+        f"And {more} more, which the run does not keep." if more > 0 else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _sources(run: Run) -> str:

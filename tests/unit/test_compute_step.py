@@ -12,10 +12,13 @@ from localcrag.pipeline import answer
 from localcrag.records.documents import Page
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.errors import ModelError
-from localcrag.records.events import Computed
+from localcrag.records.events import Computed, RunFinished
 from localcrag.records.protocols import Vectors
+from localcrag.records.restriction import Restriction
 from localcrag.records.run import Run
-from localcrag.runs import record
+from localcrag.runs import record, report
+from localcrag.runs.chat_export import ExportForm, export
+from localcrag.runs.chats import Chat, ChatTurn, TurnState
 from localcrag.steps.context import Steps
 from localcrag.steps.ingest.chunk import join_pages, split_into_chunks
 from localcrag.ui.run_panel import panel
@@ -136,6 +139,47 @@ def test_of_several_tables_that_fit_none_is_guessed_and_that_is_said(tmp_path: P
     assert any("Several tables fit this question equally" in warning for warning in run.warnings)
 
 
+def test_a_fitting_table_that_retrieval_did_not_find_is_noticed(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS, others=ORDERS.replace("2026", "2025").replace("Client", "Firm"))
+    made.settings = made.settings.model_copy(update={"k": 1, "reranked": 1})
+    _, run = made.ask("What is the total amount of orders?")
+    assert len(run.passages) == 1
+    assert run.computation is None
+    (warning,) = (one for one in run.warnings if "Several tables fit" in one)
+    assert "orders.md" in warning
+    assert "others.md" in warning
+
+
+def test_a_fitting_table_on_another_page_is_noticed(tmp_path: Path) -> None:
+    second = ORDERS.replace("Orders 2026", "Orders 2025").replace("2026-", "2025-")
+    made = desk(tmp_path, orders=[ORDERS, "Nothing is here but a page of words.", second])
+    made.settings = made.settings.model_copy(update={"k": 1, "reranked": 1})
+    _, run = made.ask("What is the total amount of orders?")
+    assert run.computation is None
+    assert any("Several tables fit" in warning for warning in run.warnings)
+
+
+def test_a_table_without_any_row_that_is_meant_does_not_compete(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS, others=ORDERS.replace("2026-0", "2026-1")).ask(
+        "What is the total amount of orders in March 2026?"
+    )
+    assert run.computation
+    assert run.computation.document == "orders.md"
+
+
+def test_groups_and_sides_are_shown_in_panel_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, run = desk(tmp_path, orders=ORDERS).ask("What is the total amount per month?")
+    assert run.computation
+    assert [group.result for group in run.computation.groups][:3] == ["50.00 €", "150.00 €", "250.00 €"]
+    assert "| March 2026 | 250.00 € | 10 |" in run.answer
+    assert record.read(record.dump(run)) == run
+    html = panel(run)
+    assert "total of Amount for each month of Date" in html
+    assert "<td>March 2026</td><td>250.00 €</td><td>10</td>" in html
+    terminal.show_details(run)
+    assert "March 2026: 250.00 € (10 rows)" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_same_table_twice_is_one(tmp_path: Path) -> None:
     assert desk(tmp_path, orders=ORDERS, copy=ORDERS).ask(QUESTION)[1].computation
 
@@ -184,3 +228,50 @@ def test_other_questions_go_the_usual_way(tmp_path: Path) -> None:
     _, run = made.ask("What did Client 3 order?")
     assert run.computation is None
     assert "compute" not in computed_by(run)
+
+
+def test_a_report_and_an_exported_chat_show_the_computation_and_which_documents_were_asked(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS.replace("Client 1", "<b>Client</b>"), others="# Notes\n\nNothing of orders.")
+    events = list(
+        answer(QUESTION, parts=made.parts(), settings=made.settings, restriction=Restriction(documents=("orders.md",)))
+    )
+    assert isinstance(events[-1], RunFinished)
+    run = events[-1].run
+    assert run.computation
+    text = report.markdown(run)
+    searched = "searched: 1 of 2 documents (orders"
+    for said in (
+        searched, "## Computed on a table", "operation: total of Amount", "where: Date is in March",
+        "over 10 of 60 rows", "250.00 €", "| Date | Customer | Amount |",
+    ):  # fmt: skip
+        assert said in text.replace("\\", "")
+    assert "<b>Client" not in text
+    rows = text.partition("## Rows that count")[2].partition("##")[0].replace("\\", "")
+    assert rows.count("| 2026-03") == 10
+    chat = Chat(id=1, title="Orders", collection="default", created_at="2026-01-02T03:04", changed_at="x", turns=1)
+    turn = ChatTurn(number=1, question=QUESTION, answer=run.answer, run_id=run.run_id, state=TurnState.ANSWERED)
+    for form in ExportForm:
+        exported = export(chat, [turn], {run.run_id: run}, form)
+        for said in (
+            searched,
+            "total of Amount" if form is not ExportForm.JSON else '"operation": "total"',
+            "250.00 €",
+        ):
+            assert said in exported.replace("\\", "")
+    (told,) = json.loads(export(chat, [turn], {run.run_id: run}, ExportForm.JSON))["turns"]
+    assert told["computation"]["row_count"] == 10
+    assert told["computation"]["document"] == "orders.md"
+
+
+def test_a_report_shows_the_results_of_groups_and_a_refusal(tmp_path: Path) -> None:
+    made = desk(tmp_path, orders=ORDERS)
+    text = report.markdown(made.ask("What is the total amount per month?")[1]).replace("\\", "")
+    assert "| March 2026 | 250.00 € | 10 |" in text
+    refused = desk(tmp_path / "refused", orders=ORDERS.replace("21.50 €", "21.50 $")).ask(QUESTION)[1]
+    assert "result: not computed: Amount has several units" in report.markdown(refused).replace("\\", "")
+
+
+def test_a_run_without_either_is_reported_as_before(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS).ask("What did Client 3 order?")
+    assert "Computed on a table" not in report.markdown(run)
+    assert "searched: " in report.markdown(run).replace("\\", "")

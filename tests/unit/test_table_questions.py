@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from localcrag.steps.compute.amounts import Amount
-from localcrag.steps.compute.plan import Plan, plan_of
+from localcrag.steps.compute.plan import plan_of
+from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.question import request_of
 from localcrag.steps.compute.table import Table, tables_in
 
@@ -104,15 +105,11 @@ def test_a_computation_is_seen(question: str, operation: str, column: str | None
         pytest.param("Is the stool cheaper than 50 euros?", id="yes or no"),
         pytest.param("Why is the most expensive product so dear?", id="why"),
         pytest.param("How many days until delivery?", id="no column"),
-        pytest.param("Which products are not lamps?", id="not"),
-        pytest.param("What is the average price in each category?", id="for each"),
         pytest.param("Which product is the second cheapest?", id="second"),
-        pytest.param("What are the three cheapest products?", id="the first three"),
         pytest.param("How many products do I have to order?", id="somebody's own"),
         pytest.param("What is the difference between the cheapest and the dearest lamp?", id="a difference"),
         pytest.param("How do I add a product?", id="how to"),
         pytest.param("Which products or categories are there?", id="two columns"),
-        pytest.param("What share of products are lamps?", id="a share"),
         pytest.param("Which products cost more than 1.000 euros?", id="a number that reads in two ways"),
         pytest.param("What's the best product?", id="best"),
         pytest.param("What is the maximum discount?", id="a column that is not there"),
@@ -208,13 +205,10 @@ Date | Customer | Amount | Status
         "Which customers have more than 2 orders?",
         "How many customers have more than one order?",
         "Who is the largest customer?",
-        "Which customer spent the most?",
-        "Which customer has the most orders?",
         "What did Alpha order?",
         "How many orders are above average?",
         "Which orders are 20 euros?",
         "Which orders are over 5k?",
-        "What is the total of open and paid orders?",
     ],
 )
 def test_what_is_of_groups_of_rows_is_not_taken_for_rows(question: str) -> None:

@@ -19,6 +19,12 @@ from localcrag.text.words import singular
 EMPTY = frozenset(("", "-", "–", "—", "n/a", "n.a.", "na", "none", "null", "?", "…", "..."))
 """What a cell that says nothing is written as, in lower case."""
 
+CLOCK = "clock"
+"""The unit of a time of day, in minutes."""
+
+LAST_HOUR = 24
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::[0-5]\d)?")
+_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d\d|\d{4})")
 _SIGN = "[-−–+]"
 _SPACES = "'’ \u00a0\u202f\u2009"
 _CURRENCY = r"[€$£]|EUR|USD|GBP|CHF"
@@ -80,7 +86,11 @@ def unit_of(written: str) -> str:
 
 def mark_of(cells: Iterable[str]) -> Mark:
     """Return what the numbers of a table have before their decimals, by those that tell."""
-    numbers = [found["number"] for cell in cells if (found := _AMOUNT.fullmatch(cell.strip()))]
+    numbers = [
+        found["number"]
+        for cell in cells
+        if (found := _AMOUNT.fullmatch(cell.strip())) and not _DATE.fullmatch(cell.strip())
+    ]
     point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
     if point != comma:
         return Mark.POINT if point else Mark.COMMA
@@ -113,6 +123,14 @@ def amount_of(text: str, mark: Mark) -> Amount | None:
         bool(found["before"]),
         grouped=not found["number"].partition(mark.value)[0].isdigit(),
     )
+
+
+def clock_of(text: str) -> Amount | None:
+    """Return the time of day that a whole cell is, None where it is anything else."""
+    found = _CLOCK.fullmatch(text.strip())
+    if found is None or int(found[1]) > LAST_HOUR:
+        return None
+    return Amount(Decimal(60 * int(found[1]) + int(found[2])), CLOCK, written=text.strip())
 
 
 def _plain(number: str, mark: Mark) -> str | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 
 from localcrag.records.enums import Grade, Operation, Origin
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import ChunkStore
+from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, names_of, without_copies
 from localcrag.steps.compute.matching import words_of
-from localcrag.steps.compute.plan import Plan, plan_of
+from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.question import Request
+from localcrag.steps.compute.rivals import rivals
 from localcrag.steps.compute.table import Table, tables_in
 from localcrag.steps.compute.vocabulary import said_by, stems_of
 from localcrag.text.blocks import BlockKind, blocks_of
@@ -19,8 +20,6 @@ from localcrag.text.number_words import SMALL, TENS
 from localcrag.text.sentences import split_sentences
 from localcrag.text.words import FUNCTION_WORDS
 
-LONGEST_TEXT = 5_000_000
-"""Characters of a document whose tables are read whole."""
 BEHIND_NUMBER = 3
 """Words behind a number among which what it counts stands: "45 permanent employees"."""
 
@@ -28,36 +27,33 @@ _NUMBERS = frozenset((*SMALL, *TENS, "dozen", "hundred"))
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A plan for a table of a document, and the retrieved passages that have a part of the table."""
-
-    plan: Plan
-    document: str
-    title: str | None
-    passages: tuple[GradedPassage, ...]
-
-    @property
-    def table(self) -> Table:
-        """The table."""
-        return self.plan.known.table
-
-
-def candidates(request: Request, passages: Sequence[GradedPassage], store: ChunkStore) -> list[Candidate]:
+def candidates(
+    request: Request, passages: Sequence[GradedPassage], store: ChunkStore, within: Collection[int] | None = None
+) -> list[Candidate]:
     """Return the tables that a request can be put to, those whose names it says best; several are equally good.
 
     None where a passage of another document answers and none of the table's does, or where a sentence seems to say what
-    would be computed.
+    would be computed. Tables with the same columns that retrieval did not find, of the documents `within`, are looked
+    for as well: an answer on one of them alone would pass over the others.
     """
     found = [
         Candidate(plan, str(first.document), first.title, tuple(own))
         for table, first, own in _tables(passages, store)
         if (plan := plan_of(request, table, _names(first)))
     ]
-    named = _best_named(request, _without_copies(found))
+    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within)]))
+    if len(named) > 1:
+        named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
         return []  # What retrieval did not find is hardly meant.
-    return [one for one in named if _is_relevant(one, passages) and not _is_said(one, request, passages)]
+    kept = [one for one in named if _is_relevant(one, passages) and not _is_said(one, request, passages)]
+    headers = {one.header for one in kept}
+    return [one for one in named if one in kept or one.header in headers]
+
+
+def _names(passage: GradedPassage) -> list[str]:
+    """Return what a passage's document is called; of one with pages, also where in it the passage stands."""
+    return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
 
 
 def _tables(
@@ -92,21 +88,6 @@ def chunk_of(passage: GradedPassage) -> int:
 def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
     """Whether a passage has a part of these places of its document."""
     return passage.start is not None and passage.end is not None and passage.start < end and start < passage.end
-
-
-def _names(passage: GradedPassage) -> list[str]:
-    """Return what a passage's document is called; of one with pages, also where in it the passage stands."""
-    stem = PurePath(passage.document or "").stem.replace("_", " ").replace("-", " ")
-    section = passage.section if passage.page is not None else None
-    return [name for name in (stem, passage.title, section) if name]
-
-
-def _without_copies(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without tables that say the same as another: a file that was added twice."""
-    kept: dict[tuple[object, ...], Candidate] = {}
-    for one in found:
-        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
-    return list(kept.values())
 
 
 def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from localcrag.steps.compute.amounts import Amount, Mark, amount_of, is_empty, looks_like_amount, mark_of, unit_of
+from localcrag.steps.compute.amounts import (
+    Amount,
+    Mark,
+    amount_of,
+    clock_of,
+    is_empty,
+    looks_like_amount,
+    mark_of,
+    unit_of,
+)
 from localcrag.steps.compute.moments import Moment, moments_in
 from localcrag.steps.compute.table import Row, Table
 from localcrag.steps.compute.vocabulary import stems_of
@@ -40,6 +49,11 @@ _IN_HEADER = re.compile(
 )
 
 
+_UNITS_OF_HEADERS = frozenset(
+    ("percent", "franc", "day", "week", "month", "year", "hour", "m²", "m³", "km²", "kwh", "mwh", "kw")
+)
+
+
 class Kind(Enum):
     """What the values of a column are. A NAME is a number that nobody adds up, as of an invoice."""
 
@@ -47,6 +61,7 @@ class Kind(Enum):
     DATE = "date"
     TEXT = "text"
     NAME = "name"
+    TIME = "time of day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +69,8 @@ class Column:
     """A column: for each row its amount or moment, None where its cell is none.
 
     `unit` is that of its amounts, in one way of writing, `shown_unit` as its header has it, where only that does.
-    `problem` says why nothing can be computed with it; empty where it can.
+    `problem` says why nothing can be computed with it; empty where it can. `mixed`: it has several units, and rows of
+    one of them can be computed with.
     """
 
     at: int
@@ -64,6 +80,7 @@ class Column:
     unit: str = ""
     shown_unit: str = ""
     problem: str = ""
+    mixed: bool = False
     mark: Mark = Mark.POINT
 
     @property
@@ -99,6 +116,9 @@ def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
     said = [cell for cell in cells if not is_empty(cell)]
     if not said:
         return Column(at, name, Kind.TEXT, (None,) * len(cells))
+    times = [clock_of(cell) for cell in cells]
+    if sum(time is not None for time in times) >= MOSTLY * len(said):
+        return Column(at, name, Kind.TIME, tuple(times))
     years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
     moments = moments_in(cells)
     if moments is None:
@@ -107,11 +127,24 @@ def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
     dated = sum(moment is not None for moment in moments) >= MOSTLY * len(said)
     if dated and (not years or _OF_YEARS & set(stems_of(name))):
         return Column(at, name, Kind.DATE, tuple(moments))
+    return _of_words_or_amounts(at, name, cells, mark, are_years=years)
+
+
+def _of_words_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *, are_years: bool) -> Column:
+    said = [cell for cell in cells if not is_empty(cell)]
     if sum(map(looks_like_amount, said)) < MOSTLY * len(said):
         return Column(at, name, Kind.TEXT, (None,) * len(cells))
-    if years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
+    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
         return Column(at, name, Kind.NAME, (None,) * len(cells))
-    return _of_amounts(at, name, cells, mark)
+    column = _of_amounts(at, name, cells, mark)
+    return Column(at, name, Kind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
+
+
+def _are_labels(column: Column) -> bool:
+    """Whether what stands behind the numbers are several letters and no units, as of "1A", "1B" and "2A"."""
+    units = {one.unit: one.written for one in column.amounts}
+    known = {*UNITS.values(), *CURRENCIES.values(), "percent", "franc"}
+    return len(units) > 1 and not units.keys() & known and all(len(said) == 1 for said in units.values())
 
 
 def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
@@ -139,7 +172,8 @@ def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
         problem = _("%(column)s has several units: %(units)s", column=name, units=listed)
     unit = next(iter(units), "") if len(units) == 1 else ""
     return Column(
-        at, name, Kind.AMOUNT, tuple(amounts), unit or unit_of(shown), "" if unit else shown, problem, mark
+        at, name, Kind.AMOUNT, tuple(amounts), unit or unit_of(shown), "" if unit else shown, problem,
+        mixed=len(units) > 1 and mark is not Mark.UNKNOWN, mark=mark,
     )  # fmt: skip
 
 
@@ -148,4 +182,4 @@ def _unit_in(header: str) -> str:
     found = _IN_HEADER.search(header)
     said = next((part for part in found.groups() if part), "") if found else ""
     known = said.lower() in CURRENCIES or said in UNITS or said == "%" or unit_of(said) in set(UNITS.values())
-    return said if known or unit_of(said) in ("percent", "franc", "day", "week", "month", "year", "hour") else ""
+    return said if known or unit_of(said) in _UNITS_OF_HEADERS else ""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from localcrag.steps.compute.amounts import Amount, is_empty
+from localcrag.steps.compute.amounts import CLOCK, Amount, is_empty
 from localcrag.steps.compute.columns import Column
 from localcrag.steps.compute.moments import Moment
-from localcrag.steps.compute.question import Relation, bare
 from localcrag.steps.compute.reading import Test
+from localcrag.steps.compute.said_conditions import Relation, bare
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
@@ -18,9 +19,12 @@ from localcrag.text.translation import later
 
 def meets(test: Test, at: int, cell: str) -> bool | None:
     """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
+    if test.relation is Relation.EMPTY:
+        return is_empty(cell)
     if isinstance(test.value, str):
         # What is empty may be meant to be as the cell above it.
-        return None if is_empty(cell) else stems_of(cell) == stems_of(test.value)
+        said = [stems_of(value) for value in (test.value, *test.others)]
+        return None if is_empty(cell) else (stems_of(cell) in said) is not test.negated
     value = test.column.values[at]
     if isinstance(test.value, Amount):
         high = test.high.value if isinstance(test.high, Amount) else None
@@ -44,7 +48,7 @@ def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | 
             return value <= low
         case Relation.WITHIN:
             return high is not None and low <= value <= high
-        case Relation.EQUAL:
+        case _:
             return value == low
 
 
@@ -90,7 +94,7 @@ def with_year(test: Test) -> Test | None:
         return None
     (year,) = years
     upper = Moment(year, high.month, high.day) if isinstance(high, Moment) and high.year is None else high
-    return Test(test.column, test.relation, Moment(year, low.month, low.day), upper)
+    return replace(test, value=Moment(year, low.month, low.day), high=upper)
 
 
 def why_unknown(column: Column, cell: str) -> str:
@@ -107,6 +111,7 @@ _AMOUNTS = {
     Relation.AT_MOST: later("%(column)s is at most %(value)s"),
     Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
     Relation.EQUAL: later("%(column)s is %(value)s"),
+    Relation.EMPTY: later("%(column)s is empty"),
 }
 _MOMENTS = {
     Relation.ABOVE: later("%(column)s is after %(value)s"),
@@ -116,17 +121,26 @@ _MOMENTS = {
     Relation.WITHIN: later("%(column)s is from %(value)s to %(high)s"),
     Relation.EQUAL: later("%(column)s is in %(value)s"),
 }
+MANY = 2
 _DAY, _ANY_YEAR = later("%(column)s is %(value)s"), later("%(column)s is in %(value)s, of whatever year")
 
 
 def in_words(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
     said = {"column": test.column.name, "value": _said(test.value), "high": _said(test.high) if test.high else ""}
+    if test.others:
+        said["value"] = _(" or ").join([_said(test.value), *test.others])
+    if test.negated:
+        return _("%(column)s is not %(value)s", **said)
+    if isinstance(test.value, Amount) and test.value.unit == CLOCK:
+        return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **said)
     if not isinstance(test.value, Moment):
         return _(_AMOUNTS[test.relation], **said)
     if test.relation is not Relation.EQUAL or test.value.year:
         return _(_DAY if test.relation is Relation.EQUAL and test.value.day else _MOMENTS[test.relation], **said)
     years = {moment.year for moment in test.column.moments if moment.year}
+    if test.value.day and len(years) < MANY:
+        return _(_DAY, **said)
     return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from localcrag.steps.compute.amounts import is_empty, unit_of
 from localcrag.steps.compute.columns import Column, Kind, columns_of, rows_of
 from localcrag.steps.compute.table import Row, Table
-from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike, said_by, stem, stems_of
+from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike, root_of, said_by, stem, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
 LONGEST_VALUE = 6
@@ -18,6 +18,7 @@ LONGEST_VALUE = 6
 EXACT, ALIKE = 3, 1
 """What a word of a header counts for, and one that means the same."""
 
+_YES, _NO = frozenset(("yes", "y", "true", "ja", "x", "✓", "✔")), frozenset(("no", "n", "false", "nein", "✗", "✘"))
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
 
 
@@ -86,7 +87,12 @@ class Known:
         others = alike(own - FUNCTION_WORDS)
         said = {word.stem for word in words}
         named = (own & said) - FUNCTION_WORDS
-        return EXACT * len(named) + ALIKE * len((others & said) - own) + (1 if named and named == own else 0)
+        like = {word for word in said - own if word in others or root_of(word) in self._roots(column)}
+        return EXACT * len(named) + ALIKE * len(like) + (1 if named and named == own else 0)
+
+    def _roots(self, column: Column) -> set[str]:
+        """Return what the words of a column's header begin with: "teach" of "teacher"."""
+        return {root_of(word) for word in self.header_words(column) - FUNCTION_WORDS}
 
     def is_row(self, word: str) -> bool:
         """Whether a word says what the rows of the table are, by how it is called."""
@@ -94,29 +100,65 @@ class Known:
         return word in ROW_NOUNS or word in last
 
     def cells_named(self, words: Sequence[Word]) -> list[NamedCell] | None:
-        """Return the cells that these words name, the longest first; None where one may be of several columns."""
+        """Return the cells that these words name, in their order; None where one may be of several columns."""
         found: list[NamedCell] = []
         taken: set[int] = set()
         stems = [word.stem for word in words]
         for length in range(LONGEST_VALUE, 0, -1):
             for at in range(len(words) - length + 1):
                 own = set(range(at, at + length))
-                columns = self._values.get(tuple(stems[at : at + length]))
-                if not columns or own & taken or not self._is_meant(words, at, length):
+                columns = self._values.get(tuple(stems[at : at + length])) or []
+                if length == 1 and words[at].written.isdigit():
+                    columns = self._numbered(words, at)
+                elif not columns or not self._is_meant(words, at, length):
+                    continue
+                if not columns or own & taken:
                     continue
                 if len(columns) > 1:
+                    around = {word.stem for place, word in enumerate(words) if place not in own}
+                    columns = [one for one in columns if (self.header_words(one[0]) - FUNCTION_WORDS) & around]
+                if len(columns) != 1:
                     return None
                 taken |= own
                 ((column, value, rows),) = columns
                 found.append(NamedCell(column, value, tuple(words[at : at + length]), rows))
-        columns_named = [cell.column.at for cell in found]
-        return found if len(set(columns_named)) == len(columns_named) else None
+        return sorted(found, key=lambda cell: cell.words[0].start)
+
+    def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
+        """Return the column of numbers of which one is meant, beside its name: "platform 2", "a 2 in maths"."""
+        said = words[at].written
+        beside = [words[at - 1].stem] if at else []
+        if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
+            beside += [word.stem for word in words[at + 2 : at + 3]]
+        found = []
+        for column in self.of_kind(Kind.AMOUNT, Kind.NAME):
+            rows = sum(row.cells[column.at] == said for row in self.rows)
+            if rows and self.header_words(column) & set(beside):
+                found.append((column, said, rows))
+        return found
+
+    @cached_property
+    def flags(self) -> dict[int, str]:
+        """The columns that say yes or no, with what yes is written as."""
+        found = {}
+        for column in self.of_kind(Kind.TEXT):
+            said = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
+            yes = [word for low, word in said.items() if low in _YES]
+            others = {low for low, word in said.items() if not is_empty(word)} - _YES - _NO
+            if len(yes) == 1 and not others and said.keys() & _NO:
+                found[column.at] = yes[0]
+        return found
 
     def unexplained(self, words: Sequence[Word]) -> list[Word]:
         """Return the words that are nothing of the table, and say something."""
         headers = {word for column in self.columns for word in self.header_words(column)}
-        known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING
-        return [word for word in words if word.stem not in known and unit_of(word.written) not in self.units]
+        known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
+        roots = {root for column in self.columns for root in self._roots(column)}
+        return [
+            word
+            for word in words
+            if word.stem not in known and unit_of(word.written) not in self.units and root_of(word.stem) not in roots
+        ]
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
@@ -129,7 +171,8 @@ class Known:
                 if not is_empty(cell):
                     of_column.setdefault(tuple(stems_of(cell)), []).append(cell)
             for stems, cells in of_column.items():
-                if 0 < len(stems) <= LONGEST_VALUE and not set(stems) <= FUNCTION_WORDS:
+                letter = len(cells[0]) == 1 and cells[0].isupper()
+                if letter or (0 < len(stems) <= LONGEST_VALUE and not set(stems) <= FUNCTION_WORDS):
                     values.setdefault(stems, []).append((column, cells[0], len(cells)))
         return values
 

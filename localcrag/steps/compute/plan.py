@@ -5,33 +5,37 @@ There is one only where every word of the question is found in the table, and ea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
+from localcrag.steps.compute.cell_tests import add_cell_tests
 from localcrag.steps.compute.columns import Column, Kind, has_header
-from localcrag.steps.compute.matching import EXACT, Known, Word, words_of
-from localcrag.steps.compute.question import Relation, Request
-from localcrag.steps.compute.reading import Reading, Test, clearest, free, place, read
+from localcrag.steps.compute.matching import Known, words_of
+from localcrag.steps.compute.plan_columns import (
+    Plan,
+    computed_column,
+    is_in_header,
+    may_be_spent,
+    noun_end,
+    rows_meant,
+    says_how_many,
+)
+from localcrag.steps.compute.plan_groups import grouped, highest_group, is_of_groups
+from localcrag.steps.compute.plan_sides import of_difference, of_share
+from localcrag.steps.compute.question import Request
+from localcrag.steps.compute.reading import Reading, clearest, free, place, read
 from localcrag.steps.compute.table import Table
-from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike, stems_of
+from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike, stems_of
+from localcrag.text.words import FUNCTION_WORDS
 
-QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
-"""Words of columns that say how many of something there are: a row is not one of it then."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
 """Words between "which" and what is listed: with others something else is asked of it."""
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
 """Words of columns that hold rules: the highest of several limits is hardly what "the maximum age" asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is computed on a table. `column` is what it is computed with; None: the rows themselves are counted."""
-
-    known: Known
-    operation: Operation
-    column: Column | None
-    tests: tuple[Test, ...] = ()
+_NUMBER = re.compile(r"\d{1,3}")
 
 
 def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None:
@@ -44,8 +48,9 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
         return None
     if known.unexplained(free(reading)) or not all(place(reading, condition) for condition in request.conditions):
         return None
-    reading.tests += [Test(cell.column, Relation.EQUAL, cell.value) for cell in reading.cells]
-    return _OPERATIONS[request.operation](reading)
+    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
+        return None  # A small number that is no cell is something else, though the table's name may have it.
+    return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
 
 
 def _is_said_by_header(request: Request, known: Known) -> bool:
@@ -54,27 +59,6 @@ def _is_said_by_header(request: Request, known: Known) -> bool:
     labels = {word for row in known.rows for cell in row.cells[:1] for word in stems_of(cell)}
     headers = {word for column in known.columns for word in known.header_words(column)}
     return bool(asks & (labels | headers))
-
-
-def _computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
-    """Return the one column of amounts that these words name, or that there is; one of a condition only for want."""
-    known = reading.known
-    amounts = known.of_kind(Kind.AMOUNT)
-    tested = {test.column.at for test in reading.tests}
-    named = clearest(known, amounts, words)
-    others = clearest(known, [column for column in amounts if column.at not in tested], words)
-    if found := others or named:
-        return found[0] if len(found) == 1 else None
-    labels = [column for column in known.of_kind(Kind.DATE, Kind.NAME) if column.at not in tested]
-    if any(known.mention(column, words) and not _names_rows(known, column) for column in labels):
-        return None
-    return amounts[0] if len(amounts) == 1 else None
-
-
-def _names_rows(known: Known, column: Column) -> bool:
-    """Whether a column has another name for each row: "the total of all orders" is of what they have, not of that."""
-    cells = [row.cells[column.at] for row in known.rows]
-    return column.kind is Kind.NAME and len(set(cells)) == len(cells)
 
 
 def _aggregated(reading: Reading) -> Plan | None:
@@ -90,7 +74,7 @@ def _aggregated(reading: Reading) -> Plan | None:
         in_header = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
         if len(in_header) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
             return Plan(known, request.operation, in_header[0], tuple(reading.tests))
-    column = _computed_column(reading, words)
+    column = computed_column(reading, words)
     return Plan(known, request.operation, column, tuple(reading.tests)) if column else None
 
 
@@ -99,8 +83,10 @@ def _extreme(reading: Reading) -> Plan | None:
     words = free(reading)
     if wanted is None:
         return None
+    if reading.request.of_groups:
+        return highest_group(reading)
     if wanted.dates:
-        dates = known.of_kind(Kind.DATE)
+        dates = known.of_kind(Kind.DATE, Kind.TIME)
         found = clearest(known, dates, words) or dates
         column = found[0] if len(found) == 1 else None
     elif wanted.columns:
@@ -110,23 +96,31 @@ def _extreme(reading: Reading) -> Plan | None:
         found = clearest(known, fitting, words) or fitting
         column = found[0] if len(found) == 1 else None
     else:
-        column = _computed_column(reading, words)
-    if column is None or LIMITS & known.header_words(column) or _is_of_groups(reading, column):
+        column = computed_column(reading, words)
+        fitting = [one for one in known.of_kind(Kind.AMOUNT) if wanted.otherwise & known.header_words(one)]
+        if column is None and len(fitting) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
+            column = fitting[0]
+    if column is None or LIMITS & known.header_words(column):
         return None
-    return Plan(known, reading.request.operation, column, tuple(reading.tests))
+    if is_of_groups(reading, column) or not _is_the_most(reading, column):
+        return highest_group(reading)
+    if may_be_spent(reading, column):
+        return None
+    return Plan(known, reading.request.operation, column, tuple(reading.tests), few=reading.request.few)
 
 
-def _is_of_groups(reading: Reading, column: Column) -> bool:
-    """Whether the highest may be of sums: "the largest customer", who has several rows; not "the highest amount"."""
-    known, words = reading.known, free(reading)
-    if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
-        return False
-    tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
-    for other in known.of_kind(Kind.TEXT, Kind.NAME):
-        values = [row.cells[other.at] for row in known.rows]
-        if other.at not in tested and known.mention(other, words) and len(set(values)) < len(values):
-            return True
-    return False
+def _is_the_most(reading: Reading, column: Column) -> bool:
+    """Whether what "the most" is of is the column: "the most points", and not "the most flats" of a floor."""
+    request = reading.request
+    if request.asks not in ("most", "fewest", "least"):
+        return True
+    place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
+    behind = [
+        word
+        for word in free(reading)
+        if place and word.start >= place.end() and word.stem not in SAYS_NOTHING | FUNCTION_WORDS
+    ]
+    return not behind or reading.known.mention(column, behind[:1]) > 0
 
 
 def _counted(reading: Reading) -> Plan | None:
@@ -138,59 +132,56 @@ def _counted(reading: Reading) -> Plan | None:
     if noun[-1].start in of_cells:
         # "How many laptops": a kind of row, if several rows are of it; one row has a number to be looked up.
         cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
-        adds_up = any(alike(known.header_words(column)) & QUANTITIES for column in known.of_kind(Kind.AMOUNT))
-        return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if cell.rows > 1 and not adds_up else None
-    found = _rows_meant(reading, _noun_end(reading, noun))
+        is_one = cell.rows > 1 and not says_how_many(known) and not reading.request.forms.different
+        return Plan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
+    last = noun_end(reading, noun)
+    if reading.request.forms.different:
+        named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last])
+        return Plan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
+    found = rows_meant(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
         return None  # Of a column that has to be one value there is nothing to count.
+    if found[0] is None and says_how_many(known) and not is_in_header(known, last):
+        return None  # "How many shirts" may be as many as are ordered, and not the orders.
     return Plan(known, Operation.COUNT, found[0], tuple(reading.tests))
-
-
-def _rows_meant(reading: Reading, noun: Word) -> tuple[Column | None] | None:
-    """Return in a tuple the column of which a noun names the values, None for rows; None where it names neither."""
-    known = reading.known
-    named = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun])
-    if clearest(known, known.of_kind(Kind.AMOUNT, Kind.DATE), [noun]) and noun.stem not in ROW_NOUNS:
-        return None
-    if len(named) == 1:
-        values = [row.cells[named[0].at] for row in known.rows]
-        return (named[0] if len(set(values)) < len(values) else None,)
-    return (None,) if not named and known.is_row(noun.stem) else None
 
 
 def _filtered(reading: Reading) -> Plan | None:
     known, request = reading.known, reading.request
+    if request.text.lower().startswith("who "):
+        people = PEOPLE & known.header_words(known.columns[_label(known)])
+        return _rows(reading) if people else None
     noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
-    if not noun:
-        who = request.text.lower().startswith("who ") and request.conditions
-        return Plan(known, Operation.FILTER, None, tuple(reading.tests)) if who and reading.tests else None
-    last = _noun_end(reading, noun)
-    found = _rows_meant(reading, last)
+    if not noun or (request.forms.different and not request.everything):
+        return None
+    last = noun_end(reading, noun)
     before = words_of(request.rest[request.target or 0 : noun[0].start])
-    if found is None or any(word.stem not in BEFORE_NOUN for word in before):
+    if rows_meant(reading, last) is None or any(word.stem not in BEFORE_NOUN for word in before):
         return None
     if request.conditions and reading.tests:
-        return Plan(known, Operation.FILTER, None, tuple(reading.tests))
-    of_words = clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last])
-    if not request.everything:
-        # By a cell's words alone rows are asked for where several have them: one is looked up, and not computed.
-        several = reading.tests and all(cell.rows > 1 for cell in reading.cells)
+        return _rows(reading)
+    return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last]))
+
+
+def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
+    """Return a plan for rows, or a whole column, that a question names by words alone."""
+    known = reading.known
+    if not reading.request.everything:
         first = not of_words or of_words[0].at == _label(known)
-        return Plan(known, Operation.FILTER, None, tuple(reading.tests)) if several and first else None
+        return _rows(reading) if first and _may_be_several(reading) else None
     if len(of_words) == 1 and of_words[0].kind is Kind.TEXT and not reading.tests:
         return Plan(known, Operation.VALUES, of_words[0])
-    return Plan(known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
+    return _rows(reading)
 
 
-def _noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
-    """Return the last word of a noun: "products cost" ends before the verb, which names a column of amounts."""
-    known = reading.known
-    words = list(noun)
-    while len(words) > 1 and (
-        clearest(known, known.of_kind(Kind.AMOUNT, Kind.DATE), words[-1:]) or words[-1].stem in SAYS_NOTHING - ROW_NOUNS
-    ):
-        words.pop()
-    return words[-1]
+def _rows(reading: Reading) -> Plan | None:
+    return Plan(reading.known, Operation.FILTER, None, tuple(reading.tests)) if reading.tests else None
+
+
+def _may_be_several(reading: Reading) -> bool:
+    """Whether no condition is a single row's cell: that row is looked up, and not computed."""
+    single = {cell.column.at for cell in reading.cells if cell.rows == 1}
+    return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
 
 
 def _label(known: Known) -> int:
@@ -205,4 +196,6 @@ _OPERATIONS: dict[Operation, Callable[[Reading], Plan | None]] = {
     Operation.MAXIMUM: _extreme,
     Operation.MINIMUM: _extreme,
     Operation.FILTER: _filtered,
+    Operation.DIFFERENCE: of_difference,
+    Operation.SHARE: of_share,
 }

@@ -8,14 +8,12 @@ usual flow answers. To see one where there is none gives a wrong number.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import dataclass, field, replace
 
 from localcrag.records.enums import Operation
-from localcrag.steps.compute.amounts import Amount, Mark, amount_of, mark_of
-from localcrag.steps.compute.moments import Moment, moment_at
+from localcrag.steps.compute.forms import MOST_ROWS_ASKED, Forms, few_before, forms_in
+from localcrag.steps.compute.said_conditions import Condition, conditions_in
 from localcrag.steps.compute.vocabulary import SUPERLATIVES, Superlative
-from localcrag.text.quantities import CURRENCIES, UNITS
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.words import NUMBER_WORDS, one_line
 
@@ -23,37 +21,13 @@ MOST_CHARACTERS = 200
 """Of a question that may be one; what is longer tells a story."""
 
 
-class Relation(Enum):
-    """How a value must stand to that of a condition. WITHIN has two bounds, both in it."""
-
-    ABOVE = "more than"
-    BELOW = "less than"
-    AT_LEAST = "at least"
-    AT_MOST = "at most"
-    EQUAL = "exactly"
-    WITHIN = "between"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition on amounts or on moments, with the place of its words in the request's text.
-
-    `high` is the upper bound of WITHIN.
-    """
-
-    relation: Relation
-    low: Amount | Moment
-    start: int
-    end: int
-    high: Amount | Moment | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a question asks for. `rest` is its text with blanks where operation and conditions stood.
 
     `asks` is the word that says the operation. `target` is where the words begin that say what is counted or listed,
-    in `rest`; None where the operation is of a column. `everything`: all rows are asked for in so many words.
+    in `rest`; None where the operation is of a column. `everything`: all rows are asked for in so many words. `few`: so
+    many rows with the highest or lowest values are. `of_groups`: of these sums or averages the highest or lowest is.
     """
 
     operation: Operation
@@ -64,19 +38,25 @@ class Request:
     superlative: Superlative | None = None
     conditions: tuple[Condition, ...] = ()
     everything: bool = False
+    few: int = 1
+    of_groups: Operation | None = None
+    forms: Forms = field(default_factory=lambda: Forms(""))
 
 
 _POLITE = re.compile(
     r"^\W*(?:please,? )?(?:(?:can|could|would|will) you (?:please )?)?"
-    r"(?:tell me|show me|give me|let me know|do you know)?[ ,:]*",
+    r"(?:tell me|show me|give me|let me know|do you know)?[ ,:]*"
+    r"(?:(?:in|on|at|for|from|to|of|with)(?= (?:which|what|how many)\b))? ?"
+    r"(?:when (?:was|is|were|does|did|do)(?= the\b))?",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|or|if|why|how|each|"
+    r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
     r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
     r"i|i'm|i've|my|mine|me|you|your|he|she|his|her|they|their|should|must|may|might|can|could|would|need|allowed|"
-    r"second|third|fourth|top|top-most|next|last|first|again|already|yet|now|today|only|same|change[ds]?|"
-    r"increase[ds]?|decrease[ds]?|rise|rose|grow[ns]?|grew|more|less|fewer|until|because|when|where)\b"
+    r"second|third|fourth|top|top-most|bottom|next|last|first|previous|current|different|again|already|yet|now|today|"
+    r"only|same|change[ds]?|"
+    r"increase[ds]?|decrease[ds]?|rise|rose|grow[ns]?|grew|more|less|fewer|until|because|when|where|but|nor)\b"
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,
 )
@@ -87,7 +67,8 @@ _COUNT = re.compile(
 )
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
-    r"\b(?:in total|in all|in sum|all together|altogether|combined|all in all|add(?:s|ed)? up(?: to)?|"
+    r"\b(?:how much(?= (?:[^\W\d]+ ){1,3}(?:is|are|was|were) there\b)|"
+    r"in total|in all|in sum|all together|altogether|combined|all in all|add(?:s|ed)? up(?: to)?|"
     r"(?:grand |sum )?total(?: sum)?(?: of)?|sum(?: total)?(?: of)?|overall)\b",
     re.IGNORECASE,
 )
@@ -104,57 +85,10 @@ _EVERYTHING = re.compile(
     r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
     re.IGNORECASE,
 )
-
-_UNIT = "|".join(
-    sorted(
-        {re.escape(unit) for unit in (*CURRENCIES, *UNITS, *(f"{unit}s" for unit in UNITS.values()), *UNITS.values())},
-        key=len,
-        reverse=True,
-    )
+_NO_MOMENT = re.compile(
+    rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )
-_WORDS = "|".join(NUMBER_WORDS)
-_NUMBER = (
-    rf"(?:[€$£][ \u00a0]?)?[-−]?(?:\d(?:[\d.,'’]*\d)?|(?:{_WORDS})\b)"
-    rf"(?:[ \u00a0]?(?:%|per ?cent\b|(?:{_UNIT})(?![\w])))?"
-)
-_ABOVE = (
-    r"(?:\b(?:(?:more|greater|higher|larger|bigger|longer|heavier|dearer|taller|more expensive) than|over|above"
-    r"|exceed(?:s|ing)?|in excess of) |> ?)NUMBER"
-)
-_FORMS = (
-    (r"\b(?:(?:lies?|is|are) )?(?:between|from) NUMBER (?:and|to) NUMBER", Relation.WITHIN),
-    (r"(?:\b(?:at least|no less than|not less than|no fewer than|a minimum of) |≥ ?)NUMBER", Relation.AT_LEAST),
-    (r"(?:\b(?:at most|no more than|not more than|up to|a maximum of) |≤ ?)NUMBER", Relation.AT_MOST),
-    (_ABOVE, Relation.ABOVE),
-    (
-        r"(?:\b(?:(?:less|fewer|lower|smaller|cheaper|shorter|lighter|less expensive) than|under|below) |< ?)NUMBER",
-        Relation.BELOW,
-    ),
-    (r"(?<!\w)NUMBER or (?:more|above|over|higher)\b", Relation.AT_LEAST),
-    (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
-    (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
-)
-
-
-def _compiled(form: str) -> re.Pattern[str]:
-    low, high = rf"(?:a |the )?(?P<low>{_NUMBER})", rf"(?P<high>{_NUMBER})"
-    return re.compile(form.replace("NUMBER", low, 1).replace("NUMBER", high), re.IGNORECASE)
-
-
-_COMPARED = tuple((_compiled(form), relation) for form, relation in _FORMS)
-_DATED: tuple[tuple[re.Pattern[str], Relation], ...] = tuple(
-    (re.compile(form, re.IGNORECASE), relation)
-    for form, relation in (
-        (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
-        (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
-        (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
-        (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
-        (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
-        (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
-    )
-)
-_AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
-_ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+"""What "first" and "last" stand before where they are no first or last row by date."""
 
 
 def request_of(question: str) -> Request | None:
@@ -162,33 +96,66 @@ def request_of(question: str) -> Request | None:
     asked = _POLITE.sub("", one_line(question).replace("’", "'"), count=1).rstrip(" ?.!")
     if not asked or len(asked) > MOST_CHARACTERS or asks_yes_or_no(asked):
         return None
-    conditions, rest = _conditions(asked)
-    if conditions is None:
+    conditions, rest = conditions_in(asked)
+    forms = forms_in(rest)
+    if conditions is None or forms is None:
         return None
-    found = _operation(asked, rest)
-    if found is None:
+    found = _operation(asked, forms)
+    if found is None or not 1 <= found.few <= MOST_ROWS_ASKED:
         return None
     if not conditions and found.operation is Operation.FILTER and not found.target:
         return None  # Nothing says that rows are asked for.
-    request = replace(found, conditions=conditions)
+    request = replace(found, conditions=conditions, forms=forms)
     if _CHANGES.search(request.rest) or (request.operation is Operation.FILTER and _HOW_MUCH.search(asked)):
         return None
     return request
 
 
-def _operation(text: str, rest: str) -> Request | None:
-    """Return the one operation that a question names; `rest` has blanks for its conditions."""
+def _operation(text: str, forms: Forms) -> Request | None:
+    """Return the one operation that a question names; the rest of the forms has blanks for its conditions."""
+    rest = forms.rest
     superlatives = list(_SUPERLATIVE.finditer(rest))
     counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
-    if len(superlatives) + bool(counts) + bool(averages) > 1:
+    if forms.form:
+        return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
+    if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
         return None
-    if superlatives:
-        (one,) = superlatives
-        wanted = SUPERLATIVES[one[1].lower()]
-        return Request(wanted.operation, text, _blank(rest, *one.span()), one[1].lower(), superlative=wanted)
+    if superlatives or forms.end:
+        return _highest(text, forms, superlatives[0] if superlatives else None, averages)
     if averages:
         return Request(Operation.AVERAGE, text, _blank(rest, *averages.span()), "average")
     return _number_or_rows(text, rest, counts)
+
+
+def _highest(
+    text: str, forms: Forms, superlative: re.Match[str] | None, averages: re.Match[str] | None
+) -> Request | None:
+    """Return a request for the rows, or the groups of rows, with the highest or lowest values."""
+    if superlative is None:
+        end = forms.end or Operation.MAXIMUM
+        asks = "highest" if end is Operation.MAXIMUM else "lowest"
+        return Request(end, text, forms.rest, asks, superlative=Superlative(end), few=forms.few)
+    word = superlative[1].lower()
+    if word in ("first", "last") and _NO_MOMENT.match(forms.rest, superlative.end()):
+        return None
+    wanted = SUPERLATIVES[word]
+    few, rest = (forms.few, forms.rest) if forms.end else few_before(forms.rest, word)
+    rest = _blank(rest, *superlative.span())
+    sums = _SUM.search(rest)
+    of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
+    said = averages or sums
+    rest = _blank(rest, *said.span()) if said else rest
+    return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
+
+
+def _of_two_sides(text: str, forms: Forms) -> Request | None:
+    """Return a request for a difference or a share."""
+    sums = _SUM.search(forms.rest)
+    rest = forms.rest
+    while found := _SUM.search(rest):
+        rest = _blank(rest, *found.span())
+    asks = "total" if sums else forms.more or "share"
+    return Request(forms.form or Operation.SHARE, text, rest, asks)
 
 
 def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
@@ -211,63 +178,3 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
 
 def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + " " * (end - start) + text[end:]
-
-
-def _conditions(text: str) -> tuple[tuple[Condition, ...] | None, str]:
-    """Return the conditions of a question, and its text without them; None for a number that cannot be read."""
-    found: list[Condition] = []
-    rest = text
-    for form, relation in _DATED:
-        for match in form.finditer(text):
-            condition = _dated(rest, match, relation)
-            if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
-                found.append(condition)
-                rest = _blank(rest, condition.start, condition.end)
-    for compared, relation in _COMPARED:
-        while said := compared.search(rest):
-            low, high = _amount(said, "low"), _amount(said, "high")
-            if low is None or (relation is Relation.WITHIN and high is None):
-                return None, rest
-            if relation is Relation.WITHIN and high and low.unit != high.unit:
-                low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
-            found.append(Condition(relation, low, said.start(), said.end(), high))
-            rest = _blank(rest, *said.span())
-    return tuple(sorted(found, key=lambda condition: condition.start)), rest
-
-
-def _dated(text: str, match: re.Match[str], relation: Relation) -> Condition | None:
-    """Return the condition that a preposition makes with the day, month or year behind it."""
-    first = moment_at(text, match.end())
-    if first is None or re.match(r"\w|[.,]\d", text[first[1] :]):
-        return None
-    moment, end = first
-    if relation is Relation.WITHIN:
-        joins = _AND.match(text, end)
-        second = moment_at(text, joins.end()) if joins else None
-        if second is None:
-            return None
-        low = Moment(moment.year or second[0].year, moment.month, moment.day)
-        return Condition(relation, low, match.start(), second[1], second[0])
-    if relation is Relation.EQUAL and (onwards := _ONWARDS.match(text, end)):
-        return Condition(Relation.AT_LEAST, moment, match.start(), onwards.end())
-    return Condition(relation, moment, match.start(), end)
-
-
-def _amount(match: re.Match[str], name: str) -> Amount | None:
-    said = match.groupdict().get(name)
-    if said is None:
-        return None
-    word = re.match(rf"(?:{_WORDS})\b", said, re.IGNORECASE)
-    said = NUMBER_WORDS[word[0].lower()] + said[word.end() :] if word else said
-    said = re.sub(r"per ?cent\Z", "%", said, flags=re.IGNORECASE)
-    number = re.search(r"\d[\d.,]*", said)
-    mark = mark_of([number[0]]) if number else Mark.POINT
-    return amount_of(said, mark)
-
-
-def bare(amount: Amount) -> str:
-    """Return the number of a condition as a person writes it, with its unit."""
-    number = f"{amount.value.normalize():,f}" if amount.value != amount.value.to_integral() else f"{amount.value:,.0f}"
-    if not amount.written:
-        return number
-    return f"{amount.written}{number}" if amount.before else f"{number} {amount.written}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from localcrag.steps.compute.amounts import Amount
+from localcrag.steps.compute.amounts import CLOCK, Amount
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.matching import Known, NamedCell, Word, words_of
 from localcrag.steps.compute.moments import Moment, moments_in
-from localcrag.steps.compute.question import Condition, Relation, Request
+from localcrag.steps.compute.question import Request
+from localcrag.steps.compute.said_conditions import Condition, Relation
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
@@ -21,12 +23,18 @@ BEHIND = 12
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition on a column; `value` is the cell's text where it must be just that."""
+    """A condition on a column; `value` is the cell's text where it must be just that, or one of `others`.
+
+    `negated`: it must be none of these. `start` is where the question says it.
+    """
 
     column: Column
     relation: Relation
     value: Amount | Moment | str
     high: Amount | Moment | None = None
+    others: tuple[str, ...] = ()
+    negated: bool = False
+    start: int = 0
 
 
 @dataclass(slots=True)
@@ -71,11 +79,15 @@ def free(reading: Reading) -> list[Word]:
 def place(reading: Reading, condition: Condition) -> bool:
     """Find the column that a condition is of; False where there is none, or no saying which."""
     known = reading.known
+    if any(start <= condition.start < end for start, end in reading.request.forms.negated):
+        return False  # What "not over 40 euros in March" denies is not for rules.
     if isinstance(condition.low, Amount):
         column = _of_amount(reading, condition, condition.low)
         if column:
-            reading.tests.append(Test(column, condition.relation, condition.low, condition.high))
+            reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
         return column is not None
+    if condition.quarter and not known.of_kind(Kind.DATE):
+        return _of_quarter(reading, condition)
     said = set(stems_of(str(condition.low)))
     in_headers = [
         column
@@ -92,9 +104,29 @@ def place(reading: Reading, condition: Condition) -> bool:
         named = {word for column in in_headers for word in known.header_words(column)}
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
-    if len(dates) != 1:
+    return _place(reading, condition, dates[0] if len(dates) == 1 else None)
+
+
+def _place(reading: Reading, condition: Condition, column: Column | None) -> bool:
+    if column:
+        reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
+    return column is not None
+
+
+def _of_quarter(reading: Reading, condition: Condition) -> bool:
+    """Find the one cell that is a quarter, in a column of words: "Q2 2025"."""
+    year = condition.low.year if isinstance(condition.low, Moment) else None
+    form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
+    found = {
+        (column.at, row.cells[column.at])
+        for column in reading.known.of_kind(Kind.TEXT)
+        for row in reading.known.rows
+        if form.match(row.cells[column.at])
+    }
+    if len(found) != 1:
         return False
-    reading.tests.append(Test(dates[0], condition.relation, condition.low, condition.high))
+    ((at, cell),) = found
+    reading.tests.append(Test(reading.known.columns[at], Relation.EQUAL, cell, start=condition.start))
     return True
 
 
@@ -107,7 +139,7 @@ def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
     scored: list[tuple[int, Column]] = []
-    columns = known.of_kind(Kind.AMOUNT)
+    columns = known.of_kind(Kind.TIME if amount.unit == CLOCK else Kind.AMOUNT)
     for column in columns:
         if amount.unit and column.unit and amount.unit != column.unit and not column.problem:
             continue
@@ -115,7 +147,7 @@ def _of_amount(reading: Reading, condition: Condition, amount: Amount) -> Column
         if counted and not known.mention(column, [counted]):
             continue
         same = bool(amount.unit) and amount.unit == column.unit
-        if named or same or (len(columns) == 1 and not amount.unit):
+        if named or same or (len(columns) == 1 and amount.unit in ("", CLOCK)):
             scored.append((named + OF_UNIT * same, column))
     return _best(scored)
 

@@ -37,6 +37,8 @@ _OF_TOTAL = re.compile(
     re.IGNORECASE,
 )
 """What may stand behind the word in a row's label; with others it is a total where the row has no other words."""
+_SENTENCES = re.compile(r"(?:\S+ ){5,}\S*[.!?]\Z")
+"""What is a whole sentence, or several, is no name."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
@@ -120,6 +122,14 @@ def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
         table = _joined(whole)
         if len(table.rows) >= LEAST_ROWS and _are_one(whole):
             yield table
+
+
+def places_of(text: str, names: Sequence[str]) -> Iterator[int]:
+    """Yield the place of each page of a document's text that has all these names of columns."""
+    for start, page in _pages(text):
+        folded = page.casefold()
+        if all(name in folded for name in names):
+            yield start
 
 
 def _pages(text: str) -> Iterator[tuple[int, str]]:
@@ -237,7 +247,7 @@ def _caption(before: Block | None, page: str) -> str:
     if before is None or before.kind not in (BlockKind.PARAGRAPH, BlockKind.LINE):
         return ""
     text = one_line(page[before.start : before.end])
-    return text.rstrip(":") if len(text) <= LONGEST_CAPTION else ""
+    return text.rstrip(":") if len(text) <= LONGEST_CAPTION and not _SENTENCES.search(text) else ""
 
 
 def _is_small(blocks: Sequence[Block], page: str) -> bool:

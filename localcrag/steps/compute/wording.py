@@ -1,4 +1,4 @@
-"""The answer to a computation: one sentence, what was left out, and the rows as a table, as Markdown."""
+"""The answer to a computation as Markdown: a sentence, what was left out, and the rows as a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def answer_of(done: Computation, citation: str) -> str:
         first,
         *(" ".join(part) for part in [[*map(plain, left_out_in_words(done)), *map(plain, done.notes)]] if part),
     ]
-    if done.values:
+    if done.groups:
+        said.append(_groups(done))
+        more = len(done.groups) - MOST_SHOWN
+        said += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+    elif done.values:
         said.append("\n".join(f"- {shown(value)}" for value in done.values[:MOST_SHOWN]))
         more = len(done.values) - MOST_SHOWN
     else:
@@ -34,7 +38,34 @@ def answer_of(done: Computation, citation: str) -> str:
 
 
 def operation_in_words(done: Computation) -> str:
-    """Return what was computed, in words: "total of Amount"."""
+    """Return what was computed, in words: "total of Amount", "number of rows for each Town"."""
+    name = _operation(done)
+    if not done.by:
+        return name
+    by = group_in_words(done)
+    if done.pick is Operation.MAXIMUM:
+        return _("highest %(what)s for each %(by)s", what=name, by=by)
+    if done.pick is Operation.MINIMUM:
+        return _("lowest %(what)s for each %(by)s", what=name, by=by)
+    return _("%(what)s for each %(by)s", what=name, by=by)
+
+
+def group_in_words(done: Computation) -> str:
+    """Return what the groups are of: a column's name, or months of it."""
+    periods = {
+        "month": _("month of %(column)s"),
+        "quarter": _("quarter of %(column)s"),
+        "year": _("year of %(column)s"),
+    }
+    return periods.get(done.period, "%(column)s").replace("%(column)s", done.by or "")
+
+
+def _operation(done: Computation) -> str:
+    column = done.column or ""
+    if done.few > 1:
+        highest = done.operation is Operation.MAXIMUM
+        few = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
+        return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
     names = {
         Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
         Operation.SUM: _("total of %(column)s"),
@@ -43,8 +74,10 @@ def operation_in_words(done: Computation) -> str:
         Operation.MINIMUM: _("lowest value of %(column)s"),
         Operation.FILTER: _("rows that match"),
         Operation.VALUES: _("values of %(column)s"),
+        Operation.DIFFERENCE: _("difference in %(column)s") if done.column else _("difference in the number of rows"),
+        Operation.SHARE: _("share of %(column)s") if done.column else _("share of the rows"),
     }
-    return names[done.operation].replace("%(column)s", done.column or "")
+    return names[done.operation].replace("%(column)s", column)
 
 
 def result_in_words(done: Computation) -> str:
@@ -53,7 +86,14 @@ def result_in_words(done: Computation) -> str:
         return _("not computed: %(why)s", why=done.refused)
     if done.operation is Operation.VALUES:
         return ngettext("%(num)s value", "%(num)s values", len(done.values))
+    if done.groups and not done.result:
+        return ngettext("%(num)s group", "%(num)s groups", len(done.groups))
     return done.result or rows_in_words(done.row_count)
+
+
+def groups_in_words(done: Computation) -> list[str]:
+    """Return each group, or side, with its result and how many rows it is over."""
+    return [f"{group.name}: {group.result} ({rows_in_words(group.rows)})" for group in done.groups]
 
 
 def computation_in_words(done: Computation) -> str:
@@ -62,6 +102,8 @@ def computation_in_words(done: Computation) -> str:
     table = f"“{done.table}”, {done.document}" if done.table else done.document
     rows = _("%(number)s of %(rows)s", number=done.row_count, rows=rows_in_words(done.of_rows))
     said = [f"{operation_in_words(done)}{where} ({table}); {rows}; {result_in_words(done)}."]
+    if done.groups:
+        said.append("; ".join(groups_in_words(done)[:MOST_SHOWN]) + ".")
     return " ".join([*said, *left_out_in_words(done), *done.notes])
 
 
@@ -85,7 +127,7 @@ def _first(done: Computation) -> str:
     if done.refused:
         what = plain(operation_in_words(done))
         return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain(done.refused))
-    return _what(done) + _where(done)
+    return (_what_of_groups(done) if done.groups else _what(done)) + _where(done)
 
 
 def _what(done: Computation) -> str:
@@ -101,7 +143,15 @@ def _what(done: Computation) -> str:
     if not done.row_count:
         return _("**No row** has a value")
     over = _in(done) if done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
-    return f"**{plain(_capital(operation_in_words(done)))}: {plain(done.result)}**{over}"
+    result = f": {plain(done.result)}" if done.result else ""
+    return f"**{plain(_capital(operation_in_words(done)))}{result}**{over}"
+
+
+def _what_of_groups(done: Computation) -> str:
+    what = plain(_capital(operation_in_words(done)))
+    if not done.by or done.pick:
+        return f"**{what}: {plain(done.result)}**"
+    return f"**{what}**{_over(done)}"
 
 
 def _over(done: Computation) -> str:
@@ -125,13 +175,26 @@ def _capital(text: str) -> str:
 
 
 def _is_listed(done: Computation) -> bool:
-    return bool(done.values or done.rows)
+    return bool(done.values or done.rows or done.groups)
+
+
+def groups_header(done: Computation) -> tuple[str, str, str]:
+    """Return what the three columns of a table of the groups, or sides, are called."""
+    of = group_in_words(done) if done.by else _("Rows that count")
+    return _capital(of), _capital(_operation(done)) if done.by else done.column or _("Number"), _("Rows")
+
+
+def _groups(done: Computation) -> str:
+    return _lines([groups_header(done), *((one.name, one.result, str(one.rows)) for one in done.groups[:MOST_SHOWN])])
 
 
 def _table(done: Computation) -> str:
-    lines = [done.header, *(row.cells for row in done.rows[:MOST_SHOWN])]
+    return _lines([done.header, *(row.cells for row in done.rows[:MOST_SHOWN])])
+
+
+def _lines(lines: Sequence[Sequence[str]]) -> str:
     written = [f"| {' | '.join(map(_cell, line))} |" for line in lines]
-    return "\n".join([written[0], "|" + " --- |" * len(done.header), *written[1:]])
+    return "\n".join([written[0], "|" + " --- |" * len(lines[0]), *written[1:]])
 
 
 def _cell(text: str) -> str:

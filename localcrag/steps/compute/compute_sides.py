@@ -1,0 +1,116 @@
+"""The difference of two cells, totals or numbers of rows, and the share of some rows, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+
+from localcrag.records.computation import Group
+from localcrag.steps.compute.amounts import Amount, written
+from localcrag.steps.compute.conditions import in_words, with_year
+from localcrag.steps.compute.reading import Test
+from localcrag.steps.compute.work import (
+    DIGITS,
+    Found,
+    Refused,
+    Work,
+    amounts_of,
+    refuse_below_zero,
+    refuse_percentages,
+    select,
+    total_of,
+)
+from localcrag.text.translation import gettext as _
+
+DECIMALS_OF_A_SHARE = Decimal("0.01")
+"""Of a percentage."""
+
+
+def difference(work: Work) -> Found:
+    """Return how much more the first side is than the second, with both. Raises Refused where a side has no value."""
+    plan = work.plan
+    if plan.column is None:
+        return _of_numbers(work)
+    columns = plan.side_columns or (work.column, work.column)
+    groups, totals, amounts, rows = [], [], [], set[int]()
+    for column, tests in zip(columns, plan.sides, strict=True):
+        own = _side(work, tests)
+        own.plan = replace(plan, column=column)
+        found = amounts_of(own)
+        name = _in_words(tests) or column.name
+        if not found or own.left_out:
+            raise Refused(_("there is no value for every row where %(conditions)s", conditions=name))
+        refuse_below_zero(column, found)
+        amounts += found
+        totals.append(total_of(found))
+        groups.append(Group(name, written(totals[-1], found, column.mark, column.shown_unit), len(own.at)))
+        rows.update(own.at)
+    if len({one.unit for one in amounts}) > 1:
+        raise Refused(columns[0].problem or _("the two sides have different units"))
+    if sum(group.rows for group in groups) > len(groups):
+        refuse_percentages(columns[0])
+    work.at = sorted(rows)
+    with localcontext(prec=DIGITS):
+        result = totals[0] - totals[1]
+    return Found(written(result, amounts, columns[0].mark, columns[0].shown_unit), groups=tuple(groups))
+
+
+def _of_numbers(work: Work) -> Found:
+    """Return how many more rows the first side has."""
+    sides = [_side(work, tests) for tests in work.plan.sides]
+    for side in sides:
+        work.left_out.update(side.left_out - work.left_out)
+    groups = [
+        Group(_in_words(tests), str(len(side.at)), len(side.at))
+        for tests, side in zip(work.plan.sides, sides, strict=True)
+    ]
+    work.at = sorted({at for side in sides for at in side.at})
+    return Found(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
+
+
+def share(work: Work) -> Found:
+    """Return which percentage the part is of the whole. Raises Refused where values are missing or below zero."""
+    plan = work.plan
+    totals, groups = [], []
+    for name, tests in zip((_("all"), _in_words(plan.sides[1])), plan.sides, strict=True):
+        own = _side(work, tests)
+        if own.left_out:
+            raise Refused("; ".join(own.left_out))
+        amounts = _measured(own)
+        totals.append(total_of(amounts))
+        column = plan.column
+        result = written(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
+        groups.append(Group(_in_words(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at)))
+        work.at = own.at
+    if totals[0] <= 0:
+        raise Refused(_("there is nothing that it could be a share of"))
+    with localcontext(prec=DIGITS):
+        exact = 100 * totals[1] / totals[0]
+        rounded = exact.quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
+    if rounded * totals[0] != 100 * totals[1]:
+        work.notes.append(_("The percentage is rounded."))
+    return Found(f"{rounded.normalize():f} %", groups=(groups[1], groups[0]))
+
+
+def _measured(own: Work) -> Sequence[Amount]:
+    """Return what the rows of a side are added up from: their amounts, or one for each."""
+    if own.plan.column is None:
+        return [Amount(Decimal(1))] * len(own.at)
+    refuse_percentages(own.column)
+    amounts = amounts_of(own)
+    if own.left_out:
+        raise Refused("; ".join(own.left_out))
+    refuse_below_zero(own.column, amounts)
+    return amounts
+
+
+def _side(work: Work, tests: Sequence[Test]) -> Work:
+    """Return the work with the rows of one side."""
+    own = Work(work.plan, list(work.at))
+    select(own, [with_year(test) or test for test in tests])
+    return own
+
+
+def _in_words(tests: Sequence[Test]) -> str:
+    return _(" and ").join(in_words(with_year(test) or test) for test in tests)

@@ -1,0 +1,162 @@
+"""Plans for groups of rows: a total for each department, the category with the highest one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from localcrag.records.enums import Operation
+from localcrag.steps.compute.columns import Column, Kind
+from localcrag.steps.compute.matching import EXACT, Known, Word
+from localcrag.steps.compute.plan_columns import (
+    Plan,
+    computed_column,
+    is_in_header,
+    may_be_spent,
+    noun_end,
+    rows_meant,
+    says_how_many,
+)
+from localcrag.steps.compute.reading import Reading, clearest, free
+from localcrag.steps.compute.vocabulary import PERIODS, ROW_NOUNS, SAYS_NOTHING, stem
+from localcrag.text.words import FUNCTION_WORDS
+
+_WHOLE = re.compile(r"\d{1,6}")
+
+
+def grouped(reading: Reading) -> Plan | None:
+    """Return a plan for a number for each group: "how many members per town"; None where one is not clear."""
+    known, request = reading.known, reading.request
+    by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
+    if by is None or request.operation not in (Operation.COUNT, Operation.SUM, Operation.AVERAGE):
+        return None
+    words = [word for word in free(reading) if not known.mention(by[0], [word])]
+    counted = {word.start for word in reading.target} if request.target is not None else set()
+    if any(_names_further(reading, word) for word in words if word.start not in counted):
+        return None  # "Per shelf and supplier" is of both.
+    if request.target is None:
+        column = _amounts(reading, by[0], words)
+        return _plan(reading, request.operation, column, by) if column else None
+    noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    if not noun:
+        return None
+    last = noun_end(reading, noun)
+    summed = [one for one in clearest(known, known.of_kind(Kind.AMOUNT), [last]) if one.at != by[0].at]
+    if summed:
+        return _plan(reading, Operation.SUM, summed[0], by) if len(summed) == 1 else None
+    return _plan(reading, Operation.COUNT, None, by) if _are_rows(reading, last) else None
+
+
+def highest_group(reading: Reading) -> Plan | None:
+    """Return a plan for the group with the highest or lowest sum, average or number of rows; None where not clear."""
+    known, request = reading.known, reading.request
+    words = free(reading)
+    by = _grouping(known, words, reading)
+    totals = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
+    if request.of_groups is Operation.SUM and totals:
+        return None if by else _of_totals(reading, totals)
+    if by is None or request.few > 1:
+        return None
+    words = [word for word in words if not known.mention(by[0], [word]) and word.stem != by[1]]
+    operation = request.of_groups or _of_most(reading, words)
+    counts = operation is Operation.COUNT
+    column = None if counts else _amounts(reading, by[0], words)
+    if column and may_be_spent(reading, column):
+        return None
+    return _plan(reading, operation, column, by, request.operation) if operation and (counts or column) else None
+
+
+def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
+    """Return what "the most" of a group is: a sum of what a column says, or a number of rows; None where not clear."""
+    known = reading.known
+    if reading.request.asks not in ("most", "fewest", "least"):
+        return None  # "The largest customer" may be of one order, or of all.
+    nouns = [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    if len(nouns) == 1 and clearest(known, known.of_kind(Kind.AMOUNT), nouns):
+        return Operation.SUM
+    return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None
+
+
+def is_of_groups(reading: Reading, column: Column) -> bool:
+    """Whether the highest may be of sums: "the largest customer", who has several rows; not "the highest amount"."""
+    known, words = reading.known, free(reading)
+    if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
+        return False
+    tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
+    for other in known.of_kind(Kind.TEXT, Kind.NAME):
+        values = [row.cells[other.at] for row in known.rows]
+        if other.at not in tested and known.mention(other, words) and len(set(values)) < len(values):
+            return True
+    return False
+
+
+def _names_further(reading: Reading, word: Word) -> bool:
+    """Whether a word is another column of words, that no condition is of."""
+    known, tested = reading.known, {test.column.at for test in reading.tests}
+    others = [column for column in known.of_kind(Kind.TEXT, Kind.NAME) if column.at not in tested]
+    return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
+
+
+def _plan(
+    reading: Reading, operation: Operation, column: Column | None, by: tuple[Column, str],
+    pick: Operation | None = None,
+) -> Plan:  # fmt: skip
+    return Plan(
+        reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1], pick=pick
+    )  # fmt: skip
+
+
+def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Column, str] | None:
+    """Return the one column that these words name of which several rows have a value; or dates, with their period."""
+    tested = {test.column.at for test in reading.tests}
+    said = [word for word in words if word.stem not in FUNCTION_WORDS]
+    columns = [
+        column
+        for column in known.columns
+        if column.at not in tested and known.mention(column, said) >= EXACT and _repeats(known, column)
+    ]
+    if len(columns) == 1:
+        return columns[0], ""
+    periods = [word.stem for word in said if word.stem in PERIODS]
+    dates = known.of_kind(Kind.DATE)
+    if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
+        return None
+    return dates[0], periods[0]
+
+
+def _repeats(known: Known, column: Column) -> bool:
+    """Whether rows can be put together by a column: by words, or by whole numbers, as of floors, that come again."""
+    cells = [row.cells[column.at] for row in known.rows]
+    if len(set(cells)) == len(cells):
+        return False
+    if column.kind in (Kind.TEXT, Kind.NAME):
+        return True
+    return column.kind is Kind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
+
+
+def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | None:
+    """Return the column of amounts that is added up, or of which the average is taken."""
+    known = reading.known
+    others = [column for column in known.of_kind(Kind.AMOUNT) if column.at != by.at]
+    named = clearest(known, others, words)
+    if len(named) == 1:
+        return named[0]
+    if named or len(others) != 1:
+        return None
+    return others[0] if computed_column(reading, words) in (None, others[0]) else None
+
+
+def _of_totals(reading: Reading, totals: Sequence[Column]) -> Plan | None:
+    """Return a plan for the highest value of a column that is called "Total"; None where it is not clear which."""
+    known, request = reading.known, reading.request
+    found = clearest(known, totals, free(reading)) or totals
+    if len(found) != 1:
+        return None
+    return Plan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
+
+
+def _are_rows(reading: Reading, noun: Word) -> bool:
+    """Whether a noun says what the rows are, and not what a column says how many there are of."""
+    found = rows_meant(reading, noun)
+    known = reading.known
+    return found == (None,) and (not says_how_many(known) or is_in_header(known, noun))

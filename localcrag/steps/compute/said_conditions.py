@@ -1,0 +1,242 @@
+"""Conditions that a question says: amounts, days, months, quarters and times of day."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+
+from localcrag.steps.compute.amounts import CLOCK, Amount, Mark, amount_of, clock_of, mark_of
+from localcrag.steps.compute.moments import Moment, moment_at
+from localcrag.text.quantities import CURRENCIES, UNITS
+from localcrag.text.words import NUMBER_WORDS
+
+NOON = 12
+
+
+class Relation(Enum):
+    """How a value must stand to that of a condition. WITHIN has two bounds, both in it; EMPTY needs no value."""
+
+    ABOVE = "more than"
+    BELOW = "less than"
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+    EQUAL = "exactly"
+    WITHIN = "between"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on amounts or on moments, with the place of its words in the request's text.
+
+    `high` is the upper bound of WITHIN, `quarter` the one of the year that the two bounds are of.
+    """
+
+    relation: Relation
+    low: Amount | Moment
+    start: int
+    end: int
+    high: Amount | Moment | None = None
+    quarter: int | None = None
+
+
+_OF_AREAS_AND_ENERGY = ("m²", "m³", "km²", "kwh", "mwh", "kw")
+_UNIT = "|".join(
+    sorted(
+        {
+            re.escape(unit)
+            for unit in (
+                *_OF_AREAS_AND_ENERGY,
+                *CURRENCIES,
+                *UNITS,
+                *(f"{unit}s" for unit in UNITS.values()),
+                *UNITS.values(),
+            )
+        },
+        key=len,
+        reverse=True,
+    )
+)
+_WORDS = "|".join(NUMBER_WORDS)
+_NUMBER = (
+    rf"(?:[€$£][ \u00a0]?)?[-−]?(?:\d(?:[\d.,'’]*\d)?|(?:{_WORDS})\b)"
+    rf"(?:[ \u00a0]?(?:%|per ?cent\b|(?:{_UNIT})(?![\w])))?"
+)
+_ABOVE = (
+    r"(?:\b(?:(?:more|greater|higher|larger|bigger|longer|heavier|dearer|taller|more expensive) than|over|above"
+    r"|exceed(?:s|ing)?|in excess of) |> ?)NUMBER"
+)
+_FORMS = (
+    (r"\b(?:(?:lies?|is|are) )?(?:between|from) NUMBER (?:and|to) NUMBER", Relation.WITHIN),
+    (r"(?:\b(?:at least|no less than|not less than|no fewer than|a minimum of) |≥ ?)NUMBER", Relation.AT_LEAST),
+    (r"(?:\b(?:at most|no more than|not more than|up to|a maximum of) |≤ ?)NUMBER", Relation.AT_MOST),
+    (_ABOVE, Relation.ABOVE),
+    (
+        r"(?:\b(?:(?:less|fewer|lower|smaller|cheaper|shorter|lighter|less expensive) than|under|below) |< ?)NUMBER",
+        Relation.BELOW,
+    ),
+    (r"(?<!\w)NUMBER or (?:more|above|over|higher)\b", Relation.AT_LEAST),
+    (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
+    (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
+)
+
+
+def _compiled(form: str) -> re.Pattern[str]:
+    low, high = rf"(?:a |the )?(?P<low>{_NUMBER})", rf"(?P<high>{_NUMBER})"
+    return re.compile(form.replace("NUMBER", low, 1).replace("NUMBER", high), re.IGNORECASE)
+
+
+_COMPARED = tuple((_compiled(form), relation) for form, relation in _FORMS)
+_DATED: tuple[tuple[re.Pattern[str], Relation], ...] = tuple(
+    (re.compile(form, re.IGNORECASE), relation)
+    for form, relation in (
+        (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
+        (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
+        (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
+        (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
+        (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
+        (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
+    )
+)
+_TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
+_CLOCKED: tuple[tuple[re.Pattern[str], Relation], ...] = tuple(
+    (re.compile(form, re.IGNORECASE), relation)
+    for form, relation in (
+        (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
+        (rf"\b(?:before|earlier than) {_TIME}", Relation.BELOW),
+        (rf"\b(?:after|later than) {_TIME}", Relation.ABOVE),
+        (rf"\b(?:since|from) {_TIME} on(?:wards)?\b", Relation.AT_LEAST),
+        (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
+        (rf"\bat {_TIME}", Relation.EQUAL),
+    )
+)
+_QUARTER = re.compile(
+    r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
+    r"(?:,? (?:of )?(?P<year>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_BARE_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b")
+_AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
+_ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+
+
+def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
+    """Return the conditions of a question, and its text without them; None for a number that cannot be read."""
+    found: list[Condition] = []
+    rest = text
+    for form, relation in _DATED:
+        for match in form.finditer(text):
+            condition = _dated(rest, match, relation)
+            if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
+                found.append(condition)
+                rest = _blank(rest, condition.start, condition.end)
+    for clocked, relation in _CLOCKED:
+        while timed := clocked.search(rest):
+            times = [_clock(*timed.group(at, at + 1)) for at in range(1, 1 + len(timed.groups()), 2)]
+            first, last = times[0], times[-1] if len(times) > 1 else None
+            if first is None or (len(times) > 1 and last is None):
+                return None, rest
+            found.append(Condition(relation, first, timed.start(), timed.end(), last))
+            rest = _blank(rest, *timed.span())
+    for compared, relation in _COMPARED:
+        while said := compared.search(rest):
+            low, high = _amount(said, "low"), _amount(said, "high")
+            if low is None or (relation is Relation.WITHIN and high is None):
+                return None, rest
+            if relation is Relation.WITHIN and high and low.unit != high.unit:
+                low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
+            found.append(Condition(relation, low, said.start(), said.end(), high))
+            rest = _blank(rest, *said.span())
+    return tuple(sorted(found, key=lambda condition: condition.start)), rest
+
+
+def _dated(text: str, match: re.Match[str], relation: Relation) -> Condition | None:
+    """Return the condition that a preposition makes with the day, month or year behind it."""
+    if quarter := _QUARTER.match(text, match.end()):
+        return _of_quarter(quarter, match.start(), relation)
+    first = moment_at(text, match.end())
+    if relation is Relation.WITHIN:
+        return _between(text, match, first) if first else _days(text, match)
+    if first is None or re.match(r"\w|[.,]\d", text[first[1] :]):
+        return None
+    moment, end = first
+    if relation is Relation.EQUAL and (onwards := _ONWARDS.match(text, end)):
+        return Condition(Relation.AT_LEAST, moment, match.start(), onwards.end())
+    return Condition(relation, moment, match.start(), end)
+
+
+def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
+    """Return the condition that two moments make."""
+    moment, end = first
+    joins = _AND.match(text, end)
+    second = moment_at(text, joins.end()) if joins else None
+    if second is None:
+        return None
+    low = Moment(moment.year or second[0].year, moment.month, moment.day)
+    return Condition(Relation.WITHIN, low, match.start(), second[1], second[0])
+
+
+def _of_quarter(said: re.Match[str], start: int, relation: Relation) -> Condition | None:
+    """Return the condition that a quarter makes: its three months."""
+    number = _ORDINALS[said["word"].lower()] if said["word"] else int(said["number"])
+    year = int(said["year"]) if said["year"] else None
+    low, high = Moment(year, 3 * number - 2), Moment(year, 3 * number)
+    if relation is Relation.EQUAL:
+        return Condition(Relation.WITHIN, low, start, said.end(), high, quarter=number)
+    if relation in (Relation.BELOW, Relation.AT_LEAST):
+        return Condition(relation, low, start, said.end())
+    return Condition(relation, high, start, said.end()) if relation is not Relation.WITHIN else None
+
+
+def _days(text: str, match: re.Match[str]) -> Condition | None:
+    """Return the condition "between 1 and 10 March", where the month is said once."""
+    day = _BARE_DAY.match(text, match.end())
+    joins = _AND.match(text, day.end()) if day else None
+    second = moment_at(text, joins.end()) if joins else None
+    if day is None or second is None or second[0].day is None or not 1 <= int(day[1]) <= second[0].day:
+        return None
+    moment, end = second
+    low = Moment(moment.year, moment.month, int(day[1]))
+    return Condition(Relation.WITHIN, low, match.start(), end, moment)
+
+
+def _clock(said: str, half: str | None) -> Amount | None:
+    """Return a time of day in minutes; None for one that there is not."""
+    time = clock_of("12:00" if said.lower() == "noon" else said.replace(".", ":") if ":" in said or "." in said else
+                    f"{said}:00")  # fmt: skip
+    if time is None or not half:
+        return replace(time, written=said) if time else None
+    hours = int(time.value) // 60
+    if not 1 <= hours <= NOON:
+        return None
+    minutes = Decimal((hours % NOON + (NOON if half.lower() == "pm" else 0)) * 60 + int(time.value) % 60)
+    return Amount(minutes, CLOCK, written=f"{said} {half}")
+
+
+def _amount(match: re.Match[str], name: str) -> Amount | None:
+    said = match.groupdict().get(name)
+    if said is None:
+        return None
+    word = re.match(rf"(?:{_WORDS})\b", said, re.IGNORECASE)
+    said = NUMBER_WORDS[word[0].lower()] + said[word.end() :] if word else said
+    said = re.sub(r"per ?cent\Z", "%", said, flags=re.IGNORECASE)
+    number = re.search(r"\d[\d.,]*", said)
+    mark = mark_of([number[0]]) if number else Mark.POINT
+    return amount_of(said, mark)
+
+
+def bare(amount: Amount) -> str:
+    """Return the number of a condition as a person writes it, with its unit."""
+    if amount.unit == CLOCK:
+        return amount.written
+    number = f"{amount.value.normalize():,f}" if amount.value != amount.value.to_integral() else f"{amount.value:,.0f}"
+    if not amount.written:
+        return number
+    return f"{amount.written}{number}" if amount.before else f"{number} {amount.written}"
+
+
+def _blank(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]
