@@ -203,6 +203,23 @@ def test_a_german_date_does_not_make_its_numbers_doubtful() -> None:
     assert done.result == "1.470,40 €"
 
 
+QUOTE = """# Quote
+
+Item | Unit price | Sum
+Cabinet | 210.00 | 840.00
+Worktop | 390.00 | 390.00
+Oven | 649.00 | 649.00
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which items cost more than 400 in sum?", "How much more does the oven cost than the cabinet in sum?"],
+)
+def test_a_column_that_is_called_a_sum_is_not_taken_for_one(question: str) -> None:
+    assert computed(question, QUOTE) is None
+
+
 def test_ties_at_the_end_of_the_first_few_are_all_shown() -> None:
     done = computed("What are the two highest hours?", HOURS.replace("Cy | Atlas | 4", "Cy | Atlas | 6"))
     assert done

@@ -44,7 +44,7 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
     if not has_header(table):
         return None
     reading = read(request, known)
-    if reading is None or _is_said_by_header(request, known):
+    if reading is None or _is_said_by_header(request, known) or _is_a_column_of_sums(request, known):
         return None
     if known.unexplained(free(reading)) or not all(place(reading, condition) for condition in request.conditions):
         return None
@@ -59,6 +59,12 @@ def _is_said_by_header(request: Request, known: Known) -> bool:
     labels = {word for row in known.rows for cell in row.cells[:1] for word in stems_of(cell)}
     headers = {word for column in known.columns for word in known.header_words(column)}
     return bool(asks & (labels | headers))
+
+
+def _is_a_column_of_sums(request: Request, known: Known) -> bool:
+    """Whether what is compared "in sum", or a share of "the total", may be a column that is called so."""
+    headers = {word for column in known.columns for word in known.header_words(column)}
+    return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
 
 
 def _aggregated(reading: Reading) -> Plan | None:

@@ -65,6 +65,7 @@ _COUNT = re.compile(
     r"|^count\b(?: of| the| all)*",
     re.IGNORECASE,
 )
+_WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
     r"\b(?:how much(?= (?:[^\W\d]+ ){1,3}(?:is|are|was|were) there\b)|"
@@ -166,6 +167,8 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
     if counts:
         # With "in total" it may be a sum: the table tells what it is that is counted.
         return Request(Operation.SUM if sums else Operation.COUNT, text, left, "number", target=counts.end())
+    if sums and _WHICH.match(rest):
+        return None  # "Which items cost more than 400 in sum" asks for rows, by a sum that a row may have.
     if sums:
         much = _HOW_MUCH.search(left)
         return Request(Operation.SUM, text, _blank(left, *much.span()) if much else left, "total")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from localcrag.records.protocols import ChunkStore
 from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, names_of
+from localcrag.steps.compute.conditions import meets, with_year
 from localcrag.steps.compute.plan import plan_of
+from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.table import Table, places_of, tables_in
 
@@ -28,9 +31,29 @@ def rivals(
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
             seen.add(place)
-            if plan := plan_of(request, table, names_of(document, title, None)):
+            names = names_of(document, title, None)
+            one = next(one for one in found if one.header == header)
+            if plan := plan_of(request, table, names) or _plan_of_both(request, one.table, table, names):
                 made.append(Candidate(plan, document, title, ()))
     return made
+
+
+def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[str]) -> Plan | None:
+    """Return the plan for both tables as one, where rows of the rival would count; None where it is not about these.
+
+    A rival in which no customer has two orders would fit no question about groups by itself.
+    """
+    both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
+    plan = plan_of(request, both, names)
+    if plan is None:
+        return None
+    tests = [with_year(test) or test for test in plan.tests]
+    counts = any(
+        row in rival.rows
+        and False not in [meets(test, at, row.cells[test.column.at]) for test in tests]
+        for at, row in enumerate(plan.known.rows)
+    )  # fmt: skip
+    return plan if counts else None
 
 
 def _alike(
