@@ -150,6 +150,14 @@ def test_a_fitting_table_that_retrieval_did_not_find_is_noticed(tmp_path: Path) 
     assert "others.md" in warning
 
 
+def test_a_fitting_table_behind_a_long_one_is_noticed(tmp_path: Path) -> None:
+    many = "# Orders 2026\n\nDate | Customer | Amount\n" + "\n".join(ROWS * 20)
+    short = "# Orders 2025\n\nDate | Customer | Amount\n" + "\n".join(ROWS[:4]).replace("2026", "2025")
+    _, run = desk(tmp_path, orders=many, others=short).ask("What is the total amount of orders?")
+    assert run.computation is None
+    assert any("others.md" in warning for warning in run.warnings)
+
+
 def test_a_fitting_table_on_another_page_is_noticed(tmp_path: Path) -> None:
     second = ORDERS.replace("Orders 2026", "Orders 2025").replace("2026-", "2025-")
     made = desk(tmp_path, orders=[ORDERS, "Nothing is here but a page of words.", second])

@@ -56,3 +56,8 @@ def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
     for one in found:
         kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
     return list(kept.values())
+
+
+def chunk_of(passage: GradedPassage) -> int:
+    """Return the id of the chunk that a passage of a document is, or begins from."""
+    return int(passage.id.removeprefix("chunk-"))

@@ -8,12 +8,12 @@ from pathlib import PurePath
 from localcrag.records.enums import Grade, Operation, Origin
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import ChunkStore
-from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, names_of, without_copies
+from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, chunk_of, names_of, without_copies
 from localcrag.steps.compute.matching import words_of
 from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.rivals import rivals
-from localcrag.steps.compute.table import Table, tables_in
+from localcrag.steps.compute.table import PAGE_BREAK, Table, tables_in
 from localcrag.steps.compute.vocabulary import said_by, stems_of
 from localcrag.text.blocks import BlockKind, blocks_of
 from localcrag.text.number_words import SMALL, TENS
@@ -65,6 +65,7 @@ def _tables(
     """
     texts: dict[str, str] = {}
     seen: set[tuple[str, int]] = set()
+    read: set[tuple[str, int]] = set()
     local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
     for passage in local:
         name = str(passage.document)
@@ -73,16 +74,15 @@ def _tables(
         if name not in texts:
             text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
             texts[name] = text if len(text) < LONGEST_TEXT else ""
+        page = texts[name].rfind(PAGE_BREAK, 0, passage.start or 0)
+        if (name, page) in read:
+            continue
+        read.add((name, page))
         for table in tables_in(texts[name], passage.start or 0, paged=passage.page is not None):
             if (name, table.start) not in seen:
                 seen.add((name, table.start))
                 own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]
                 yield table, passage, own
-
-
-def chunk_of(passage: GradedPassage) -> int:
-    """Return the id of the chunk that a passage of a document is, or begins from."""
-    return int(passage.id.removeprefix("chunk-"))
 
 
 def overlaps(passage: GradedPassage, start: int, end: int) -> bool:

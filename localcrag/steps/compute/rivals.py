@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from localcrag.records.protocols import ChunkStore
-from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, names_of
+from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, chunk_of, names_of
 from localcrag.steps.compute.conditions import meets, with_year
 from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.plan_columns import Plan
@@ -26,7 +26,8 @@ def rivals(
     seen = {(one.document, one.table.start) for one in found}
     made: list[Candidate] = []
     for header in dict.fromkeys(one.header for one in found):
-        for document, title, table in _alike(header, store, within):
+        own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
+        for document, title, table in _alike(header, own, store, within):
             place = (document, table.start)
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
@@ -48,8 +49,9 @@ def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[
     if plan is None:
         return None
     tests = [with_year(test) or test for test in plan.tests]
+    added = set(rival.rows)
     counts = any(
-        row in rival.rows
+        row in added
         and False not in [meets(test, at, row.cells[test.column.at]) for test in tests]
         for at, row in enumerate(plan.known.rows)
     )  # fmt: skip
@@ -57,10 +59,14 @@ def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[
 
 
 def _alike(
-    header: Sequence[str], store: ChunkStore, within: Collection[int] | None
+    header: Sequence[str], own: Mapping[str, int], store: ChunkStore, within: Collection[int] | None
 ) -> Iterator[tuple[str, str | None, Table]]:
-    """Yield document, title and table for the tables of documents in which full-text search finds these columns."""
-    ids = store.full_text(" ".join(header), MOST_CHUNKS, within)
+    """Yield document, title and table for the tables of documents in which full-text search finds these columns.
+
+    Those of `own`, with a chunk of each, are read in any case: a long table fills all places of a search by itself.
+    """
+    others = _others(list(own.values()), store, within)
+    ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
     chunks, titles = store.chunks(ids), store.titles(ids)
     documents: dict[str, int] = {}
     for chunk in ids:
@@ -77,3 +83,9 @@ def _alike(
             for table in tables_in(text, place, paged=chunks[chunk][1].page is not None):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
+
+
+def _others(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
+    """Return the ids of the documents that may be asked, but those of these chunks."""
+    every = {document.id for document in store.documents()} if within is None else set(within)
+    return every - set(store.documents_of(own).values())

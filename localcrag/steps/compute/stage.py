@@ -10,8 +10,8 @@ from localcrag.records.errors import ModelError
 from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.steps.asked import Asked
-from localcrag.steps.compute.candidate import Candidate
-from localcrag.steps.compute.choose import candidates, chunk_of, overlaps
+from localcrag.steps.compute.candidate import Candidate, chunk_of
+from localcrag.steps.compute.choose import candidates, overlaps
 from localcrag.steps.compute.compute import compute as carried_out
 from localcrag.steps.compute.question import request_of
 from localcrag.steps.compute.wording import MOST_SHOWN, answer_of, citation_of, operation_in_words
