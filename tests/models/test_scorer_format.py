@@ -5,15 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.precision import refusal
-from localcrag.backends.models.relevance_format import FILE_NAME, describe, deviation, load_fastest, remembered
+from localcrag.backends.models.probe_pairs import PROBES
+from localcrag.backends.models.relevance_format import (
+    FILE_NAME,
+    HOPELESS,
+    Choice,
+    describe,
+    deviation,
+    load_fastest,
+    remembered,
+)
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelError
 from localcrag.settings import REPOSITORY_MODELS, load
@@ -40,7 +50,43 @@ def cache(measured: Path, tmp_path: Path) -> Path:
 def test_the_shipped_model_keeps_its_ranking_in_every_format_that_this_processor_has(measured: Path) -> None:
     choice = remembered(RELEVANCE, measured)
     assert choice is not None
-    assert {one.number_format: one.refused for one in choice.tried} == {one: refusal(one) for one in (FP32, BF16, INT8)}
+    assert {one.number_format: one.refused for one in choice.tried if one.refused != HOPELESS} == {
+        one: refusal(one) for one in (FP32, BF16, INT8) if one not in given_up(choice)
+    }
+    for one in given_up(choice):
+        assert not deviation(logits_of_probes(one), logits_of_probes(FP32))
+
+
+def logits_of_probes(number_format: NumberFormat) -> np.ndarray:
+    scorer = CrossEncoder("mine", RELEVANCE, number_format=number_format)
+    return np.concatenate([scorer.logits(question, passages) for question, passages in PROBES])
+
+
+def given_up(choice: Choice) -> list[NumberFormat]:
+    """Return the formats that are so slow on this processor that their ranking was not looked at."""
+    return [one.number_format for one in choice.tried if one.refused == HOPELESS]
+
+
+def test_a_format_that_is_slower_by_far_is_given_up_after_a_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[tuple[NumberFormat, int]] = []
+    logits = CrossEncoder.logits
+
+    def slow_in_int8(self: CrossEncoder, question: str, texts: Sequence[str]) -> np.ndarray:
+        scored.append((self.number_format, len(texts)))
+        for _ in range(100 if self.number_format is INT8 else 1):
+            found = logits(self, question, texts)
+        return found
+
+    monkeypatch.setattr(CrossEncoder, "logits", slow_in_int8)
+    folder = tiny_bert(tmp_path / "model", RELEVANCE)
+    load_fastest("mine", folder, wanted=AUTO, threads=0, cache=tmp_path)
+    choice = remembered(folder, tmp_path)
+    assert choice is not None
+    assert given_up(choice) == [INT8]
+    assert [count for number_format, count in scored if number_format is INT8] == [1, 1]
+    assert f"int8 not used: {HOPELESS}" in describe(folder, wanted=AUTO, cache=tmp_path)
 
 
 def test_the_doctor_is_told_the_format_and_all_speeds(measured: Path) -> None:

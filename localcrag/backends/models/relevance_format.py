@@ -35,6 +35,8 @@ those that were nearly equal. bfloat16 needs a tenth of it, int8 half."""
 ROUNDS = 3
 LONGEST = 0.6
 """Seconds after which no further round is begun: three formats and their loading take about three seconds."""
+HOPELESS = f"a pair takes as long as {PAIRS} do in the fastest"
+"""Why a format is given up before it is measured: int8 without the instructions for it, ten times slower than fp32."""
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +92,11 @@ def measure(name: str, folder: Path) -> tuple[CrossEncoder, Choice]:
         if not refused:
             try:
                 scorer = CrossEncoder(name, folder, number_format=number_format)
-                logits, speed = _probe(scorer)
-                refused = deviation(logits, exact)
+                if _seconds_for_one(scorer) > PAIRS / fastest:
+                    refused = HOPELESS
+                else:
+                    logits, speed = _probe(scorer)
+                    refused = deviation(logits, exact)
             except ModelError as error:
                 refused = str(error)
         tried.append(Tried(number_format, speed, refused))
@@ -153,6 +158,16 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
         seconds.append(time.thread_time() - started)
     shortest = max(min(seconds), time.get_clock_info("thread_time").resolution)
     return np.concatenate(logits), PAIRS / shortest
+
+
+def _seconds_for_one(scorer: CrossEncoder) -> float:
+    """Return the seconds that one of the probe pairs takes; of two, since the first is a warm-up."""
+    seconds: list[float] = []
+    for question, passages in PROBES:
+        started = time.thread_time()
+        scorer.logits(question, passages[:1])
+        seconds.append(time.thread_time() - started)
+    return min(seconds)
 
 
 def _known(cache: Path) -> dict[str, Choice]:
