@@ -28,6 +28,9 @@ def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
     # matplotlib, which Gradio imports, makes a folder beside the person's settings of other programs.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
         os.environ[name] = str(settings.uploads_dir)
+    from localcrag.ui import gradio_stubs  # noqa: PLC0415
+
+    gradio_stubs.leave_out()
     from localcrag.ui.server.launch import launch  # noqa: PLC0415
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)

@@ -1,0 +1,42 @@
+"""Gradio's import without the stub files that it makes for editors, in half of its time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
+from types import ModuleType
+
+MAKES_THEM = "gradio.component_meta"
+"""The module that parses the source of each component, and writes a .pyi file beside it when one is out of date."""
+
+
+def leave_out() -> None:
+    """Have Gradio, which must not be imported yet, make no stub files: nobody edits code in an installed program.
+
+    Two of four seconds at every start of the page, and nothing is written where localcrag is installed. Should a later
+    Gradio make them elsewhere, only the time is lost.
+    """
+    if MAKES_THEM not in sys.modules:
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != MAKES_THEM:
+            return None
+        sys.meta_path.remove(self)
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is None or found.origin is None:
+            return found
+        return spec_from_file_location(fullname, found.origin, loader=_Loader(fullname, found.origin))
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module.create_or_modify_pyi = lambda *_: None  # type: ignore[attr-defined]
