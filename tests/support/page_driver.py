@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, FilePayload, Locator, Page, Route, expect
 
 from tests.support.app_process import Watched, watch
 
 EVENTS = "**/queue/join*"
 """Where Gradio's events go."""
+STORED = "local_storage,indexeddb,cache_storage,service_workers,websql,file_systems"
+"""What a page can store with its visitor; what is stored for a tab alone goes with the tab."""
 PATIENCE = 120_000
 """Milliseconds for what the models do, on a machine that is busy with other tests."""
 
@@ -26,11 +28,11 @@ BROKEN_OFF = (
 
 @contextmanager
 def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
-    """Give a fresh page; in the end nothing was complained about and nobody else was asked."""
-    with browser.new_context(
-        viewport={"width": width, "height": 860}, color_scheme="dark" if scheme == "dark" else "light"
-    ) as context:
+    """Give the page as a new visitor has it; in the end nothing was complained about and nobody else was asked."""
+    with _visitor(browser, address) as context:
         page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 860})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         watched = _watched[page] = watch(page)
@@ -40,6 +42,42 @@ def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "
 
 
 _watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
+_idle: WeakKeyDictionary[Browser, BrowserContext] = WeakKeyDictionary()
+"""Of each browser, what an earlier visitor left: Gradio's scripts, read and compiled, and nothing of the visitor."""
+
+
+@contextmanager
+def _visitor(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """Give a context that knows nothing of the page but its scripts, which take half of the time to open it.
+
+    Who comes while another is there, or after one that failed, has a context of their own. Tests of what a browser
+    fetches, keeps and sends make theirs themselves.
+    """
+    context = _idle.pop(browser, None) or browser.new_context()
+    try:
+        yield context
+        _forget(context, address)
+    except BaseException:
+        context.close()
+        raise
+    if browser in _idle:
+        context.close()
+    else:
+        _idle[browser] = context
+
+
+def _forget(context: BrowserContext, address: str) -> None:
+    """Leave nothing of a visitor: no tab, no permission, no cookie, nothing that the page has stored."""
+    stays = context.new_page()
+    for page in context.pages:
+        if page != stays:
+            page.close()
+    context.unroute_all()
+    context.clear_permissions()
+    context.clear_cookies()
+    session = context.new_cdp_session(stays)
+    session.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": STORED})
+    stays.close()
 
 
 def reload(page: Page) -> None:
