@@ -7,6 +7,7 @@ import re
 import sqlite3
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from localcrag.app.assemble import DATABASE_NAME
-from localcrag.settings import REPOSITORY_MODELS
+from localcrag.app.assemble import DATABASE_NAME, Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.settings import REPOSITORY_MODELS, load
 from tests.support.app_process import running_app, standing_still
 from tests.support.documents import make_html, make_pages_pdf, make_pdf
+from tests.support.first_start import started_before
 from tests.support.hub_server import HubFile, serve_hub
 from tests.support.model_folders import entry, file_line, hub_source
 from tests.support.page_driver import (
@@ -48,6 +51,13 @@ pytestmark = pytest.mark.search
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, searx: str) -> Iterator[str]:
     with running_app(tmp_path_factory.mktemp("page"), LOCALCRAG_SEARXNG_URL=searx, LOCALCRAG_WEB="always") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def without_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an app whose SearXNG is set on the page, if at all."""
+    with running_app(tmp_path_factory.mktemp("without")) as url:
         yield url
 
 
@@ -626,8 +636,8 @@ def test_a_preset_is_chosen_for_a_collection_and_for_a_chat(
         expect(page.locator("#lc-preset-effect")).to_contain_text("would get another action than under “strict”")
 
 
-def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Path) -> None:
-    with running_app(tmp_path) as url, opened(chromium, url) as page:
+def test_the_web_settings_explain_what_is_wrong(chromium: Browser, without_search: str) -> None:
+    with opened(chromium, without_search) as page:
         open_settings(page, "Web")
         address = page.get_by_label("Address of your SearXNG")
         typed(address, "http://127.0.0.1:9")
@@ -638,8 +648,8 @@ def test_the_web_settings_explain_what_is_wrong(chromium: Browser, tmp_path: Pat
         expect(page.locator("#lc-web-report")).to_contain_text("8.8.8.8 is neither this computer")
 
 
-def test_what_is_typed_while_the_settings_are_being_read_stays(chromium: Browser, tmp_path: Path) -> None:
-    with running_app(tmp_path) as url, opened(chromium, url) as page:
+def test_what_is_typed_while_the_settings_are_being_read_stays(chromium: Browser, without_search: str) -> None:
+    with opened(chromium, without_search) as page:
         held: list[Route] = []
         slow = True
 
@@ -657,17 +667,17 @@ def test_what_is_typed_while_the_settings_are_being_read_stays(chromium: Browser
         open_settings(page, "Web")
         wait_until(asked)
         address = page.get_by_label("Address of your SearXNG")
-        typed(address, "http://127.0.0.1:9")
+        typed(address, "http://127.0.0.1:7")
         slow = False
         with page.expect_response("**/queue/data*"):
             for request in held:
                 request.continue_()
         page.wait_for_load_state("networkidle")
         settled(page)
-        expect(address).to_have_value("http://127.0.0.1:9")
+        expect(address).to_have_value("http://127.0.0.1:7")
         page.get_by_role("button", name="Save and test").click()
         expect(page.locator("#lc-web-report")).to_contain_text("SearXNG is not running")
-        expect(address).to_have_value("http://127.0.0.1:9")
+        expect(address).to_have_value("http://127.0.0.1:7")
 
 
 def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp_path: Path, screens: Path) -> None:
@@ -795,8 +805,9 @@ def test_models_are_listed_downloaded_and_used(chromium: Browser, tmp_path: Path
 def test_a_collection_of_another_embedder_is_embedded_anew(chromium: Browser, tmp_path: Path, screens: Path) -> None:
     (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")
     data = tmp_path / "data"
-    with running_app(data) as url, opened(chromium, url) as page:
-        dropped(page, tmp_path / "tarn.txt")
+    with closing(Assembly(load(data_dir=started_before(data)))) as assembly:
+        for _ in assembly.ingest(uploads_from([tmp_path / "tarn.txt"])):
+            pass
     with sqlite3.connect(data / DATABASE_NAME) as connection:
         connection.execute("UPDATE collections SET embedder = 'another-one'")
     connection.close()

@@ -22,6 +22,7 @@ from localcrag.settings import load
 from localcrag.ui.chat.chat import TURNS_SHOWN
 from tests.support.app_process import free_port, process_at, running_app
 from tests.support.documents import make_pdf
+from tests.support.first_start import started_before
 from tests.support.page_driver import (
     EVENTS,
     PATIENCE,
@@ -70,7 +71,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / f"note-{number:03}.txt"
         path.write_text("The ferry to Skarvoy has berth 7." if number == 250 else f"Note {number} is about buoys.")
         uploads.append(Upload(path, path.name))
-    assembly = Assembly(load(data_dir=folder / "data"))
+    assembly = Assembly(load(data_dir=started_before(folder / "data")))
     for _ in assembly.ingest(uploads):
         pass
     (finished,) = [event for event in assembly.ask(QUESTION) if isinstance(event, RunFinished)]
@@ -261,10 +262,8 @@ def test_a_page_goes_on_when_the_server_was_started_anew(chromium: Browser, data
     context.close()
 
 
-def test_what_is_typed_and_not_yet_asked_is_there_when_the_page_is_loaded_anew(
-    chromium: Browser, tmp_path: Path
-) -> None:
-    with running_app(tmp_path) as url, opened(chromium, url) as page:
+def test_what_is_typed_and_not_yet_asked_is_there_when_the_page_is_loaded_anew(chromium: Browser, address: str) -> None:
+    with opened(chromium, address) as page:
         question_box(page).fill("Is this\nkept?")
         reload(page)
         expect(question_box(page)).to_have_value("Is this\nkept?")
@@ -285,11 +284,11 @@ def test_what_is_typed_and_not_yet_asked_is_there_when_the_page_is_loaded_anew(
 
 
 def test_a_machine_that_stands_still_is_waited_for_and_the_page_says_how_long(
-    chromium: Browser, tmp_path: Path, screens: Path
+    chromium: Browser, address: str, screens: Path
 ) -> None:
-    with running_app(tmp_path) as url, opened(chromium, url) as page:
+    with opened(chromium, address) as page:
         ask(page, "What is there?")
-        process = process_at(url)
+        process = process_at(address)
         question_box(page).fill("And what else is there?")
         page.locator("#lc-send").click()
         expect(page.locator("#lc-live .lc-busy")).to_be_visible()

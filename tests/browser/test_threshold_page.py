@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
+@pytest.fixture(scope="module")
+def address(asked: Path) -> Iterator[str]:
+    with running_app(asked) as url:
+        yield url
+
+
 def unfold(page: Page, address: str) -> None:
     page.set_default_timeout(PATIENCE)
     page.goto(address)
@@ -60,13 +67,13 @@ def put(page: Page, name: str, value: str) -> None:
 
 
 def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
-    chromium: Browser, asked: Path, screens: Path
+    chromium: Browser, address: str, asked: Path, screens: Path
 ) -> None:
     settings = asked / "settings.json"
-    with running_app(asked) as url, chromium.new_context(viewport={"width": 1280, "height": 1000}) as context:
+    with chromium.new_context(viewport={"width": 1280, "height": 1000}) as context:
         page = context.new_page()
         watched = watch(page)
-        unfold(page, url)
+        unfold(page, address)
         shown, changes = page.locator(".lc-explored"), page.locator(".lc-explored-changes")
         expect(changes).to_contain_text("No question would change.")
         expect(changes).to_contain_text("Not compared: 1 scored by another model, 1 stopped before they were decided.")
@@ -126,17 +133,13 @@ def test_sliders_show_at_once_what_would_change_and_it_is_saved_and_taken_back(
     ("width", "scheme"), [(1280, "dark"), (400, "light"), (400, "dark")], ids=["wide dark", "narrow", "narrow dark"]
 )
 def test_the_explorer_is_whole_in_the_dark_and_on_a_narrow_screen(
-    chromium: Browser, asked: Path, screens: Path, width: int, scheme: str
+    chromium: Browser, address: str, screens: Path, width: int, scheme: str
 ) -> None:
-    (asked / "settings.json").unlink(missing_ok=True)
-    with (
-        running_app(asked) as url,
-        chromium.new_context(
-            viewport={"width": width, "height": 1000}, color_scheme="dark" if scheme == "dark" else "light"
-        ) as context,
-    ):
+    with chromium.new_context(
+        viewport={"width": width, "height": 1000}, color_scheme="dark" if scheme == "dark" else "light"
+    ) as context:
         page = context.new_page()
-        unfold(page, url)
+        unfold(page, address)
         put(page, "upper", "0.55")
         put(page, "lower", "0.15")
         expect(page.locator(".lc-explored svg")).to_have_attribute(
@@ -147,11 +150,11 @@ def test_the_explorer_is_whole_in_the_dark_and_on_a_narrow_screen(
         page.screenshot(path=screens / f"thresholds-{scheme}-{width}.png")
 
 
-def test_an_empty_collection_says_that_there_is_nothing_to_compare(chromium: Browser, tmp_path: Path) -> None:
-    with running_app(tmp_path) as url, chromium.new_context() as context:
+def test_an_empty_collection_says_that_there_is_nothing_to_compare(chromium: Browser, app: str) -> None:
+    with chromium.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        page.goto(url)
+        page.goto(app)
         open_settings(page, "Answers")
         page.get_by_role("button", name="What other thresholds would change").click()
         expect(page.locator(".lc-explored")).to_contain_text(
