@@ -15,6 +15,7 @@ import localcrag
 from localcrag import Action, AnswerPiece, IngestResult, Localcrag, LocalcragError, Run
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
+from tests.support.first_start import started_before
 
 QUESTION = "How long is the warranty on a bicycle?"
 DOCUMENT = "Sales handbook.\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
@@ -42,7 +43,7 @@ def test_the_lines_of_the_docstring_run(
     assert lines is not None
     shutil.copy(handbook, tmp_path / "handbook.pdf")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(started_before(tmp_path / "data")))
     there: dict[str, Any] = {}
     exec(dedent(lines[0]), there)  # noqa: S102 - our own docstring
     assert isinstance(there["run"], Run)

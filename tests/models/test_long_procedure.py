@@ -10,6 +10,7 @@ from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import Action
 from localcrag.records.events import RunFinished
 from localcrag.settings import load
+from tests.support.first_start import started_before
 
 STEPS = (
     "Switch the boiler off at the main switch and wait until the lamp on the front is dark.",
@@ -37,7 +38,7 @@ MANUAL = (
 
 def test_all_steps_are_in_one_passage_and_in_the_answer(tmp_path: Path) -> None:
     (tmp_path / "boiler.md").write_text(MANUAL, "utf-8")
-    with closing(Assembly(load(data_dir=tmp_path / "data"))) as assembly:
+    with closing(Assembly(load(data_dir=started_before(tmp_path / "data")))) as assembly:
         for _ in assembly.ingest(uploads_from([tmp_path / "boiler.md"])):
             pass
         last = list(assembly.ask("How is the Ostrava 80 boiler descaled, step by step?"))[-1]

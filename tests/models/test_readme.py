@@ -11,6 +11,7 @@ import pytest
 from localcrag.cli.main import main
 from localcrag.records.enums import Action
 from tests.support.documents import make_pdf
+from tests.support.first_start import started_before
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 COMMAND = ".venv/bin/localcrag "
@@ -22,7 +23,7 @@ def beside_the_handbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     """A folder with the README's document, where a reader would try it; the data folder is in it."""
     make_pdf(tmp_path / "handbook.pdf", [f"Bicycle handbook. The warranty is {ANSWER}. Tyres are not part of it."])
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(started_before(tmp_path / "data")))
     return tmp_path
 
 

@@ -27,6 +27,7 @@ from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from tests.support import ROOT
+from tests.support.first_start import started_before
 
 # peft 0.21 asks transformers for a property under its old name.
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
@@ -171,6 +172,8 @@ def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = tmp_path / "work"
+    for apps in ("data", "everyday"):
+        started_before(work / apps)
     everyday = tmp_path / "everyday.jsonl"
     everyday.write_text(json.dumps(LEASE))
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
