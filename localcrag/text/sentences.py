@@ -8,6 +8,7 @@ splitter only knows running text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sentencex import get_sentence_boundaries  # type: ignore[attr-defined]  # compiled, exported without stubs
 
@@ -34,6 +35,8 @@ _REFERENCE = re.compile(r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|
 
 LONGEST_REFERENCE = 12
 """Characters, white space behind it included."""
+AT_ONCE = 10_000
+"""Characters of running text that are looked at together; hardly a paragraph is as long, but a file of one line is."""
 
 
 def split_sentences(text: str, language: str = "en") -> list[Span]:
@@ -64,8 +67,8 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     running = _SURROGATE.sub("\ufffd", running)  # sentencex takes UTF-8 only
     running = _OTHER_SPACE.sub(" ", running)  # and panics behind a capital letter and a space of several bytes
     pieces: list[tuple[int, int]] = []
-    for sentence in get_sentence_boundaries(language, running):
-        first, last = sentence["start_index"], sentence["end_index"]
+    for begins, last in _boundaries(running, language):
+        first = begins
         if pieces and (
             _MARK.fullmatch(running, pieces[-1][0] - body, first)
             or (
@@ -80,6 +83,18 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     elif body > start:
         pieces = [(start, end)]
     return pieces
+
+
+def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of sentences in running text, so much of it at once: sentencex's time grows with its square."""
+    start = 0
+    while start < len(running):
+        some = running[start : start + AT_ONCE]
+        found = [(one["start_index"], one["end_index"]) for one in get_sentence_boundaries(language, some)]
+        if len(found) > 1 and start + len(some) < len(running):
+            found.pop()  # It may go on.
+        yield from ((start + first, start + last) for first, last in found)
+        start += found[-1][1] if found else len(some)
 
 
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:

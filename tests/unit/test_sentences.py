@@ -92,3 +92,11 @@ def test_a_text_of_many_lines_is_split_in_one_go(line: str) -> None:
     """Each would take minutes if a rule looked back or ahead over the whole text."""
     text = line * 50_000
     assert "".join("".join(span.text for span in split_sentences(text)).split()) == "".join(text.split())
+
+
+def test_a_line_without_end_is_split_a_part_at_a_time() -> None:
+    """It would take minutes if all of it was looked at together."""
+    text = "`" * 300_000 + " It ends. " + "Berth 7 is free. " * 5_000
+    spans = [span.text for span in split_sentences(text)]
+    assert spans[-1] == "Berth 7 is free."
+    assert spans.count("Berth 7 is free.") == 5_000
