@@ -6,24 +6,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcrag.records.enums import IngestStatus
-from localcrag.text.words import valid
+from localcrag.text.paths import shown
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
     """A file to add: where it lies, and the name that it gets in the collection.
 
-    Bytes of a file's name that are no UTF-8 become "�" in the document's name. Of an `original`, and not of a copy that
-    a browser sent, the file's own time says when it was changed last. The `password` opens it, and is kept nowhere.
+    Bytes of a file's name that are no UTF-8 become "�" in the document's name, and so does what does not show. Of an
+    `original`, and not of a copy that a browser sent, the file's own time says when it was changed last. The `password`
+    opens it, and is kept nowhere. One that is `refused` is not opened at all, for that reason.
     """
 
     path: Path
     name: str
     original: bool = False
     password: str | None = field(default=None, repr=False)
+    refused: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", valid(self.name))
+        object.__setattr__(self, "name", shown(self.name))
 
 
 @dataclass(frozen=True, slots=True)

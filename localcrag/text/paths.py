@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import PurePath, PurePosixPath
+
+from localcrag.text.words import valid
+
+_UNSEEN = frozenset({"Cc", "Zl", "Zp"})
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Unicode's controls of direction: with them, “evil\u202etxt.exe” reads as if it ended in .txt."""
 
 
 def is_hidden(path: PurePath) -> bool:
     """Return whether a path, or a folder on the way to it, is hidden: its name begins with a dot."""
     return any(part.startswith(".") for part in path.parts)
+
+
+def shown(name: str) -> str:
+    """Return a name with “�” for what does not show, breaks lines, or turns the letters behind it round."""
+    return "".join("\ufffd" if _does_not_show(one) else one for one in valid(name))
+
+
+def _does_not_show(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN or character in _TURNING
 
 
 class Names:

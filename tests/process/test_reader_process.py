@@ -153,14 +153,15 @@ def test_a_file_that_is_no_longer_wanted_ends_its_process(readers: ReaderProcess
 
 
 def test_too_much_memory_is_an_error_and_not_the_end(readers: ReaderProcesses, tmp_path: Path) -> None:
-    path = tmp_path / "large.txt"
+    path = tmp_path / "large.pdf"
     with path.open("wb") as file:
-        file.write(b"Words at the beginning. ")
+        file.write(b"%PDF-1.7 ")
         file.truncate(MOST_MEMORY + 1)
-    with pytest.raises(UnreadableDocument, match=r"large\.txt cannot be read"):
-        list(readers.open_document(path, "large.txt").pages)
-    path.write_text("Now it is small.")
-    assert len(list(readers.open_document(path, "large.txt").pages)) == 1
+    with pytest.raises(UnreadableDocument, match=r"large\.pdf cannot be read: that takes more than 4 GB of memory"):
+        list(readers.open_document(path, "large.pdf").pages)
+    small = tmp_path / "small.txt"
+    small.write_text("Now it is small.")
+    assert len(list(readers.open_document(small, "small.txt").pages)) == 1
 
 
 def test_the_files_after_one_that_kills_its_reader_still_go_in(tmp_path: Path, long: Path) -> None:

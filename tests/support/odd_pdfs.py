@@ -60,10 +60,15 @@ def _write(path: Path, drawn: Sequence[str], names: str, fonts: Sequence[str]) -
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>", *fonts]
     for (_, content), drawing in zip(pages, drawn, strict=True):
         objects += [PAGE.format(content, names), _stream(drawing)]
+    return write_objects(path, [written.encode("ascii") for written in objects])
+
+
+def write_objects(path: Path, objects: Sequence[bytes]) -> Path:
+    """Write a PDF of objects, numbered from 1, of which the first is its catalog."""
     data, places = b"%PDF-1.7\n", []
     for number, written in enumerate(objects, start=1):
         places.append(len(data))
-        data += f"{number} 0 obj\n{written}\nendobj\n".encode("ascii")
+        data += b"%d 0 obj\n%b\nendobj\n" % (number, written)
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
     end += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"

@@ -321,12 +321,25 @@ def test_fields_and_text_in_a_direction_of_its_own_are_read_in_a_word_document(t
 # What cannot be read
 
 
-def test_an_unknown_name_ending_is_unsupported_and_what_to_do_is_said(tmp_path: Path) -> None:
-    error = failure(documents.make_text(tmp_path / "x", "text"), "sound.mp3")
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("plan.dwg", "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that; or give it"),
+        ("papers.7z", "Unpack it, and add the files in it."),
+        ("sound.mp3", "Add what is said in it as text or as subtitles."),
+        ("letter.p7s", "Save what was signed or encrypted in the program it comes from, and add that."),
+    ],
+)
+def test_an_unknown_name_ending_is_unsupported_and_what_to_do_is_said(tmp_path: Path, name: str, remedy: str) -> None:
+    error = failure(documents.make_text(tmp_path / "x", "text"), name)
     assert isinstance(error, UnsupportedDocument)
-    assert str(error).startswith(
-        "sound.mp3 was left out: there is no reader for files that end in .mp3. Save it as PDF, "
-    )
+    kind = f"there is no reader for files that end in {Path(name).suffix}."
+    assert str(error).startswith(f"{name} was left out: {kind} {remedy}")
+
+
+@pytest.mark.parametrize("name", ["README", "a/Makefile", "LICENSE"])
+def test_a_text_that_never_has_a_name_ending_is_read(tmp_path: Path, name: str) -> None:
+    assert read(documents.make_text(tmp_path / "x", ENGLISH), name) == ENGLISH
 
 
 @pytest.mark.parametrize("name", ["notes", "song.mp3", "archive.tar.gz", ".pdf"])

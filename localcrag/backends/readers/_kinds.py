@@ -25,6 +25,8 @@ CSV, TSV = SEPARATED = ("text/csv", "text/tab-separated-values")
 MESSAGE = "__properties_version1.0"
 """The stream that an Outlook message has, as nothing else."""
 HEAD_BYTES = 4096
+MOST_TEXT = 250_000_000
+"""Bytes. Readers hold a text several times over, at up to four bytes a character: 4 GB are enough for this."""
 # ISO 32000 asks for the header at the start; readers take it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
 PDF, ZIP, OLE = "a PDF", "a ZIP archive", "an Office file of the kind before 2007, or one with a password"
@@ -110,9 +112,15 @@ def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDoc
 
 
 def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
-    """Raise UnreadableDocument for a file that is no text by its first bytes, and should be `expected`, which is."""
+    """Raise UnreadableDocument for a file that is no text by its first bytes, and should be `expected`, or too long."""
     if identify(head) is not None:
         raise mismatch(path, name, expected, head)
+    size = path.stat().st_size
+    if size > MOST_TEXT:
+        raise UnreadableDocument(
+            f"{name} holds {size / 1e6:,.0f} MB of text, and at most {MOST_TEXT / 1e6:.0f} MB are read. "
+            "Split it, and add the parts."
+        )
 
 
 def _of_archive(path: Path) -> str | None:

@@ -112,5 +112,5 @@ def _fill(cells: list[str], carried: dict[int, tuple[int, str]]) -> None:
 
 
 def _span(cell: Element, attribute: str) -> int:
-    value = cell.get(attribute, "")
-    return min(int(value), MAX_SPAN) if re.fullmatch("[1-9][0-9]{0,5}", value) else 1
+    value = cell.get(attribute)
+    return min(int(value), MAX_SPAN) if value and re.fullmatch("[1-9][0-9]{0,5}", value) else 1

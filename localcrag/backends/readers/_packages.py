@@ -18,10 +18,10 @@ MAX_XML_BYTES = 100_000_000
 MOST_PARTS = 20_000
 
 
-def check(path: Path, name: str, what: str, head: bytes) -> None:
+def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save it as PDF and add that") -> None:
     """Make sure that a file is not encrypted, and can be unpacked where it is an archive; `what` is it to be.
 
-    Raises EncryptedDocument and UnreadableDocument.
+    `remedy`: what to do with one that is genuine and too large. Raises EncryptedDocument and UnreadableDocument.
     """
     found = _kinds.identify(head)
     if found != _kinds.ZIP:
@@ -37,13 +37,21 @@ def check(path: Path, name: str, what: str, head: bytes) -> None:
     if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
         raise UnreadableDocument(
             f"{name} unpacks to {unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size "
-            "holds, and was left alone. If it is genuine, save it as PDF and add that."
+            f"holds, and was left alone. If it is genuine, {remedy}."
         )
+    if sum(part.compress_size for part in parts) > path.stat().st_size:
+        raise damaged(name, what, ValueError("its parts overlap"))
 
 
 def _oversized(part: zipfile.ZipInfo) -> bool:
     bomb = part.file_size > max(BIG_PART_BYTES, MAX_RATIO * part.compress_size)
     return bomb or (part.filename.endswith((".xml", ".xhtml", ".html")) and part.file_size > MAX_XML_BYTES)
+
+
+def unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
+    """Return a part, no more of it than the directory says: `ZipFile.read` unpacks all of it before it compares."""
+    with archive.open(part) as file:
+        return file.read(part.file_size) + file.read(1)  # At the end, the checksum is compared.
 
 
 def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:

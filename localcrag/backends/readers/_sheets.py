@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise, zip_longest
 
 from markupsafe import escape
 
@@ -13,6 +13,8 @@ Row = Sequence[str]
 ACROSS = "\0"
 """In the place of a cell that the one before reaches over."""
 MOST_HEADER_ROWS = 3
+MOST_CELLS = 2_000_000
+"""Of a table whose rows are filled up to the same length; of a larger one they are as long as they are."""
 SPACE = 2
 """Columns; a table has no more of them empty between two of its own."""
 _NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
@@ -82,19 +84,27 @@ def _are_header(rows: Sequence[Row]) -> bool:
 
 def _side_by_side(band: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Yield the parts of a band that empty columns part; all of it as one where they only leave room in a table."""
-    width = max(map(len, band))
-    rows = [[*row, *[""] * (width - len(row))] for row in band]
-    used = [number for number in range(width) if any(row[number] not in ("", ACROSS) for row in rows)]
-    runs = [[used[0]]]
-    for before, number in pairwise(used):
-        if number - before > 1:
-            runs.append([])
-        runs[-1].append(number)
-    parts = [[[row[number] for number in run] for row in rows] for run in runs]
-    if len(runs) > 1 and _stand_alone(runs, parts):
-        yield from ([row for row in part if _texts(row)] for part in parts)
-    else:
-        yield [[row[number] for number in used] for row in rows]
+    used = sorted({number for row in band for number, cell in enumerate(row) if cell not in ("", ACROSS)})
+    if len(used) * len(band) > MOST_CELLS:
+        yield [_without_end(row) for row in band]  # Filled up, a line of a thousand cells would widen all others.
+        return
+    rows = [[row[number] if number < len(row) else "" for number in used] for row in band]
+    starts = [0, *(at for at in range(1, len(used)) if used[at] - used[at - 1] > 1), len(used)]
+    if len(starts) > 2:  # There are gaps.
+        runs = [used[start:end] for start, end in pairwise(starts)]
+        parts = [[row[start:end] for row in rows] for start, end in pairwise(starts)]
+        if _stand_alone(runs, parts):
+            yield from ([row for row in part if _texts(row)] for part in parts)
+            return
+    yield rows
+
+
+def _without_end(row: Row) -> Row:
+    """Return a row up to its last cell that says something."""
+    length = len(row)
+    while length and row[length - 1] in ("", ACROSS):
+        length -= 1
+    return row[:length]
 
 
 def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Row]]) -> bool:
@@ -110,18 +120,20 @@ def _stand_alone(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[Row]]) 
 def _table(rows: Sequence[Row]) -> SheetTable:
     captions: list[str] = []
     width = max(map(len, rows))
+    first = 0
     # A line by itself above a table is its title; of a table of one column, the first is none.
-    while rows and len(texts := _texts(rows[0])) == 1 and (width > 1 or len(rows) == 1):
+    while first < len(rows) and len(texts := _texts(rows[first])) == 1 and (width > 1 or len(rows) - first == 1):
         captions += texts
-        rows = rows[1:]
+        first += 1
     header: list[str] = []
-    while len(rows) > 1 and width > 1 and _is_header(rows[0]):
-        over_others = ACROSS in rows[0]
-        header = _joined(header, rows[0])
-        rows = rows[1:]
+    while len(rows) - first > 1 and width > 1 and _is_header(rows[first]):
+        over_others = ACROSS in rows[first]
+        header = _joined(header, rows[first])
+        first += 1
         if not over_others:
             break
-    return SheetTable(tuple(captions), header, tuple([cell.replace(ACROSS, "") for cell in row] for row in rows))
+    cells = tuple([cell.replace(ACROSS, "") for cell in row] for row in islice(rows, first, None))
+    return SheetTable(tuple(captions), header, cells)
 
 
 def _joined(above: Row, row: Row) -> list[str]:
@@ -129,7 +141,7 @@ def _joined(above: Row, row: Row) -> list[str]:
     filled: list[str] = []
     for cell in row:
         filled.append(filled[-1] if cell == ACROSS and filled else cell.replace(ACROSS, ""))
-    return [" ".join(dict.fromkeys(filter(None, both))) for both in zip(above or [""] * len(row), filled, strict=True)]
+    return [" ".join(dict.fromkeys(filter(None, both))) for both in zip_longest(above, filled, fillvalue="")]
 
 
 def _texts(row: Row) -> list[str]:

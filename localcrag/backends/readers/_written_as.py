@@ -44,7 +44,7 @@ _TEX_BODY = re.compile(r"\\begin\{document\}(.*?)(?:\\end\{document\}|\Z)", re.D
 _TEX_TITLE = re.compile(r"\\title\{([^{}\n]+)\}")
 _TEX_COMMENT = re.compile(r"(?<!\\)%.*")
 _TEX_SECTION = re.compile(r"\\(chapter|section|subsection|subsubsection)\*?\{([^{}\n]+)\}")
-_TEX_ROW = re.compile(r"^[ \t]*([^\n]*?[^\\\n]&[^\n]*?)[ \t]*(?:\\\\(?:\[[^\]\n]*\])?)?[ \t]*$", re.MULTILINE)
+_TEX_ROW = re.compile(r"^[ \t]*+([^\n]*?[^\\\n]&[^\n]*?)[ \t]*(?:\\\\(?:\[[^\]\n]*\])?)?[ \t]*$", re.MULTILINE)
 _TEX_LEFT_OUT = re.compile(
     r"\\(?:begin|end)\{(?!equation|align|math|displaymath)[^{}\n]*\}(?:\[[^\]\n]*\])?(?:\{[^{}\n]*\})?"
     r"|\\(?:label|cite[a-z]*|ref|pageref|includegraphics|bibliography|bibliographystyle|vspace|hspace)\*?"

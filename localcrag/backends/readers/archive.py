@@ -25,7 +25,7 @@ def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, 
     if _kinds.identify(head) != _kinds.ZIP:
         raise _kinds.mismatch(path, name, "a ZIP archive", head)
     try:
-        _packages.check(path, name, "a ZIP archive", head)
+        _packages.check(path, name, "a ZIP archive", head, remedy="unpack it and add the files")
     except EncryptedDocument:
         raise EncryptedDocument(
             f"{name} is protected with a password. Unpack it, and add the files that were in it."
@@ -48,7 +48,7 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
 
 def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
     try:
-        return Member(own, archive.read(part), _changed(part))
+        return Member(own, _packages.unpacked(archive, part), _changed(part))
     except (*_kinds.ZIP_ERRORS, RuntimeError, OSError) as error:  # Also for a place before the file's beginning.
         reason = str(error) or type(error).__name__
         said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."

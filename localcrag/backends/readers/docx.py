@@ -44,6 +44,8 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
             markup = mammoth.convert_to_html(
                 _known_to_mammoth(file), convert_image=_no_image, style_map=STYLE_MAP
             ).value
+    except MemoryError:
+        raise
     except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
         raise _packages.damaged(name, WORD, error) from error
     yield render(numbered(_without_back_links(markup)), name)
@@ -58,7 +60,7 @@ def _known_to_mammoth(file: BinaryIO) -> BinaryIO:
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
                 of_body = BODY.fullmatch(part.filename)
-                mended.writestr(part, known(part.filename, parts) if of_body else archive.read(part))
+                mended.writestr(part, known(part.filename, parts) if of_body else _packages.unpacked(archive, part))
     return copy
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Never
 
@@ -66,6 +66,27 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name endings, in lower case, and the media type of each."""
+WITHOUT_ENDING = frozenset(
+    "readme license licence copying notice authors contributors changelog changes news install todo makefile "
+    "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
+)
+"""Names, in lower case, of texts that have no ending. Others without one may be keys and programs."""
+_REMEDIES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ".7z .rar .tar .gz .tgz .bz2 .xz .zst .iso .cab .dmg .jar".split(), "Unpack it, and add the files in it."
+        ),
+        **dict.fromkeys(
+            ".mp3 .wav .ogg .flac .m4a .aac .wma .mp4 .mkv .avi .mov .webm .mpg .mpeg .wmv".split(),
+            "Add what is said in it as text or as subtitles.",
+        ),
+        **dict.fromkeys(
+            ".p7s .sig .asc .pgp .gpg".split(),
+            "Save what was signed or encrypted in the program it comes from, and add that.",
+        ),
+    }
+)
+"""What to do with files of these kinds, where that is something else than with most."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +124,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if locked_open_document.is_locked(path, head):
             raise locked_open_document.refusal(path, name)
         by_content = _kinds.media_type(path, head)
-        media_type = by_content or SUPPORTED.get(suffix)
+        media_type = by_content or SUPPORTED.get(suffix) or _without_ending(name)
         if media_type is None:
             raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
@@ -207,12 +228,17 @@ def _checked(pages: Generator[Page, None, None], name: str) -> Generator[Page, N
         raise _empty(name)
 
 
+def _without_ending(name: str) -> str | None:
+    return "text/plain" if PurePath(name).name.lower() in WITHOUT_ENDING else None
+
+
 def _unsupported(name: str, suffix: str) -> DocumentError:
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
-    return UnsupportedDocument(
-        f"{name} was left out: there is no reader for {kind}. Save it as PDF, as text, or as a file of Word, Excel or "
-        "PowerPoint, and add that; or give it the name ending that fits its content."
+    most = (
+        "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that; or give it the name ending "
+        "that fits its content."
     )
+    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
 
 
 def _unopened(name: str, error: OSError) -> UnreadableDocument:
@@ -222,4 +248,6 @@ def _unopened(name: str, error: OSError) -> UnreadableDocument:
 
 
 def _empty(name: str) -> EmptyDocument:
-    return EmptyDocument(f"{name} holds no text. Nothing was added.")
+    return EmptyDocument(
+        f"{name} holds no text. If it shows some, as in a chart or a drawing, print it to a PDF and add that."
+    )

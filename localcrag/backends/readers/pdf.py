@@ -46,6 +46,8 @@ COVERED = 0.6
 """Share of a page that a scan covers."""
 MORE = 1.5
 """Times the letters that a page has itself: what is recognised takes their place where it says so much more."""
+MOST_PAGES = 50_000
+"""A small file can name one page a million times; a printed book has a thousand."""
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark stands in the last 1,024 bytes
 
 
@@ -62,6 +64,11 @@ def open_pages(
     _check_whole(path, name)
     with LOCK, closing(load(path, name)) as document:
         count = len(document)
+    if count > MOST_PAGES:
+        raise UnreadableDocument(
+            f"{name} says that it has {count:,} pages, and at most {MOST_PAGES:,} are read. "
+            "Split it, and add the parts."
+        )
     # Opened anew when the first page is asked for: a generator that nobody starts has nothing to close.
     return count, _pages(path, name, count, scans)
 
@@ -87,7 +94,10 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
         with LOCK:
             document.close()
     if not shown:
-        raise EmptyDocument(f"{name} holds no text: its pages ({count}) are empty or drawings. Nothing was added.")
+        raise EmptyDocument(
+            f"{name} holds no text: its pages ({count}) are empty or drawings. "
+            "If they show text, save them as pictures (PNG), and add those."
+        )
 
 
 def load(source: Path | bytes, name: str, password: str | None = None) -> Any:

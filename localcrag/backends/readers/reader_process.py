@@ -132,8 +132,8 @@ class ReaderProcesses:
         except Over as over:
             process.end()
             raise UnreadableDocument(
-                f"{name} cannot be read: {over}. It may be damaged, or made to break programs that read it. "
-                "Open it in the program that it comes from, save it anew, and add that."
+                f"{name} cannot be read: {over}. It may be very large, damaged, or made to break programs that read "
+                "it. Split it, or save it anew in the program that it comes from, and add that."
             ) from over
         if "error" in content:
             self._done(process)

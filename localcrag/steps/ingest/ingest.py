@@ -9,7 +9,6 @@ leaves the collection as it was before the file that was being worked on.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,10 +18,11 @@ from typing import Protocol
 
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
-from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
+from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
+from localcrag.steps.ingest.checksum import checksum
 from localcrag.steps.ingest.chunk import join_pages
 from localcrag.steps.ingest.embed import chunks_of, embedded
 from localcrag.steps.ingest.members import AsFile, Room, add_members
@@ -186,7 +186,7 @@ def _add_its_own(
     """Add what a file says itself; return it with the files within it still to be read, None where it is in already."""
     start = time.perf_counter()
     yield progress.at("reading", 0, None)
-    sha256 = _checksum(upload)
+    sha256 = checksum(upload)
     before = parts.shelf.find(upload.name)
     if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - start, 3)
@@ -279,16 +279,6 @@ def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, 
             pages.append(page)
             yield progress.at("reading", len(pages), document.page_count)
     return pages
-
-
-def _checksum(upload: Upload) -> str:
-    try:
-        with upload.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UnreadableDocument(
-            f"{upload.name} cannot be read: {error.strerror or error}. Check that the file is there and readable."
-        ) from error
 
 
 def _changed(upload: Upload) -> str | None:

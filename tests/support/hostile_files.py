@@ -1,0 +1,227 @@
+"""Functions that make files which are to break or overrun their readers: bombs, loops, depths and huge claims."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.support import documents
+from tests.support.office_files import make_epub, make_odt, make_pptx, make_xlsx
+
+DEEP = 200_000
+"""Levels of things within things."""
+LARGE = 1_000_000_000
+"""Bytes of a large file; those of text are nearly all a hole, so that it takes no room on the disk."""
+BESIDE = "The combination of the safe is 4711."
+"""What another file says, which none of these may show."""
+Make = Callable[[Path], Path]
+
+_LAUGHS = "".join(f"<!ENTITY l{level} '{f'&l{level - 1};' * 10}'>" for level in range(1, 12))
+_BILLION = f"<!DOCTYPE x [<!ENTITY l0 'ha ha ha'>{_LAUGHS}]>"
+_W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def written(content: bytes) -> Make:
+    """Return what writes a file of these bytes."""
+
+    def make(path: Path) -> Path:
+        path.write_bytes(content)
+        return path
+
+    return make
+
+
+# Archives
+
+
+def packed(parts: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def nested_archive(path: Path, *, wide: int = 8, levels: int = 8) -> Path:
+    """Write archives within archives, `wide` to the power of `levels` files in all."""
+    data = b"One of very many files."
+    for _ in range(levels):
+        data = packed({f"{number}.zip" if data[:2] == b"PK" else f"{number}.txt": data for number in range(wide)})
+    path.write_bytes(data)
+    return path
+
+
+def overlapping_archive(path: Path, *, entries: int = 15_000, size: int = 9_000_000) -> Path:
+    """Write an archive whose directory names the same packed bytes again and again."""
+    data = packed({"a.txt": b"a" * size})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        start = archive.start_dir
+    entry = data[start : data.rindex(b"PK\x05\x06")]
+    directory = b"".join(entry.replace(b"a.txt", b"%05d" % number) for number in range(entries))
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, entries, entries, len(directory), start, 0)
+    path.write_bytes(data[:start] + directory + end)
+    return path
+
+
+def claiming_archive(path: Path, claimed: int) -> Path:
+    """Write an archive of a file that unpacks to 900 MB, of which its directory says `claimed`."""
+    data = spaces(900, -zlib.MAX_WBITS)
+    sizes = struct.pack("<HHHHLLL", 0, 8, 0, 33, 0, len(data), claimed)
+    local = b"PK\x03\x04\x14\0" + sizes + struct.pack("<HH", 5, 0) + b"a.txt"
+    central = b"PK\x01\x02\x14\0\x14\0" + sizes + struct.pack("<HHHHHLL", 5, 0, 0, 0, 0, 0, 0) + b"a.txt"
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(central), len(local) + len(data), 0)
+    path.write_bytes(local + data + central + end)
+    return path
+
+
+def spaces(megabytes: int, bits: int = zlib.MAX_WBITS) -> bytes:
+    """Return so many million spaces, packed; a million are packed once, and repeated."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    first = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    return first + again * (megabytes - 1) + packer.flush()
+
+
+def linking_archive(path: Path, target: Path) -> Path:
+    """Write an archive with a symbolic link to a file outside, and names that lead out of it."""
+    link = zipfile.ZipInfo("link.txt")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, str(target))
+        archive.writestr("../../out.txt", "It stays within.")
+        archive.writestr("/absolute.txt", "So does this.")
+    return path
+
+
+# XML
+
+
+def _word(body: str, front: str = "") -> Make:
+    content = f'<?xml version="1.0"?>{front}<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>'
+    return lambda path: documents.replace_part(documents.make_docx(path, ["x"]), "word/document.xml", content.encode())
+
+
+_SAYS_A_WORD: dict[str, tuple[Make, str]] = {
+    "a.docx": (_word("<w:p><w:r><w:t>WORD</w:t></w:r></w:p>"), "word/document.xml"),
+    "a.odt": (lambda path: make_odt(path, "<text:p>WORD</text:p>"), "content.xml"),
+    "a.pptx": (lambda path: make_pptx(path, [("WORD", ["x"], "x")]), "ppt/slides/slide1.xml"),
+    "a.xlsx": (lambda path: make_xlsx(path, {"Prices": [["WORD", "x"], ["x", 1.0]]}), "xl/worksheets/sheet1.xml"),
+    "a.epub": (lambda path: make_epub(path, ["<p>WORD</p>"]), "book/c0.xhtml"),
+}
+
+
+def laughs(name: str) -> Make:
+    """Return what writes a file of this kind in which a few entities come to 100 billion words."""
+    make, part = _SAYS_A_WORD[name]
+    return _declared(make, part, _BILLION, "&l11;")
+
+
+def outside(name: str, secret: Path) -> Make:
+    """Return what writes a file of this kind that wants to show another file."""
+    make, part = _SAYS_A_WORD[name]
+    front = f"<!DOCTYPE x [<!ENTITY secret SYSTEM '{secret.as_uri()}'>]>"
+    return _declared(make, part, front, "&secret; is all.")
+
+
+def _declared(make: Make, part: str, front: str, entity: str) -> Make:
+    def changed(path: Path) -> Path:
+        with zipfile.ZipFile(make(path)) as archive:
+            content = archive.read(part).decode()
+        content = content.removeprefix('<?xml version="1.0"?>').replace("WORD", entity)
+        return documents.replace_part(path, part, f'<?xml version="1.0"?>{front}{content}'.encode())
+
+    return changed
+
+
+KINDS_WITH_XML = tuple(_SAYS_A_WORD)
+
+
+def repeating_sheet(path: Path, *, across: int, down: int) -> Path:
+    """Write an OpenDocument spreadsheet of one cell that is said to repeat."""
+    spaces = "urn:oasis:names:tc:opendocument:xmlns"
+    names = f'xmlns:office="{spaces}:office:1.0" xmlns:table="{spaces}:table:1.0" xmlns:text="{spaces}:text:1.0"'
+    cell = f'<table:table-cell table:number-columns-repeated="{across}"><text:p>x</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="{down}">{cell}</table:table-row>'
+    body = f"<office:body><office:spreadsheet><table:table>{row}</table:table></office:spreadsheet></office:body>"
+    content = f"<office:document-content {names}>{body}</office:document-content>"
+    kind = b"application/vnd.oasis.opendocument.spreadsheet"
+    return documents.make_zip(path, {"mimetype": kind, "content.xml": content.encode()})
+
+
+def far_cell(path: Path) -> Path:
+    """Write a workbook with a cell in its first place, one in the last that Excel has, and a range of all between."""
+    make_xlsx(path, {"Far": [["x", 1.0]]}, merged=["C1:XFD1048576"])
+    with zipfile.ZipFile(path) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    last = '<row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>'
+    return documents.replace_part(path, "xl/worksheets/sheet1.xml", sheet.replace("</sheetData>", last).encode())
+
+
+# Text
+
+
+def one_line(path: Path) -> Path:
+    """Write a file of one line, a thousand million bytes long."""
+    with path.open("wb") as file:
+        file.write(b'Subject: x\n\n{"a": "One line ')
+        file.truncate(LARGE)
+    return path
+
+
+OF_TEXT = ("a.txt", "a.csv", "a.json", "a.md", "a.html", "a.eml", "a.mbox", "a.rtf")
+DEPTHS: dict[str, tuple[str, Make]] = {
+    "lists in JSON": ("a.json", written(b"[" * DEEP + b"]" * DEEP)),
+    "objects in JSON, as deep as Python reads": (
+        "a.json",
+        written(('{"a":' * 900 + "1" + "}" * 900).encode()),
+    ),
+    "lists in JSON, as deep as Python reads": ("a.json", written(b"[" * 960 + b"]" * 960)),
+    "lists in lines of JSON": ("a.jsonl", written(b"[" * DEEP + b"]" * DEEP + b"\n" + b"{}\n")),
+    "lists in a notebook": ("a.ipynb", written(b'{"cells": ' + b"[" * DEEP + b"]" * DEEP + b"}")),
+    "a notebook's texts": (
+        "a.ipynb",
+        written(json.dumps({"cells": [{"source": [[["x"]]]}, {"cell_type": "code", "outputs": 5}, 7]}).encode()),
+    ),
+    "elements of a web page": ("a.html", written(b"<html><body>" + b"<div>" * DEEP + b"Deep.")),
+    "bold in a web page": ("a.html", written(b"<html><body><p>" + b"<b>" * DEEP + b"Deep.")),
+    "tables of a web page": ("a.html", written(b"<html><body>" + b"<table><tr><td>" * 5_000 + b"Deep.")),
+    "groups of RTF": ("a.rtf", written(b"{\\rtf1 " + b"{" * DEEP + b"Deep." + b"}" * DEEP + b"}")),
+    "lists of a text of Word": ("a.docx", _word("<w:p>" + "<w:ins>" * DEEP + "</w:ins>" * DEEP + "</w:p>")),
+    "tables of a text of Word": (
+        "a.docx",
+        _word("<w:tbl><w:tr><w:tc>" * 20_000 + "<w:p/>" + "</w:tc></w:tr></w:tbl>" * 20_000),
+    ),
+    "parts of a letter": (
+        "a.eml",
+        written(b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 20_000 + b"Subject: deep\n\nDeep."),
+    ),
+    "quotes of Markdown": ("a.md", written(b"> " * DEEP + b"Deep.\n")),
+    "items of Markdown": ("a.md", written(b"".join(b" " * level + b"- x\n" for level in range(3_000)))),
+    "commands of LaTeX": ("a.tex", written(b"\\emph{" * DEEP + b"Deep." + b"}" * DEEP)),
+    "a span of cells": (
+        "a.html",
+        written(b"<table><tr><td colspan=999999 rowspan=999999>a<td>b</tr><tr><td>c<td>d</tr></table>"),
+    ),
+    "a number of an item": ("a.html", written(b"<ol start=" + b"9" * 9_000 + b"><li>One.</ol>")),
+}
+"""By what lies within itself: the name, and what writes the file."""
+
+SHEETS: dict[str, tuple[str, Make]] = {
+    "a cell in the last place": ("a.xlsx", far_cell),
+    "a cell repeated across": ("a.ods", partial(repeating_sheet, across=2**31 - 1, down=1)),
+    "a row repeated down": ("a.ods", partial(repeating_sheet, across=1, down=2**31 - 1)),
+    "a cell repeated both ways": ("a.ods", partial(repeating_sheet, across=16_384, down=1_048_576)),
+    "a row of very many values": ("a.csv", written(b"a," * 200_000 + b"b\n1,2\n")),
+    "a row of very many values among short ones": (
+        "a.csv",
+        written(b"a\n" * 3_000 + b"a," * 3_000 + b"b\n" + b"a,b\n" * 3_000),
+    ),
+    "titles without end": ("a.csv", written(b"a\n" * 50_000 + b"a,b\n1,2\n")),
+    "very many rows": ("a.csv", written(b"a,b\n" * 100_000)),
+}
