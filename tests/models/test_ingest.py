@@ -118,7 +118,7 @@ def test_files_within_files_go_in_are_found_and_leave_nothing_behind(assembly: A
     assert done[1].error == "papers.zip/4.zip/3.zip holds no file that could be added."
     assert done[5].error == (
         "papers.zip/house/letter.eml/photo.png cannot be read as a picture: it is damaged, cut off or very large. "
-        "Get a fresh copy, or save it anew in a program that shows it."
+        "Get a fresh copy, or save it anew and smaller in a program that shows it."
     )
     assert done[-1].note == "2 files in it are in the collection."
     store, index = assembly.collections.store(), assembly.collections.index()

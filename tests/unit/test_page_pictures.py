@@ -12,7 +12,7 @@ from PIL import Image
 from localcrag.backends.readers.page_pictures import picture
 from localcrag.records.documents import Box
 from localcrag.records.errors import UnreadableDocument
-from tests.support.documents import A4, lab
+from tests.support.documents import A4, lab, make_pdf
 from tests.support.odd_pdfs import make_coded_pdf
 
 LINES = ("The lighthouse stands on a rock. Its first keep-", "er was Kari Lund. She had a dog.")
@@ -70,6 +70,14 @@ def test_a_text_that_is_not_there_is_not_marked(pdf: Path, text: str) -> None:
 def test_a_text_beside_codes_that_are_no_characters_is_marked(tmp_path: Path) -> None:
     path = make_coded_pdf(tmp_path / "codes.pdf", "She had a dog.", [0x81308130, 0xFFFFFFF0])
     assert len(picture(path.read_bytes(), "codes.pdf", 1, ["She had a dog."]).boxes) == 1
+
+
+def test_of_a_row_with_bars_each_cell_is_marked(tmp_path: Path) -> None:
+    page = "The desk pays.\n\n| City | Night |\n|---|---|\n| Hamburg | 140 euros |\n| Gdynia | 95 euros |"
+    source = make_pdf(tmp_path / "limits.pdf", [page]).read_bytes()
+    first, second = picture(source, "limits.pdf", 1, ["| Gdynia | 95 euros |"]).boxes
+    assert first.left + first.width < second.left
+    assert first.top == pytest.approx(second.top, abs=0.01)
 
 
 @pytest.mark.parametrize("page", [0, 3, -1])

@@ -66,7 +66,7 @@ def test_each_heading_and_paragraph_of_a_pdf_page_is_a_line_of_its_own(handbook:
 
 
 def test_each_row_of_a_table_in_a_pdf_is_a_line_of_its_own(handbook: Path) -> None:
-    assert "\nHamburg  140 euros  48 euros\nGdynia  95 euros  36 euros\n" in read(handbook)
+    assert "\n| Hamburg | 140 euros | 48 euros |\n| Gdynia | 95 euros | 36 euros |\n" in read(handbook)
 
 
 def test_a_page_without_text_among_others_is_an_empty_page(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pypdfium2
 
 from localcrag.backends.readers._paragraphs import COLUMN_GAP, SPACELESS, Cell, Line, is_marker
+from localcrag.backends.readers._ruled_tables import ABOVE_BASE, NO_RULES, Rules
 from localcrag.backends.readers._superscripts import HIGHER, MARK, MAY_HAVE_MARK, SMALLER, joined
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
@@ -36,10 +37,11 @@ CURRENCIES = frozenset("$€£¥")
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
 
 
-def page_lines(textpage: Any) -> list[Line]:
+def page_lines(textpage: Any, rules: Rules = NO_RULES) -> list[Line]:
     """Return the page's lines in the order of the file; none where its fonts do not say which letters they show.
 
-    `textpage` is a pypdfium2.PdfTextPage. Raises PdfiumError; the caller holds pdfium's lock.
+    `textpage` is a pypdfium2.PdfTextPage; what stands on two sides of an upright rule is in two cells of a line. Raises
+    PdfiumError; the caller holds pdfium's lock.
     """
     handle = textpage.raw
     count = textpage.count_chars()
@@ -52,7 +54,7 @@ def page_lines(textpage: Any) -> list[Line]:
         end = match.start() if match else count
         words = [(start + word.start(), start + word.end()) for word in WORD.finditer(text[start:end])]
         if words:
-            lines.append(_line(handle, text, words, hyphen=match is not None and match[0] in HYPHENS))
+            lines.append(_line(handle, text, words, hyphen=match is not None and match[0] in HYPHENS, rules=rules))
         start = end + 1
     return _in_order(lines)
 
@@ -78,21 +80,24 @@ def _in_order(lines: list[Line]) -> list[Line]:
     return ordered
 
 
-def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool) -> Line:
+def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: bool, rules: Rules) -> Line:
     angle = -raw.FPDFText_GetCharAngle(handle, words[0][0])  # pdfium counts clockwise
     strings = [_word(handle, text, start, end) for start, end in words]
     sides = [_sides(handle, start, end - 1, angle) for start, end in words]
     if _right_to_left("".join(strings)):
         sides = [(-right, -left) for left, right in sides]
     size = max(statistics.median(_size(handle, start) for start, _ in words), SMALLEST)
-    cells = _cells(strings, sides, size)
+    baseline = _baseline(handle, words[-1][0], angle)
+    height = baseline + ABOVE_BASE * size
+    parted = [not angle and rules.parts(left[1], right[0], height) for left, right in pairwise(sides)]
+    cells = _cells(strings, sides, size, parted)
     content = "  ".join(cell.text for cell in cells)
     fonts = {_font(handle, start) for start, _ in (words[0], words[-1])}
     return Line(
         text=content,
         left=sides[0][0],
         right=sides[-1][1],
-        baseline=_baseline(handle, words[-1][0], angle),
+        baseline=baseline,
         size=size,
         first_word=size if SPACELESS.match(content) else sides[0][1] - sides[0][0],
         angle=angle,
@@ -104,12 +109,15 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
     )
 
 
-def _cells(words: Sequence[str], sides: Sequence[tuple[float, float]], size: float) -> tuple[Cell, ...]:
-    """Return the words of a line, put together where no gap as between columns is."""
-    wide = [False, *(right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))]
+def _cells(
+    words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
+) -> tuple[Cell, ...]:
+    """Return the words of a line, put together where no gap as between columns is; `parted` are those by a rule."""
+    gaps = (right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))
+    wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
     for number, word in enumerate(words):
         # The gap behind a bullet or an item's number is no column.
-        if number == 1 and is_marker(words[0]):
+        if number == 1 and is_marker(words[0]) and not parted[0]:
             wide[number] = False
         # In accounts, the sign of a currency stands at its column's left.
         if word in CURRENCIES and any(wide[number + 1 : number + 2]):

@@ -25,6 +25,8 @@ FURTHEST, TIGHT = 3.5, 1.5
 MOST_HEADER_LINES = 60
 HEADER_GAP, HIGHEST_HEADER = 2.2, 5
 """Times the size: how far the lines of a header may stand above each other, and above the first row."""
+LONGEST_HEADING = 40
+"""Characters of a part of a header that ends like a sentence."""
 WIDEST = 2.5 * PROSE
 """Times the size: what stands by itself in a table is shorter than a line of the text."""
 LARGER = 1.1
@@ -164,6 +166,8 @@ def _above(top: Line, done: Sequence[Line], columns: Columns) -> int:
 
 
 def _may_head(line: Line, places: Sequence[list[int]], size: float) -> bool:
+    if any(len(cell.text) > LONGEST_HEADING and cell.text.endswith((".", ":")) for cell in line.cells):
+        return False  # A sentence before the table.
     if line.size > LARGER * size or line.text.startswith("|") or any(0 in place and len(place) > 1 for place in places):
         return False
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place != [0]]

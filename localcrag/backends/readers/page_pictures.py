@@ -21,6 +21,7 @@ from localcrag.backends.readers._scanned_lines import rows_in_order
 from localcrag.backends.readers.pdf import LOCK, load, open_page, pdfium
 from localcrag.records.documents import Box, PagePicture, ScannedPage, turned
 from localcrag.records.errors import UnreadableDocument
+from localcrag.text.table_lines import cells_of
 
 POINTS = 72
 """PDF's own unit is a 72nd of an inch."""
@@ -85,10 +86,10 @@ def _of_pdf(source: bytes, name: str, page: int, dpi: int, *, letters: bool) -> 
 
 
 def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
-    """Yield where each line of each text stands."""
+    """Yield where each line of each text stands; of a table's row that is written with bars, where each cell does."""
     said = "".join(letter for letter, _ in letters)
     end = 0
-    for text in texts:
+    for text in (part for row in texts for part in (cells_of(row) if row.startswith("|") else [row])):
         sought = _plain(text)
         # What is short stands on a page more than once: what follows another text comes behind it.
         found = [said.find(sought, begin) for begin in (end, 0)] if sought else []

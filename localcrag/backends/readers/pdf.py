@@ -20,9 +20,11 @@ from typing import Any
 import pypdfium2
 
 from localcrag.backends.readers import _kinds, _passwords
+from localcrag.backends.readers._drawn_rules import rules_of
 from localcrag.backends.readers._headings import Entry
 from localcrag.backends.readers._page_lines import page_lines
 from localcrag.backends.readers._pdf_outline import outline_of
+from localcrag.backends.readers._ruled_tables import in_grids
 from localcrag.backends.readers._scanned_lines import scanned_lines
 from localcrag.backends.readers.printed_pages import PrintedPage, composed_pages, printed_page
 from localcrag.records.documents import Page, ScannedPage
@@ -151,12 +153,13 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
     """Return what a page holds. The caller locks."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
-            lines = page_lines(textpage)
+            rules = rules_of(page)
+            lines = page_lines(textpage, rules)
             letters = sum(len(line.text) for line in lines)
             shows = _is_covered(page) if lines and letters < FEW else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > MORE * letters:
                 lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
-            return printed_page(lines, shows=shows)
+            return printed_page(in_grids(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
