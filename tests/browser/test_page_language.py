@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from make_languages import read
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as NotInTime
 
 from tests.support.app_process import running_app
 from tests.support.page_driver import answered, loaded_anew, open_settings, opened, question_box, reload
@@ -32,7 +34,10 @@ def english() -> set[str]:
 
 
 def in_german(page: Page, english: set[str]) -> None:
-    assert not english & set(page.evaluate(SEEN))
+    """Wait until nothing on the page is English; lists come in one after the other when it is loaded."""
+    with suppress(NotInTime):  # What is left is said below.
+        page.wait_for_function(f"english => !({SEEN})().some(text => english.includes(text))", arg=sorted(english))
+    assert english.intersection(page.evaluate(SEEN)) == set()
 
 
 def test_a_language_is_chosen_and_everything_is_in_it(
