@@ -19,7 +19,8 @@ they are, beside the others; none of them is among the groups kept apart for the
 
 With --documents FILE …, questions on whole documents as well, with what the app finds for them
 (scripts/relevance/everyday.py), and with --plain FILE … further ones on those documents, such as
-scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not. Documents of our own are in
+scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not; and other_wordings.jsonl.gz,
+1,500 of the questions in four other wordings each, which must get what the question gets. Documents of our own are in
 further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with direct questions, in
 short_documents.jsonl.gz. With --near-misses FILE …, passages with questions that they do not answer.
 

@@ -15,6 +15,7 @@ FOLDER = ROOT / "scripts" / "relevance"
 SHORT = list(read_lines(FOLDER / "short_documents.jsonl.gz"))
 DOCUMENTS = [*read_lines(FOLDER / "further_documents.jsonl.gz"), *SHORT]
 PLAIN = list(read_lines(FOLDER / "plain_questions.jsonl.gz"))
+OTHER_WORDINGS = list(read_lines(FOLDER / "other_wordings.jsonl.gz"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["id"])
@@ -42,3 +43,11 @@ def test_further_questions_are_read_with_their_documents_names() -> None:
     questions = everyday.plain_questions([FOLDER / "plain_questions.jsonl.gz"])
     assert len(questions) == len(PLAIN)
     assert all(one.document.endswith(".md") and one.also == one.text for one in questions)
+
+
+def test_other_wordings_come_in_fours_and_each_once() -> None:
+    assert len(OTHER_WORDINGS) == 6000
+    assert max(Counter((row["id"], row["question"].casefold()) for row in OTHER_WORDINGS).values()) == 1
+    of_needed = Counter((row["id"], row["type"], *row["evidence"]) for row in OTHER_WORDINGS)
+    assert {number % 4 for number in of_needed.values()} == {0}
+    assert len(everyday.plain_questions([FOLDER / "other_wordings.jsonl.gz"])) == 6000
