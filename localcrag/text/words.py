@@ -45,6 +45,11 @@ def shorten(text: str, characters: int = 160) -> str:
     return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0] + " …"
 
 
+def blanked(text: str, start: int, end: int) -> str:
+    """Return the text with blanks at these places: what is behind them stays where it is."""
+    return text[:start] + " " * (end - start) + text[end:]
+
+
 def words_in(text: str) -> list[str]:
     """Return the words of the text as they are written, in order."""
     return [word.replace("’", "'") for word in _WORD.findall(text)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from localcrag.records.passages import GradedPassage
-from localcrag.steps.compute.conditions import meets, with_year
+from localcrag.steps.compute.conditions import may_meet
 from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.table import Table
 
@@ -37,11 +37,7 @@ class Candidate:
     @property
     def may_have_rows(self) -> bool:
         """Whether some row meets the conditions, or may."""
-        tests = [with_year(test) or test for test in self.plan.tests]
-        return any(
-            False not in [meets(test, at, row.cells[test.column.at]) for test in tests]
-            for at, row in enumerate(self.plan.known.rows)
-        )
+        return bool(may_meet(self.plan.tests, self.plan.known.rows))
 
 
 def names_of(document: str, title: str | None, section: str | None) -> list[str]:

@@ -12,7 +12,7 @@ from localcrag.steps.compute.amounts import Amount, amount_of, is_empty, written
 from localcrag.steps.compute.columns import Column
 from localcrag.steps.compute.compute_groups import in_groups
 from localcrag.steps.compute.compute_sides import difference, share
-from localcrag.steps.compute.conditions import in_words, why_unknown, with_year
+from localcrag.steps.compute.conditions import in_words, why_unknown, with_years
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.work import DIGITS, Found, Refused, Work, amounts_of, refuse_percentages, select, total_of
@@ -27,7 +27,7 @@ MORE_DECIMALS = 2
 def compute(plan: Plan, document: str, title: str | None) -> Computation:
     """Return what a plan comes to; `document` and `title` are those of the table's document."""
     table = plan.known.table
-    tests = [with_year(test) or test for test in plan.tests]
+    tests = with_years(plan.tests)
     work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", Found()
     try:
         select(work, tests)

@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
 from localcrag.records.computation import Group
 from localcrag.steps.compute.amounts import Amount, written
-from localcrag.steps.compute.conditions import in_words, with_year
+from localcrag.steps.compute.conditions import in_words, with_years
 from localcrag.steps.compute.reading import Test
 from localcrag.steps.compute.work import (
     DIGITS,
@@ -108,9 +108,9 @@ def _measured(own: Work) -> Sequence[Amount]:
 def _side(work: Work, tests: Sequence[Test]) -> Work:
     """Return the work with the rows of one side."""
     own = Work(work.plan, list(work.at))
-    select(own, [with_year(test) or test for test in tests])
+    select(own, with_years(tests))
     return own
 
 
 def _in_words(tests: Sequence[Test]) -> str:
-    return _(" and ").join(in_words(with_year(test) or test) for test in tests)
+    return _(" and ").join(in_words(test) for test in with_years(tests))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -12,6 +13,7 @@ from localcrag.steps.compute.columns import Column
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.reading import Test
 from localcrag.steps.compute.said_conditions import Relation, bare
+from localcrag.steps.compute.table import Row
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
@@ -95,6 +97,21 @@ def with_year(test: Test) -> Test | None:
     (year,) = years
     upper = Moment(year, high.month, high.day) if isinstance(high, Moment) and high.year is None else high
     return replace(test, value=Moment(year, low.month, low.day), high=upper)
+
+
+def with_years(tests: Sequence[Test]) -> list[Test]:
+    """Return conditions with the years of their columns, as far as these are clear."""
+    return [with_year(test) or test for test in tests]
+
+
+def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that meet all of the conditions, or may: where a cell does not say."""
+    dated = with_years(tests)
+    return [
+        row
+        for at, row in enumerate(rows)
+        if False not in [meets(test, at, row.cells[test.column.at]) for test in dated]
+    ]
 
 
 def why_unknown(column: Column, cell: str) -> str:

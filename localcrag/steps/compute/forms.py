@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
-from localcrag.text.words import NUMBER_WORDS
+from localcrag.text.words import NUMBER_WORDS, blanked
 
 MOST_ROWS_ASKED = 50
 """Of "the three largest": what is more is another kind of question."""
@@ -115,8 +115,7 @@ def few_before(text: str, superlative: str) -> tuple[int, str]:
     )
     for form in forms:
         if found := re.search(form, text, re.IGNORECASE):
-            start, end = found.span("few")
-            return number_of(found["few"]), text[:start] + " " * (end - start) + text[end:]
+            return number_of(found["few"]), blanked(text, *found.span("few"))
     return 1, text
 
 
@@ -129,14 +128,14 @@ def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
     """Return the text without the words of a difference or a share, which of them it is, and where it is parted."""
     for pattern in (_COMPARED, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
-            rest = _blanked(text, found.start(), found.start("between"))
-            rest = _blanked(rest, *found.span("than"))
+            rest = blanked(text, found.start(), found.start("between"))
+            rest = blanked(rest, *found.span("than"))
             if of := found.groupdict().get("of"):
                 rest = rest[: found.start("of")] + of + rest[found.end("of") :]
             more = (found.groupdict().get("more") or "").lower()
             return rest, Operation.DIFFERENCE, found.end("than"), more
     if (found := _SHARE.search(text)) and (verb := _VERB.search(text, found.end())):
-        rest = _blanked(_blanked(text, *found.span()), *verb.span())
+        rest = blanked(blanked(text, *found.span()), *verb.span())
         return rest, Operation.SHARE, verb.start(), ""
     return text, None, 0, ""
 
@@ -147,7 +146,7 @@ _Places = tuple[tuple[int, int], ...]
 def _denied(text: str) -> tuple[str, _Places, _Places] | None:
     """Return the text without the words that deny, what they deny, and what of it is absent; None where not clear."""
     if missing := _MISSING.search(text):
-        rest = _blanked(text, missing.end("what"), missing.end())
+        rest = blanked(text, missing.end("what"), missing.end())
         place = missing.span("what")
         return (rest, (place,), (place,)) if not _NOT.search(rest) else None
     places: list[tuple[int, int]] = []
@@ -160,7 +159,7 @@ def _denied(text: str) -> tuple[str, _Places, _Places] | None:
         places.append((found.end(), end))
         if _ABSENT.search(found[0]):
             absent.append(places[-1])
-        rest = _blanked(rest, *found.span())
+        rest = blanked(rest, *found.span())
         rest = rest[: found.end()] + re.sub(r"\bnor\b", "or ", rest[found.end() : end]) + rest[end:]
         rest = re.sub(r"\bbut\b", "   ", rest)
     if any(re.search(r"\band\b", rest[start:end], re.IGNORECASE) for start, end in places):
@@ -169,8 +168,4 @@ def _denied(text: str) -> tuple[str, _Places, _Places] | None:
 
 
 def _blank(text: str, found: re.Match[str] | None) -> str:
-    return _blanked(text, *found.span()) if found else text
-
-
-def _blanked(text: str, start: int, end: int) -> str:
-    return text[:start] + " " * (end - start) + text[end:]
+    return blanked(text, *found.span()) if found else text

@@ -15,7 +15,7 @@ from localcrag.steps.compute.forms import MOST_ROWS_ASKED, Forms, few_before, fo
 from localcrag.steps.compute.said_conditions import Condition, conditions_in
 from localcrag.steps.compute.vocabulary import SUPERLATIVES, Superlative
 from localcrag.text.question_form import asks_yes_or_no
-from localcrag.text.words import NUMBER_WORDS, one_line
+from localcrag.text.words import NUMBER_WORDS, blanked, one_line
 
 MOST_CHARACTERS = 200
 """Of a question that may be one; what is longer tells a story."""
@@ -124,7 +124,7 @@ def _operation(text: str, forms: Forms) -> Request | None:
     if superlatives or forms.end:
         return _highest(text, forms, superlatives[0] if superlatives else None, averages)
     if averages:
-        return Request(Operation.AVERAGE, text, _blank(rest, *averages.span()), "average")
+        return Request(Operation.AVERAGE, text, blanked(rest, *averages.span()), "average")
     return _number_or_rows(text, rest, counts)
 
 
@@ -141,11 +141,11 @@ def _highest(
         return None
     wanted = SUPERLATIVES[word]
     few, rest = (forms.few, forms.rest) if forms.end else few_before(forms.rest, word)
-    rest = _blank(rest, *superlative.span())
+    rest = blanked(rest, *superlative.span())
     sums = _SUM.search(rest)
     of_groups = Operation.AVERAGE if averages else Operation.SUM if sums else None
     said = averages or sums
-    rest = _blank(rest, *said.span()) if said else rest
+    rest = blanked(rest, *said.span()) if said else rest
     return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, of_groups=of_groups)
 
 
@@ -154,16 +154,16 @@ def _of_two_sides(text: str, forms: Forms) -> Request | None:
     sums = _SUM.search(forms.rest)
     rest = forms.rest
     while found := _SUM.search(rest):
-        rest = _blank(rest, *found.span())
+        rest = blanked(rest, *found.span())
     asks = "total" if sums else forms.more or "share"
     return Request(forms.form or Operation.SHARE, text, rest, asks)
 
 
 def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
     """Return a request for a number, a total or rows."""
-    left = _blank(rest, *counts.span()) if counts else rest
+    left = blanked(rest, *counts.span()) if counts else rest
     sums = _SUM.search(left)
-    left = _blank(left, *sums.span()) if sums else left
+    left = blanked(left, *sums.span()) if sums else left
     if counts:
         # With "in total" it may be a sum: the table tells what it is that is counted.
         return Request(Operation.SUM if sums else Operation.COUNT, text, left, "number", target=counts.end())
@@ -171,13 +171,11 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
         return None  # "Which items cost more than 400 in sum" asks for rows, by a sum that a row may have.
     if sums:
         much = _HOW_MUCH.search(left)
-        return Request(Operation.SUM, text, _blank(left, *much.span()) if much else left, "total")
+        return Request(Operation.SUM, text, blanked(left, *much.span()) if much else left, "total")
     listed = _LIST.match(rest)
     if listed is None:
         return Request(Operation.FILTER, text, rest, "", target=0)
     everything = _EVERYTHING.search(rest) is not None
-    return Request(Operation.FILTER, text, _blank(rest, *listed.span()), "", target=listed.end(), everything=everything)
-
-
-def _blank(text: str, start: int, end: int) -> str:
-    return text[:start] + " " * (end - start) + text[end:]
+    return Request(
+        Operation.FILTER, text, blanked(rest, *listed.span()), "", target=listed.end(), everything=everything
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from localcrag.records.protocols import ChunkStore
 from localcrag.steps.compute.candidate import LONGEST_TEXT, Candidate, chunk_of, names_of
-from localcrag.steps.compute.conditions import meets, with_year
+from localcrag.steps.compute.conditions import may_meet
 from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.question import Request
@@ -48,14 +48,7 @@ def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[
     plan = plan_of(request, both, names)
     if plan is None:
         return None
-    tests = [with_year(test) or test for test in plan.tests]
-    added = set(rival.rows)
-    counts = any(
-        row in added
-        and False not in [meets(test, at, row.cells[test.column.at]) for test in tests]
-        for at, row in enumerate(plan.known.rows)
-    )  # fmt: skip
-    return plan if counts else None
+    return plan if set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows)) else None
 
 
 def _alike(

@@ -10,7 +10,7 @@ from enum import Enum
 from localcrag.steps.compute.amounts import CLOCK, Amount, Mark, amount_of, clock_of, mark_of
 from localcrag.steps.compute.moments import Moment, moment_at
 from localcrag.text.quantities import CURRENCIES, UNITS
-from localcrag.text.words import NUMBER_WORDS
+from localcrag.text.words import NUMBER_WORDS, blanked
 
 NOON = 12
 
@@ -88,29 +88,27 @@ def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form.replace("NUMBER", low, 1).replace("NUMBER", high), re.IGNORECASE)
 
 
+def _each_compiled(*forms: tuple[str, Relation]) -> tuple[tuple[re.Pattern[str], Relation], ...]:
+    return tuple((re.compile(form, re.IGNORECASE), relation) for form, relation in forms)
+
+
 _COMPARED = tuple((_compiled(form), relation) for form, relation in _FORMS)
-_DATED: tuple[tuple[re.Pattern[str], Relation], ...] = tuple(
-    (re.compile(form, re.IGNORECASE), relation)
-    for form, relation in (
-        (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
-        (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
-        (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
-        (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
-        (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
-        (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
-    )
+_DATED = _each_compiled(
+    (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
+    (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
+    (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
+    (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
+    (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
+    (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
 )
 _TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
-_CLOCKED: tuple[tuple[re.Pattern[str], Relation], ...] = tuple(
-    (re.compile(form, re.IGNORECASE), relation)
-    for form, relation in (
-        (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
-        (rf"\b(?:before|earlier than) {_TIME}", Relation.BELOW),
-        (rf"\b(?:after|later than) {_TIME}", Relation.ABOVE),
-        (rf"\b(?:since|from) {_TIME} on(?:wards)?\b", Relation.AT_LEAST),
-        (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
-        (rf"\bat {_TIME}", Relation.EQUAL),
-    )
+_CLOCKED = _each_compiled(
+    (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
+    (rf"\b(?:before|earlier than) {_TIME}", Relation.BELOW),
+    (rf"\b(?:after|later than) {_TIME}", Relation.ABOVE),
+    (rf"\b(?:since|from) {_TIME} on(?:wards)?\b", Relation.AT_LEAST),
+    (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
+    (rf"\bat {_TIME}", Relation.EQUAL),
 )
 _QUARTER = re.compile(
     r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
@@ -132,7 +130,7 @@ def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             condition = _dated(rest, match, relation)
             if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
                 found.append(condition)
-                rest = _blank(rest, condition.start, condition.end)
+                rest = blanked(rest, condition.start, condition.end)
     for clocked, relation in _CLOCKED:
         while timed := clocked.search(rest):
             times = [_clock(*timed.group(at, at + 1)) for at in range(1, 1 + len(timed.groups()), 2)]
@@ -140,7 +138,7 @@ def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             if first is None or (len(times) > 1 and last is None):
                 return None, rest
             found.append(Condition(relation, first, timed.start(), timed.end(), last))
-            rest = _blank(rest, *timed.span())
+            rest = blanked(rest, *timed.span())
     for compared, relation in _COMPARED:
         while said := compared.search(rest):
             low, high = _amount(said, "low"), _amount(said, "high")
@@ -149,7 +147,7 @@ def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             if relation is Relation.WITHIN and high and low.unit != high.unit:
                 low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
             found.append(Condition(relation, low, said.start(), said.end(), high))
-            rest = _blank(rest, *said.span())
+            rest = blanked(rest, *said.span())
     return tuple(sorted(found, key=lambda condition: condition.start)), rest
 
 
@@ -236,7 +234,3 @@ def bare(amount: Amount) -> str:
     if not amount.written:
         return number
     return f"{amount.written}{number}" if amount.before else f"{number} {amount.written}"
-
-
-def _blank(text: str, start: int, end: int) -> str:
-    return text[:start] + " " * (end - start) + text[end:]
