@@ -14,6 +14,7 @@ from localcrag import samples
 from localcrag.app.collections import Collections
 from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.errors import LocalcragError
+from localcrag.records.restriction import folders_of
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -167,9 +168,10 @@ class DocumentEvents:
     def delete(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove documents."""
         names = [str(name) for name in event.names]
+        chosen = frozenset(names)
         try:
             # An attachment goes with its letter.
-            apart = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
+            apart = [name for name in names if chosen.isdisjoint(folders_of(name))]
             number = sum(1 + self._collections.delete_document(name, collection) for name in apart)
             said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
                 "%(number)s documents were deleted.", number=number)  # fmt: skip

@@ -83,6 +83,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
     if run is None:
         return TEMPLATES.get_template("panel_empty.html").render(busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
+    unscored = {passage.id for passage in passages if not is_scored([passage])}
     return TEMPLATES.get_template("panel.html").render(
         run=run,
         busy=busy,
@@ -100,8 +101,8 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
         totals=totals_in_words(totals(run)),
         reasons={passage.id: compared(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
-        points=relevance_scale.points([passage for passage in passages if is_scored([passage])]),
-        unscored={passage.id for passage in passages if not is_scored([passage])},
+        points=relevance_scale.points([passage for passage in passages if passage.id not in unscored]),
+        unscored=unscored,
         why_not=_why_not_correct(run),
         not_asked=NOT_ASKED,
         computing=computing,

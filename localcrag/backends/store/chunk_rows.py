@@ -29,12 +29,3 @@ def put_chunks(
 def own_title(title: str | None, name: str) -> str | None:
     """Return a title to be kept, None where it is the name's: it changes with that."""
     return None if title == named(name) else title
-
-
-def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
-    """Remove the documents that came within another one, as a letter's attachments do; return how many there were."""
-    within = f"{name}/"
-    gone = connection.execute(
-        "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?", (collection, len(within), within)
-    )
-    return gone.rowcount

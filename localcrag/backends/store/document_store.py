@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import scan_store, tag_store, word_search
-from localcrag.backends.store.chunk_rows import delete_attachments, own_title, put_chunks
+from localcrag.backends.store import scan_store, shelving, tag_store, word_search
+from localcrag.backends.store.chunk_rows import own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
@@ -146,7 +146,7 @@ class DocumentStore:
         with self._database.transaction() as connection:
             if not self._delete(connection, name):
                 raise self._unknown(name)
-            return delete_attachments(connection, self.id, name)
+            return shelving.delete_attachments(connection, self.id, name)
 
     def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
         cursor = connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (self.id, name))

@@ -46,6 +46,15 @@ def delete_collection(database: Database, name: str) -> None:
         connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
 
 
+def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
+    """Remove the documents that came within another one, as a letter's attachments do; return how many there were."""
+    within = f"{name}/"
+    gone = connection.execute(
+        "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?", (collection, len(within), within)
+    )
+    return gone.rowcount
+
+
 def rename_document(database: Database, collection: str, old: str, new: str) -> None:
     """Give a document another name. Raises NameRefused, UnknownCollection and UnknownDocument."""
     new = checked(new, "document")

@@ -29,20 +29,22 @@ def nothing_found(
 
     Of passages whose relevance is below `near` only a part is shown.
     """
-    if not passages:
-        lines = [
-            _(
-                "There is nothing in the collection “%(name)s” to answer from. Add documents to it.",
-                name=settings.collection,
-            )
-        ]
-    else:
-        lines = [_("Your documents do not answer this question.")]
-    lines.append(_about_web(web, settings))
-    if passages:
-        nearest = likeliest(passages, question=question, near=near)
-        lines += [_("The nearest passages, with the probability that they help:"), nearest]
+    said = _("Your documents do not answer this question.") if passages else nothing_there(settings)
+    lines = [said, _about_web(web, settings), with_nearest(question, passages, near) if passages else ""]
     return "\n\n".join(line for line in lines if line)
+
+
+def nothing_there(settings: Settings) -> str:
+    """Return the answer of a collection without documents."""
+    return _(
+        "There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=settings.collection
+    )
+
+
+def with_nearest(question: str, passages: Sequence[GradedPassage], near: float) -> str:
+    """Return what comes nearest, under a line that says so."""
+    said = _("The nearest passages, with the probability that they help:")
+    return f"{said}\n\n{likeliest(passages, question=question, near=near)}"
 
 
 def _about_web(web: WebUse, settings: Settings) -> str:

@@ -147,14 +147,13 @@ def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Gene
     scope = replace(context.scope, read=found.read, whole=True)
     yield Retrieved((), StepCost("retrieve", 0.0), scope)
     kept = (*found.relevant, *found.worded)
-    yield Evaluated(kept or found.nearest, clock.cost())
-    action, why = policies.decide(
-        kept or found.nearest, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0
-    )
+    judged = kept or found.nearest
+    yield Evaluated(judged, clock.cost())
+    action, why = policies.decide(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
     rule = _("all passages read, %(number)s of %(all)s relevant; %(why)s", number=len(found.relevant),
              all=found.read, why=why)  # fmt: skip
     yield Decided(question, action, Policy.MAX, rule, StepCost("decide", 0.0))
-    yield from screen(kept or found.nearest, context.parts.rules)
+    yield from screen(judged, context.parts.rules)
     if not kept:
         yield Answered(none_answers(question, found.nearest, context, scope), abstained=True)
         return

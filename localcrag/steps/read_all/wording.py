@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from localcrag.records.enums import Grade
 from localcrag.records.passages import GradedPassage
 from localcrag.records.restriction import SearchScope
-from localcrag.steps.answer import own_words
-from localcrag.steps.answer.doubt import likeliest
+from localcrag.steps.answer import abstain, own_words
 from localcrag.steps.answer.nearest import NEAR_SHARE
 from localcrag.steps.answer.task import Task
 from localcrag.steps.context import Context
@@ -54,16 +53,10 @@ def all_that_answers(task: Task, context: Context, scope: SearchScope) -> str:
 def none_answers(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
     """Return that no passage answers, with what comes nearest."""
     if not nearest:
-        return _("There is nothing in the collection “%(name)s” to answer from. Add documents to it.",
-                 name=context.settings.collection)  # fmt: skip
+        return abstain.nothing_there(context.settings)
     passages = prompt_injection.screened(nearest, context.parts.rules)
-    shown = likeliest(passages, question=question, near=context.thresholds.lower * NEAR_SHARE)
-    said = [
-        f"{_were_read(scope)} {_('None answers the question.')}",
-        _("The nearest passages, with the probability that they help:"),
-        shown,
-    ]
-    return "\n\n".join(said)
+    shown = abstain.with_nearest(question, passages, context.thresholds.lower * NEAR_SHARE)
+    return f"{_were_read(scope)} {_('None answers the question.')}\n\n{shown}"
 
 
 def _were_read(scope: SearchScope) -> str:
