@@ -13,12 +13,13 @@ from typing import Any, Self
 from localcrag.records.document_kinds import kind_of
 from localcrag.text.blocks import Heading
 
-LAYOUT = 4
+LAYOUT = 5
 """The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
 another."""
 LEAST_LAYOUT = 2
 """Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
 them, those of this number would gain nothing there, and lose what their reader knew of headings."""
+PDF = "application/pdf"
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
 FROM_TEXT = -LAYOUT
@@ -191,6 +192,14 @@ class Document:
     def kind(self) -> str:
         """What people call this kind of document."""
         return kind_of(self.media_type)
+
+    @property
+    def gains_when_added_again(self) -> bool:
+        """Whether its file would be read better now.
+
+        So are PDFs that older rules read, and what was cut anew from its stored text, without its file.
+        """
+        return self.layout < 0 or (self.layout < LAYOUT and self.media_type == PDF)
 
     @property
     def day(self) -> str:
