@@ -13,7 +13,8 @@ from tests.support import ROOT
 
 FOLDER = ROOT / "scripts" / "relevance"
 SHORT = list(read_lines(FOLDER / "short_documents.jsonl.gz"))
-DOCUMENTS = [*read_lines(FOLDER / "further_documents.jsonl.gz"), *SHORT]
+TWINS = list(read_lines(FOLDER / "twin_documents.jsonl.gz"))
+DOCUMENTS = [*read_lines(FOLDER / "further_documents.jsonl.gz"), *SHORT, *TWINS]
 PLAIN = list(read_lines(FOLDER / "plain_questions.jsonl.gz"))
 OTHER_WORDINGS = list(read_lines(FOLDER / "other_wordings.jsonl.gz"))
 
@@ -31,7 +32,7 @@ def test_documents_and_questions_come_once_and_are_of_both_kinds() -> None:
     questions += [(row["id"], row) for row in PLAIN]
     assert max(Counter((name, asked["question"]) for name, asked in questions).values()) == 1
     answered = Counter(bool(asked["evidence"]) for _, asked in questions)
-    assert answered == {True: 5328, False: 4179}
+    assert answered == {True: 8524, False: 7096}
 
 
 def test_short_documents_are_short_and_have_more_direct_questions_than_near_misses() -> None:
