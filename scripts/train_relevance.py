@@ -22,7 +22,8 @@ With --documents FILE …, questions on whole documents as well, with what the a
 scripts/relevance/plain_questions.jsonl.gz: in the words of the text, answered and not; and other_wordings.jsonl.gz,
 1,500 of the questions in four other wordings each, which must get what the question gets. Documents of our own are in
 further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with direct questions, in
-short_documents.jsonl.gz. With --near-misses FILE …, passages with questions that they do not answer.
+short_documents.jsonl.gz; and in twin_documents.jsonl.gz 302 with questions in pairs that look equally doubtful, of
+which the text decides one. With --near-misses FILE …, passages with questions that they do not answer.
 
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
 pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
@@ -35,15 +36,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import os
 import pickle
 import random
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,14 +50,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from relevance import everyday, pairs, teacher
+from relevance.course import GROUPS_PER_STEP, PAIRS_OF, QUESTIONS_OF, Course, Material, save_model
 from relevance.trainer import LEARNING_RATE, Trainer
-from safetensors.torch import save_file
-from sklearn.metrics import roc_auc_score
 from training_loop import Progress, train
 from transformers import AutoTokenizer
 
 from localcrag.backends.models.bi_encoder import BiEncoder
-from localcrag.backends.models.place_head import OF_LINES, PLACE_FILE
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.privacy.egress_guard import let_start_programs
 
@@ -66,11 +63,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 BASE = ROOT / "models" / "all-minilm-l6-v2"
-GROUPS_PER_STEP = 12
 WARM_UP = 0.05
-QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
-"""Beginnings of the names by which is counted what was learned from, by source."""
 LARGE_PAGES = "glibc.malloc.hugetlb=1"
+EMBEDDED = 400
+"""Characters of a text by which its look-alikes are found: they show its matter, in a third of the time."""
 MOST_VALIDATED = 300
 """Groups kept apart for the curve; of a small set a tenth."""
 
@@ -78,13 +74,14 @@ T = TypeVar("T")
 
 
 def embed_cached(embedder: BiEncoder, work: Path) -> Any:
-    """Return a function that embeds texts once, and finds them in the work folder the next time."""
+    """Return a function that embeds the beginnings of texts once, and finds them in the work folder the next time."""
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         key = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
         path = work / f"vectors-{key}.npy"
         if not path.exists():
-            vectors = np.concatenate([embedder.embed(texts[at : at + 512]) for at in range(0, len(texts), 512)])
+            cut = [text[:EMBEDDED] for text in texts]
+            vectors = np.concatenate([embedder.embed(cut[at : at + 512]) for at in range(0, len(cut), 512)])
             temporary = path.with_suffix(".tmp.npy")
             np.save(temporary, vectors)
             temporary.replace(path)
@@ -164,11 +161,11 @@ def prepare_documents(arguments: argparse.Namespace) -> tuple[list[pairs.Group],
     names = sorted({name for part in parts for name in part.names})
     (arguments.work / "apart.json").write_text(json.dumps(names), "utf-8")
     near = [group for file in arguments.near_misses for group in everyday.near_miss_groups(file, random.Random(1))]
-    held = pairs.HeldOut.of(arguments.held_out)
     seen += chosen.sample(near, min(len(near), arguments.most_near or len(near)))
-    seen = [everyday.dressed(group, chosen) for _ in range(arguments.times) for group in seen]
+    held = pairs.HeldOut.of(arguments.held_out)
     kept = [group for group in seen if not pairs.is_held_out(group, held)]
     print(f"{len(seen):,} groups, {len(seen) - len(kept)} left out: question or text held out", file=sys.stderr)
+    kept = [everyday.dressed(group, chosen) for _ in range(arguments.times) for group in kept]
     return kept, known
 
 
@@ -179,32 +176,12 @@ def _documents_made(
     path = folder / ("plain.pickle" if plain else "groups.pickle")
     made = made_once(
         path,
-        lambda: everyday.document_groups(file, folder, arguments.apart, random.Random(arguments.seed), plain),
+        lambda: everyday.document_groups(
+            file, folder, arguments.apart, random.Random(arguments.seed), plain, beside=arguments.beside
+        ),
     )
     print(f"  {path}: {len(made.seen)} groups, {len(made.known)} kept apart", file=sys.stderr, flush=True)
     return made
-
-
-def validate(trainer: Trainer, groups: Sequence[pairs.Group]) -> dict[str, float]:
-    """Return AUC, and mean reciprocal rank of the relevant text, over groups that are not trained on."""
-    figures: dict[str, float] = {}
-    for name in ("passages", "strips"):
-        lists = [one for group in groups if (one := getattr(group, name))]
-        flat = [pair for one in lists for pair in one]
-        labels = [pair.relevant for pair in flat]
-        if len(set(labels)) < len((True, False)):
-            figures |= {f"{name}_auc": float("nan"), f"{name}_mrr": float("nan")}
-            continue
-        logits = trainer.logits(flat)
-        figures[f"{name}_auc"] = float(roc_auc_score(labels, logits))
-        starts = np.cumsum([0, *(len(one) for one in lists)])
-        ranks = [
-            1 + int((logits[start + 1 : end] >= logits[start]).sum())
-            for (start, end), one in zip(itertools.pairwise(starts), lists, strict=True)
-            if one[0].relevant
-        ]
-        figures[f"{name}_mrr"] = float(np.mean(1 / np.array(ranks)))
-    return figures
 
 
 def apart(groups: list[pairs.Group]) -> tuple[list[pairs.Group], list[pairs.Group]]:
@@ -223,52 +200,6 @@ def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path, seed: i
     return mixed
 
 
-class Course:
-    """What is learned from, step by step, for training_loop.py; `known` are the groups for the curve."""
-
-    def __init__(
-        self,
-        trainer: Trainer,
-        known: Sequence[pairs.Group],
-        seen: Sequence[pairs.Group],
-        *,
-        groups_per_step: int = GROUPS_PER_STEP,
-    ) -> None:
-        self.trainer, self.known = trainer, known
-        count = len(seen) // groups_per_step
-        self.steps = [seen[n * groups_per_step : (n + 1) * groups_per_step] for n in range(count)]
-        self._next, self._lessons = 0, trainer.lessons(())
-
-    def learn(self, number: int, rate: float) -> tuple[float, dict[str, int]]:
-        """Learn from the groups of step `number`."""
-        if not number or number != self._next:
-            self._lessons = self.trainer.lessons(self.steps[number:])
-        self._next = number + 1
-        lesson = next(self._lessons)
-        loss = self.trainer.step(lesson, rate)
-        learned = Counter({"pairs": len(lesson.pairs), "tokens": lesson.tokens})
-        for group in self.steps[number]:
-            learned[QUESTIONS_OF + group.source] += 1
-            learned[PAIRS_OF + group.source] += len(group.passages) + len(group.strips)
-        return loss, dict(learned)
-
-    def validate(self) -> dict[str, float]:
-        """Return the figures over the known groups."""
-        return validate(self.trainer, self.known)
-
-    def state(self) -> dict[str, Any]:
-        """Return model, place head and optimiser."""
-        trainer = self.trainer
-        parts = {"model": trainer.model, "place": trainer.place, "optimiser": trainer.optimiser}
-        return {name: part.state_dict() for name, part in parts.items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take model, place head and optimiser from a checkpoint."""
-        self.trainer.model.load_state_dict(state["model"])
-        self.trainer.place.load_state_dict(state["place"])
-        self.trainer.optimiser.load_state_dict(state["optimiser"])
-
-
 def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
     """Return the groups for the curve and those to train on, of all sources in random order."""
     groups = prepare(
@@ -283,6 +214,8 @@ def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list
         seen = [*seen[: arguments.most_general], *further]
     if arguments.teacher:
         seen += prepare_lessons(arguments)
+    if arguments.labels:
+        seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
     random.Random(arguments.seed).shuffle(seen)
     return known, seen
 
@@ -296,7 +229,7 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
         "--encyclopaedia", type=Path, help="file of articles (title, text as *.jsonl.gz) for further negatives"
     )
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=ROOT / "models" / "relevance-v2")
+    parser.add_argument("--out", type=Path, default=ROOT / "models" / "relevance-v3")
     parser.add_argument(
         "--base", type=Path, default=BASE, help="whose weights to begin with; a relevance model trains on"
     )
@@ -319,12 +252,18 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--apart", type=int, default=9, help="one of so many documents is kept apart, for the curve and the calibration"
     )
+    parser.add_argument(
+        "--beside", type=int, default=1, help="times the usual three or four passages beside each answer"
+    )
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that stay as they are, with the words")
     parser.add_argument("--learn-from", type=Path, help="a larger relevance model, whose opinion counts beside labels")
     parser.add_argument("--dropout", type=float, default=0.0, help="share of the hidden numbers left out at random")
     parser.add_argument("--groups-per-step", type=int, default=GROUPS_PER_STEP, help="that are learned from at once")
+    parser.add_argument(
+        "--tokens-per-step", type=int, help="in its place: groups of about the same length, so much at once (a GPU)"
+    )
     parser.add_argument("--passes", type=int, default=1, help="over all that is learned from")
     parser.add_argument("--labels", type=Path, help="pairs labelled in use, to be trained on as well")
     parser.add_argument("--minutes", type=float, default=110, help="of training, preparation not counted")
@@ -336,20 +275,22 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> None:
     arguments = parsed(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
-    chosen = random.Random(arguments.seed)
-    known, seen = made_once(arguments.work / f"course-{arguments.seed}.pickle", lambda: put_together(arguments))
-    if arguments.labels:
-        seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
-    seen = [group for _ in range(arguments.passes) for group in chosen.sample(seen, len(seen))]
+    material = made_once(
+        arguments.work / f"material-{arguments.seed}{_mark(arguments.labels)}.pickle",
+        lambda: Material.of(*put_together(arguments), AutoTokenizer.from_pretrained(arguments.base)),
+    )
     trainer = Trainer(
         arguments.base, arguments.seed, arguments.rate,
         frozen=arguments.frozen, dropout=arguments.dropout, larger=arguments.learn_from,
     )  # fmt: skip
-    course = Course(trainer, known, seen, groups_per_step=arguments.groups_per_step)
+    course = Course(
+        trainer, material, random.Random(arguments.seed),
+        passes=arguments.passes, groups_per_step=arguments.groups_per_step, tokens_per_step=arguments.tokens_per_step,
+    )  # fmt: skip
     number_format = "bf16 autocast" if trainer.in_bf16 else "fp32"
     threads = torch.get_num_threads()
     machine = torch.cuda.get_device_name() if trainer.device == "cuda" else f"{threads} cores of {os.uname().machine}"
-    print(f"{len(known) + len(seen):,} groups on {machine}, {number_format}", file=sys.stderr, flush=True)
+    print(f"{len(material.seen):,} groups on {machine}, {number_format}", file=sys.stderr, flush=True)
     progress = train(
         course, len(course.steps), arguments.work / f"checkpoint-{arguments.out.name}.pt",
         minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
@@ -363,6 +304,11 @@ def main(given: Sequence[str] | None = None) -> None:
     before = earlier_training(arguments.base)
     (arguments.out / "CARD.md").write_text(card(arguments.out.name, report, progress.curve) + before, "utf-8")
     print(json.dumps(report, indent=2))
+
+
+def _mark(labels: Path | None) -> str:
+    """Return what tells material with these labels from that with others; a file that is not there has no mark."""
+    return f"-{hashlib.sha256(labels.read_bytes()).hexdigest()[:16]}" if labels and labels.exists() else ""
 
 
 def summary(progress: Progress) -> dict[str, Any]:
@@ -429,9 +375,9 @@ that it does not answer, the answer's sentence, and other sentences of the passa
 lower case without a mark, and as keywords. *everyday documents* are what the app retrieves from whole documents for
 questions in other words than theirs, passages with the headings that they stand under: relevant are those that hold the
 needed lines; the others, the same passages with the needed lines cut out, and all that is found for questions that a
-document does not answer are not. *plain questions* are asked of the same documents in their own words, answered and not
-(`scripts/relevance/plain_questions.jsonl.gz`); 64 of the documents are those of
-`scripts/relevance/further_documents.jsonl.gz`.
+document does not answer are not. *plain questions* are asked of the same documents, in their own words, answered and
+not (`scripts/relevance/plain_questions.jsonl.gz`), and in four other wordings (`other_wordings.jsonl.gz` there); of the
+documents 274, 240 and 302 are those of `further_documents`, `short_documents` and `twin_documents.jsonl.gz` there.
 *near_misses* are passages with questions that they answer and plausible ones that they do not.
 *what the earlier model says* are passages that the bi-encoder finds for general questions, with the logit of a
 relevance model that knew those (`--teacher`). {opinion}No question or passage of the data that it is
@@ -447,23 +393,6 @@ The curve, on {kept_apart} groups kept apart:
 | --- | --- | --- | --- | --- | --- | --- |
 {curve}
 """
-
-
-def save_model(trainer: Trainer, base: Path, out: Path) -> None:
-    """Write the cross-encoder in fp16, as sentence-transformers reads it."""
-    out.mkdir(parents=True, exist_ok=True)
-    trainer.model.half().save_pretrained(out)
-    place = {name: tensor.half().contiguous() for name, tensor in trainer.place.state_dict().items()}
-    save_file(place, out / PLACE_FILE, metadata=OF_LINES)
-    tokenizer: Any = AutoTokenizer.from_pretrained(base)
-    # The bi-encoder's file has its own limits in it (128 tokens), the trainer's tokenizer those of the last batch.
-    tokenizer.backend_tokenizer.no_truncation()
-    tokenizer.backend_tokenizer.no_padding()
-    limits = ("max_length", "truncation_strategy", "stride", "pad_to_multiple_of")
-    for setting in (*limits, "is_local", "local_files_only"):
-        tokenizer.init_kwargs.pop(setting, None)
-    tokenizer.model_max_length = trainer.model.config.max_position_embeddings
-    tokenizer.save_pretrained(out)
 
 
 def with_large_pages() -> None:

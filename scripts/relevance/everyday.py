@@ -22,10 +22,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import IngestStatus, StripMode
 from localcrag.records.ingest import IngestResult, Upload
 from localcrag.records.passages import Passage
+from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
 from localcrag.steps.refine.strips import split_into_strips
 from localcrag.steps.retrieve.retrieve import retrieve
@@ -58,6 +61,8 @@ LEFT = 0.3
 HELD = 0.8
 """Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
 
+AT_ONCE = 512
+"""Questions that are embedded together."""
 IN_COLUMNS = 4
 """Of so many documents one has its tables in columns."""
 
@@ -153,12 +158,43 @@ def strips_in_context(passage: Passage) -> list[Span]:
     return [Span(span.start + before, span.end + before, span.text) for span in strips_of(passage.text)]
 
 
-def find(collection: Collection, question: Question, text: str, *, k: int = FOUND) -> Found:
+class EmbeddedBefore:
+    """An embedder that has embedded questions together: one at a time takes four times as long."""
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._embedder = embedder
+        different = list(dict.fromkeys(texts))
+        at_once = [embedder.embed(different[at : at + AT_ONCE]) for at in range(0, len(different), AT_ONCE)]
+        self._vectors = dict(zip(different, (vector for vectors in at_once for vector in vectors), strict=True))
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimension)."""
+        known = all(text in self._vectors for text in texts)
+        return np.stack([self._vectors[text] for text in texts]) if known and texts else self._embedder.embed(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+
+def find(
+    collection: Collection, question: Question, text: str, *, k: int = FOUND, embedder: Embedder | None = None
+) -> Found:
     """Return what the app retrieves for a question put as `text`."""
     parts = collection.assembly.parts(collection.assembly.settings)
-    passages = retrieve(
-        text, text, k=k, candidates=2 * k, embedder=parts.embedder, index=parts.index, store=parts.store
-    )
+    embedder = embedder or parts.embedder
+    passages = retrieve(text, text, k=k, candidates=2 * k, embedder=embedder, index=parts.index, store=parts.store)
     return Found(question, passages, tuple(lines_held(question, passage) for passage in passages))
 
 
@@ -180,8 +216,11 @@ def plain(text: str) -> str:
     return _NOT_WORD.sub(" ", text.replace(" %", "%").lower()).strip()
 
 
-def groups(found: Found, text: str, chosen: random.Random, *, source: str) -> Iterator[Group]:
-    """Yield the group of a question put as `text`, if there is anything to learn from it."""
+def groups(found: Found, text: str, chosen: random.Random, *, source: str, beside: int = 1) -> Iterator[Group]:
+    """Yield the group of a question put as `text`, if there is anything to learn from it.
+
+    `beside`: so many times the usual three or four passages that do not answer.
+    """
     question = found.question
     ranked = sorted(range(len(found.passages)), key=lambda at: -len(found.holds[at]))
     lines = sum(is_line(line) for line in question.needed)
@@ -193,7 +232,7 @@ def groups(found: Found, text: str, chosen: random.Random, *, source: str) -> It
     ]
     if not question.needed:
         own = [at for at in negatives if found.passages[at].document == question.document]
-        picked = [*own[:3], *[at for at in negatives[:NEAR] if at not in own][:1]]
+        picked = [*own[: 3 * beside], *[at for at in negatives[:NEAR] if at not in own][:beside]]
         if picked:
             yield Group(source, tuple(_pair(text, found.passages[at], question, False) for at in picked), ())
         return
@@ -201,10 +240,10 @@ def groups(found: Found, text: str, chosen: random.Random, *, source: str) -> It
     if not best:
         return
     passages = [_pair(text, found.passages[best[0]], question, True)]
-    near = [at for at in negatives if at < NEAR]
-    beside = [at for at in negatives if found.passages[at].document == question.document and at not in near[:2]]
-    picked = near[:2] or negatives[:2]
-    passages += [_pair(text, found.passages[at], question, False) for at in (*picked, *beside[:1])]
+    near = [at for at in negatives if at < NEAR][: 2 * beside]
+    own = [at for at in negatives if found.passages[at].document == question.document and at not in near]
+    picked = near or negatives[:2]
+    passages += [_pair(text, found.passages[at], question, False) for at in (*picked, *own[:beside])]
     if chosen.random() < CUT and (cut := _without_needed(text, found.passages[best[0]], question)):
         passages.append(cut)
     yield Group(source, tuple(passages), ())
@@ -297,14 +336,18 @@ def plain_questions(files: Sequence[Path]) -> list[Question]:
 
 
 def document_groups(
-    file: Path, folder: Path, every: int, chosen: random.Random, plain: Sequence[Question] = ()
+    file: Path, folder: Path, every: int, chosen: random.Random, plain: Sequence[Question] = (), *, beside: int = 1
 ) -> Made:
-    """Return the groups of a file's documents, made of its own questions or, where there are, of `plain` ones."""
+    """Return the groups of a file's documents, made of its own questions or, where there are, of `plain` ones.
+
+    One of `every` documents is kept apart. `beside`: so many times the usual passages that do not answer.
+    """
     collection = opened([file], folder) if plain else collect([file], folder)
     names = {question.document for question in collection.questions}
     source = PLAIN if plain else EVERYDAY
     seen: list[Group] = []
     known: list[Group] = []
+    asked: list[tuple[Question, str]] = []
     for question in plain or collection.questions:
         if question.document not in names:
             continue
@@ -312,8 +355,12 @@ def document_groups(
         if chosen.random() < ALSO:
             forms.reverse()
         # Both forms, where there are two, for most questions: with the passages that each of them finds.
-        for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)]):
-            made = list(groups(find(collection, question, text), text, chosen, source=source))
-            (known if is_one_of(question.document, every) else seen).extend(made)
+        asked += [(question, text) for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)])]
+    parts = collection.assembly.parts(collection.assembly.settings)
+    embedder = EmbeddedBefore(parts.embedder, [text for _, text in asked])
+    for question, text in asked:
+        found = find(collection, question, text, embedder=embedder)
+        made = list(groups(found, text, chosen, source=source, beside=beside))
+        (known if is_one_of(question.document, every) else seen).extend(made)
     collection.assembly.close()
     return Made(seen, known, sorted(name for name in names if is_one_of(name, every)))

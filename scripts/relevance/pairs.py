@@ -12,7 +12,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -140,6 +140,7 @@ class HeldOut:
 
     questions: frozenset[str]
     beginnings: frozenset[str]
+    _known: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, folder: Path) -> HeldOut:
@@ -165,9 +166,11 @@ class HeldOut:
 
     def holds(self, text: str) -> bool:
         """Whether the text holds the beginning of a held-out passage."""
-        letters = fingerprint(text)
-        last = len(letters) - BEGINNING
-        return any(letters[start : start + BEGINNING] in self.beginnings for start in range(last + 1))
+        if text not in self._known:  # a passage is in many pairs
+            letters = fingerprint(text)
+            last = len(letters) - BEGINNING
+            self._known[text] = any(letters[at : at + BEGINNING] in self.beginnings for at in range(last + 1))
+        return self._known[text]
 
 
 def fingerprint(text: str) -> str:
