@@ -107,7 +107,7 @@ class ModelSettings(Group):
     """Models."""
 
     embedder: str = Field("all-minilm-l6-v2", description="Embedder: a name, or a path.")
-    relevance: str = Field("relevance-v2", description="Relevance model, also called reranker: a name, or a path.")
+    relevance: str = Field("relevance-v3", description="Relevance model, also called reranker: a name, or a path.")
     relevance_format: NumberFormat = Field(
         NumberFormat.AUTO,
         description="Number format of the relevance model; auto: the fastest that keeps the ranking.",
@@ -128,7 +128,7 @@ class RetrievalSettings(Group):
     )
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
-        24, ge=1, le=200, description="Passages that the relevance model scores, to keep the best; at least k."
+        16, ge=1, le=200, description="Passages that the relevance model scores, to keep the best; at least k."
     )
     candidates: Annotated[int, Unit("passages")] = Field(
         30, ge=1, le=500, description="Results taken from each index before they are fused."

@@ -14,7 +14,7 @@ from localcrag.backends.models.llama_cpp import LlamaCpp
 from localcrag.settings import REPOSITORY_MODELS
 
 EMBEDDER = REPOSITORY_MODELS / "all-minilm-l6-v2"
-RELEVANCE = REPOSITORY_MODELS / "relevance-v2"
+RELEVANCE = REPOSITORY_MODELS / "relevance-v3"
 
 
 @pytest.fixture(scope="session")

@@ -111,7 +111,7 @@ def test_a_calibration_is_fitted_applied_to_its_collection_alone_and_undone(
     assert "replaced: " in localcrag("calibrate", "show")[0]
     localcrag("calibrate", "undo")
     assert dataclasses.asdict(ask(data, question).thresholds) == fitted
-    assert "relevance-v2 has its own calibration" in localcrag("calibrate", "undo")[0]
+    assert "relevance-v3 has its own calibration" in localcrag("calibrate", "undo")[0]
     assert ask(data, question).thresholds == own.thresholds
     assert ask(data, question).max_relevance == before.max_relevance
     assert "nothing to undo" in localcrag("calibrate", "undo", status=1)[1]
@@ -122,7 +122,7 @@ def test_a_calibration_is_fitted_applied_to_its_collection_alone_and_undone(
 
 def test_a_calibration_is_for_one_model_and_its_weights(tmp_path: Path) -> None:
     assembly = Assembly(load(data_dir=tmp_path / "data"))
-    folder = assembly.library.path("relevance-v2", ModelRole.RELEVANCE)
+    folder = assembly.library.path("relevance-v3", ModelRole.RELEVANCE)
     copied = shutil.copytree(folder, tmp_path / "mine")
     mine = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     how = HowFitted(criterion="f1", passages=60, relevant=20, questions=12, strips=0, from_use=60, figures={})
@@ -165,7 +165,7 @@ def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
     told = json.loads(out)
     assert (told["passages"], told["relevant"], told["questions"], told["from_use"]) == (72, 12, 24, 72)
     assert told["left_out"] == 1
-    assert "1 labels left out: their scores are not of relevance-v2" in notes
+    assert "1 labels left out: their scores are not of relevance-v3" in notes
     assert told["notes"][0] == "What is in force for strips stays: there are too few labelled ones."
     out, _ = localcrag("calibrate", str(towns), "--from-use", "--json")
     assert json.loads(out)["passages"] > 72 + 288

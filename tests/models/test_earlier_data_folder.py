@@ -78,7 +78,7 @@ def test_what_another_relevance_model_gave_is_left_out_and_said_to_be(
     assert thresholds["left_out"] == {"scored by another model": 7}
     for collection in ("default", "second"):
         shown = told("calibrate", "show", "--collection", collection)
-        assert (shown["scorer"], shown["own"], shown["history"]) == ("relevance-v2", True, [])
+        assert (shown["scorer"], shown["own"], shown["history"]) == ("relevance-v3", True, [])
 
 
 def test_its_settings_hold(folder: Path) -> None:

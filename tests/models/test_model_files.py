@@ -55,13 +55,13 @@ def test_the_shipped_manifest_has_a_model_for_every_role_that_needs_no_hub() -> 
 
 
 def test_the_shipped_relevance_model_has_the_checksums_of_the_manifest() -> None:
-    checks = Library(REPOSITORY_MODELS).verify("relevance-v2")
+    checks = Library(REPOSITORY_MODELS).verify("relevance-v3")
     assert [check.state for check in checks] == [FileState.OK] * len(checks)
 
 
 def test_a_models_folder_without_a_manifest_uses_the_shipped_one(tmp_path: Path) -> None:
     library = Library(tmp_path / "elsewhere")
-    assert library.path("relevance-v2", ModelRole.RELEVANCE) == REPOSITORY_MODELS / "relevance-v2"
+    assert library.path("relevance-v3", ModelRole.RELEVANCE) == REPOSITORY_MODELS / "relevance-v3"
     assert library.folder(library.manifest.entries[0]).is_relative_to(tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_a_session_with_all_models_unpickles_nothing(tmp_path: Path, handbook: P
 def test_weights_in_a_pickled_file_are_not_read(
     library: Assembly, tmp_path: Path, load: type[BiEncoder] | type[CrossEncoder]
 ) -> None:
-    folder = tiny_bert(tmp_path / "mine", library.library.path("relevance-v2", ModelRole.RELEVANCE))
+    folder = tiny_bert(tmp_path / "mine", library.library.path("relevance-v3", ModelRole.RELEVANCE))
     (folder / "model.safetensors").unlink()
     marker = tmp_path / "taken"
     torch.save({"x": _Runs(marker)}, folder / "pytorch_model.bin")
@@ -70,7 +70,7 @@ def test_weights_in_a_pickled_file_are_not_read(
 def test_code_in_a_models_folder_is_not_run(
     library: Assembly, tmp_path: Path, load: type[BiEncoder] | type[CrossEncoder]
 ) -> None:
-    folder = tiny_bert(tmp_path / "mine", library.library.path("relevance-v2", ModelRole.RELEVANCE))
+    folder = tiny_bert(tmp_path / "mine", library.library.path("relevance-v3", ModelRole.RELEVANCE))
     marker = tmp_path / "taken"
     (folder / "modeling_taken.py").write_text(
         f"import pathlib\npathlib.Path({str(marker)!r}).touch()\nclass Taken: pass\n"

@@ -73,7 +73,7 @@ def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, ass
 def test_the_models_are_listed_with_what_they_are_for(app: App) -> None:
     (listed,) = handler(app, "ModelSettings.follow")()
     assert "Language model: writes the answers" in listed
-    assert "relevance-v2" in listed
+    assert "relevance-v3" in listed
 
 
 CHANGED = {

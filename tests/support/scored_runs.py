@@ -29,7 +29,7 @@ def scored_run(
     question: str | None = None,
     web: Sequence[float] = (),
     action: Action | None = Action.CORRECT,
-    model: str = "relevance-v2",
+    model: str = "relevance-v3",
     scorer: ScorerKind = ScorerKind.CROSS_ENCODER,
     reason: str | None = None,
     replays: str | None = None,

@@ -35,7 +35,7 @@ def model(tmp_path: Path) -> Path:
     """The embedded relevance model in a folder that may be written to, without its calibration."""
     folder = tmp_path / "model"
     folder.mkdir()
-    for path in (REPOSITORY_MODELS / "relevance-v2").iterdir():
+    for path in (REPOSITORY_MODELS / "relevance-v3").iterdir():
         if path.name not in ("calibration.json", "CARD.md"):
             (folder / path.name).symlink_to(path)
     return folder

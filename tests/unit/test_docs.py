@@ -29,7 +29,7 @@ NOT_OF_THE_REPOSITORY = {
     "model.gguf",
 }  # fmt: skip
 """What the app writes, is given, or has many of."""
-A_MODEL = re.compile(r"^models/(?!relevance-v2/|answerer-v1/)[\w.-]+(/.*)?$")
+A_MODEL = re.compile(r"^models/(?!relevance-v3/|answerer-v1/)[\w.-]+(/.*)?$")
 """Where downloads go: nothing of it is in the repository."""
 
 

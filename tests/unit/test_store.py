@@ -272,7 +272,7 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
 def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
     old_database(path, 5)
-    identity = ScorerIdentity("relevance-v2", "0" * 64, "all-minilm-l6-v2")
+    identity = ScorerIdentity("relevance-v3", "0" * 64, "all-minilm-l6-v2")
     assert CalibrationStore(Database(path)).history(identity, "default") == []
 
 
