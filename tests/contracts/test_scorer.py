@@ -20,6 +20,7 @@ from localcrag.text.words import valid
 from tests.support.fakes import FakeScorer
 from tests.support.hostile_texts import HOSTILE, MILLION
 from tests.support.threads import DEADLOCK, start
+from tests.support.tiny_models import tiny_bert
 
 QUESTION = "What is the hotel limit in London?"
 RELEVANT = "The hotel limit in London is 195 euros a night."
@@ -39,13 +40,33 @@ def loaded(relevance_folder: Path) -> Callable[[NumberFormat], CrossEncoder]:
     return cache(lambda number_format: CrossEncoder("mine", relevance_folder, number_format=number_format))
 
 
-@pytest.fixture(params=["fake", "cached fake", "without a place head", *FORMATS])
-def scorer(request: pytest.FixtureRequest, loaded: Callable[[NumberFormat], CrossEncoder], tmp_path: Path) -> Scorer:
-    if request.param == "without a place head":
-        return CrossEncoder("bare", without_place_head(tmp_path, request.getfixturevalue("relevance_folder")))
-    if request.param == "fake":
-        return FakeScorer()
-    return ScoreCache(FakeScorer()) if request.param == "cached fake" else loaded(request.param)
+KINDS = ("fake", "cached fake", "without a place head", *FORMATS)
+Loaded = Callable[[NumberFormat], CrossEncoder]
+
+
+@pytest.fixture(params=KINDS)
+def scorer(request: pytest.FixtureRequest, loaded: Loaded, relevance_folder: Path, tmp_path: Path) -> Scorer:
+    return made(request.param, loaded, relevance_folder, tmp_path)
+
+
+@pytest.fixture(params=KINDS)
+def of_any_text(request: pytest.FixtureRequest, loaded: Loaded, relevance_folder: Path, tmp_path: Path) -> Scorer:
+    """As `scorer`, for texts that only have to come through; in int8 a model of one layer.
+
+    Without a processor's instructions for int8, a text that fills the window takes the real one ten seconds.
+    """
+    if request.param is NumberFormat.INT8:
+        return CrossEncoder("tiny", tiny_bert(tmp_path / "tiny", relevance_folder), number_format=NumberFormat.INT8)
+    return made(request.param, loaded, relevance_folder, tmp_path)
+
+
+def made(kind: str | NumberFormat, loaded: Loaded, relevance_folder: Path, folder: Path) -> Scorer:
+    """Return a scorer of a kind; `folder` is for its files."""
+    if kind == "without a place head":
+        return CrossEncoder("bare", without_place_head(folder, relevance_folder))
+    if isinstance(kind, NumberFormat):
+        return loaded(kind)
+    return FakeScorer() if kind == "fake" else ScoreCache(FakeScorer())
 
 
 def without_place_head(folder: Path, relevance_folder: Path) -> Path:
@@ -121,14 +142,14 @@ def test_the_thresholds_are_probabilities_in_order(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_any_text_and_any_question_get_a_logit(scorer: Scorer, text: str) -> None:
-    assert np.isfinite(scorer.logits(QUESTION, [text, RELEVANT])).all()
-    assert np.isfinite(scorer.logits(text, [RELEVANT])).all()
+def test_any_text_and_any_question_get_a_logit(of_any_text: Scorer, text: str) -> None:
+    assert np.isfinite(of_any_text.logits(QUESTION, [text, RELEVANT])).all()
+    assert np.isfinite(of_any_text.logits(text, [RELEVANT])).all()
 
 
-def test_a_text_is_read_as_far_as_the_window_reaches_however_long_it_is(scorer: Scorer) -> None:
+def test_a_text_is_read_as_far_as_the_window_reaches_however_long_it_is(of_any_text: Scorer) -> None:
     long, longer = (f"{RELEVANT} {'word ' * count}" for count in (3_000, MILLION))
-    long_logit, longer_logit = scorer.logits(QUESTION, [long, longer])
+    long_logit, longer_logit = of_any_text.logits(QUESTION, [long, longer])
     assert long_logit == longer_logit
 
 
@@ -138,11 +159,11 @@ def test_a_text_is_seen_beside_a_question_that_alone_would_fill_the_window(score
     assert relevant != irrelevant
 
 
-def test_of_a_question_and_a_text_that_are_both_too_long_both_are_seen(scorer: Scorer) -> None:
+def test_of_a_question_and_a_text_that_are_both_too_long_both_are_seen(of_any_text: Scorer) -> None:
     filler = "word " * 3_000
     texts = [f"{text} {filler}" for text in (RELEVANT, IRRELEVANT)]
-    relevant, irrelevant = scorer.logits(f"{QUESTION} {filler}", texts)
-    other_question, _ = scorer.logits(f"How do plants make sugar? {filler}", texts)
+    relevant, irrelevant = of_any_text.logits(f"{QUESTION} {filler}", texts)
+    other_question, _ = of_any_text.logits(f"How do plants make sugar? {filler}", texts)
     assert relevant != irrelevant
     assert relevant != other_question
 
@@ -185,9 +206,9 @@ def test_a_strip_beyond_the_window_gets_a_logit_too(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_the_strips_of_any_text_get_logits(scorer: Scorer, text: str) -> None:
+def test_the_strips_of_any_text_get_logits(of_any_text: Scorer, text: str) -> None:
     text = valid(text)  # as documents, questions and results of the web come in
     strips = split_sentences(text)[:5]  # of a long text each has a dozen windows
-    (logits,) = scorer.strip_logits(QUESTION, [text], [strips])
+    (logits,) = of_any_text.strip_logits(QUESTION, [text], [strips])
     assert np.isfinite(logits).all()
     assert len(logits) == len(strips)
