@@ -190,14 +190,12 @@ def apart(groups: list[pairs.Group]) -> tuple[list[pairs.Group], list[pairs.Grou
     return groups[:count], groups[count:]
 
 
-def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path, seed: int) -> list[pairs.Group]:
-    """Return the groups to train on with those of labelled pairs among them, in random order."""
+def with_labels(seen: Sequence[pairs.Group], file: Path, held_out: Path) -> list[pairs.Group]:
+    """Return the groups to train on, with those of labelled pairs behind them."""
     labelled, left_out = pairs.load_labels(file, pairs.HeldOut.of(held_out))
     count = sum(len(group.passages) + len(group.strips) for group in labelled)
     print(f"{count} labelled pairs, {left_out} more left out: question or text held out", file=sys.stderr)
-    mixed = [*seen, *labelled]
-    random.Random(seed).shuffle(mixed)
-    return mixed
+    return [*seen, *labelled]
 
 
 def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list[pairs.Group]]:
@@ -215,7 +213,7 @@ def put_together(arguments: argparse.Namespace) -> tuple[list[pairs.Group], list
     if arguments.teacher:
         seen += prepare_lessons(arguments)
     if arguments.labels:
-        seen = with_labels(seen, arguments.labels, arguments.held_out, arguments.seed)
+        seen = with_labels(seen, arguments.labels, arguments.held_out)
     random.Random(arguments.seed).shuffle(seen)
     return known, seen
 

@@ -24,6 +24,8 @@ from relevance.tokenised import Tokenised
 from relevance.trainer import Trainer
 
 GROUPS_PER_STEP = 12
+KINDS = ("passages", "strips")
+"""Of what the curve is measured on; a kind of which there is none has no figures."""
 QUESTIONS_OF, PAIRS_OF = "questions of ", "pairs of "
 """Beginnings of the names by which is counted what was learned from, by source."""
 
@@ -65,11 +67,12 @@ class Course:
         self.trainer, self.seen, self.known = trainer, material.seen, material.known
         every = range(len(self.seen))
         order = [number for _ in range(passes) for number in chosen.sample(every, len(every))]
-        count = len(order) // groups_per_step
-        self.steps = [order[n * groups_per_step : (n + 1) * groups_per_step] for n in range(count)]
         if tokens_per_step:
             self.steps = self.seen.steps(order, tokens_per_step)
             chosen.shuffle(self.steps)
+        else:
+            count = len(order) // groups_per_step
+            self.steps = [order[n * groups_per_step : (n + 1) * groups_per_step] for n in range(count)]
         self._next = 0
         self._lessons = trainer.lessons(self.seen, ())
 
@@ -107,12 +110,12 @@ class Course:
 def validate(trainer: Trainer, known: Mapping[str, Tokenised]) -> dict[str, float]:
     """Return AUC, and mean reciprocal rank of the relevant text, over pairs that are not trained on, by their kind."""
     figures: dict[str, float] = {}
-    for name, groups in known.items():
-        labels = groups.relevant
-        if not len(groups) or len(set(labels.tolist())) < len((True, False)):
+    for name in KINDS:
+        groups = known.get(name)
+        if groups is None or groups.relevant.all() or not groups.relevant.any():
             figures |= {f"{name}_auc": float("nan"), f"{name}_mrr": float("nan")}
             continue
-        logits = trainer.logits_of(groups)
+        labels, logits = groups.relevant, trainer.logits_of(groups)
         figures[f"{name}_auc"] = float(roc_auc_score(labels, logits))
         ranks = [
             1 + int((logits[start + 1 : end] >= logits[start]).sum())

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from relevance.course import Material, validate
+from relevance.pairs import Group, Pair
 from relevance.teacher import TAUGHT, lessons
+from relevance.trainer import Trainer
 from safetensors.torch import load_file
 from train_relevance import main
 
@@ -172,3 +175,11 @@ def test_a_larger_models_opinion_counts_beside_the_labels_in_every_pass(data: Pa
     assert report["larger"] == "larger"
     card = (tmp_path / "taught" / "model" / "CARD.md").read_text()
     assert "the opinion of larger, a larger model" in card
+
+
+def test_a_kind_of_text_that_nothing_is_known_of_has_no_figures_in_the_curve(tiny: Path) -> None:
+    known = [Group("one", (Pair("why", "because", True), Pair("why", "no", False)), ())]
+    trainer = Trainer(tiny, seed=1)
+    figures = validate(trainer, Material.of(known, known, trainer.tokenizer).known)
+    assert figures["passages_auc"] in {0.0, 0.5, 1.0}
+    assert np.isnan([figures["strips_auc"], figures["strips_mrr"]]).all()
