@@ -57,10 +57,14 @@ class GradePiece:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Each passage's relevance and grade, in the order in which they were retrieved; after a retry the best of all."""
+    """Each passage's relevance and grade, in the order in which they were retrieved; after a retry the best of all.
+
+    `read` is how many were looked at now, to keep these.
+    """
 
     passages: tuple[GradedPassage, ...]
     cost: StepCost
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,10 @@ class RetrievalSettings(Group):
     )
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
-        16, ge=1, le=200, description="Passages that the relevance model scores, to keep the best; at least k."
+        16,
+        ge=1,
+        le=200,
+        description="Passages that are scored at most: k, and the others where none of these is CORRECT.",
     )
     candidates: Annotated[int, Unit("passages")] = Field(
         30, ge=1, le=500, description="Results taken from each index before they are fused."

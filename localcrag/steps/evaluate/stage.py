@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from localcrag.records.enums import Action, Grade, ScorerKind
 from localcrag.records.errors import ModelError, StoreError
@@ -30,13 +30,13 @@ def evaluate(
     yield from _what_is_not_calibrated(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
-        doing = ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(found))
-        yield StepStarted("evaluate", doing)
-        graded = yield from score(question, found, context, clock)
+        first = found[: context.scored_first]
+        yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(first)))
+        graded = yield from score(question, found, context, clock, first=len(first))
     else:
         graded = cross_encoder.unscored(found, thresholds=context.thresholds)
     kept = yield from keep(question, graded, context, clock)
-    yield Evaluated(kept, clock.cost())
+    yield Evaluated(kept, clock.cost(), len(graded))
     return kept
 
 
@@ -57,33 +57,47 @@ def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> G
 
 
 def score(
-    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    """Return the passages graded: all, or under a time budget as many as there is time for, in batches."""
+    """Return the passages graded: all, or the `first`, and the others only where none of these is CORRECT.
+
+    Under a time budget, as many as there is time for, in batches.
+    """
     done: tuple[GradedPassage, ...] = ()
-    size = BATCH if context.budget.limited else max(1, len(passages))
-    for at in range(0, len(passages), size):
-        if done and context.budget.spent(FEWER_PASSAGES):
-            yield Warned(
-                _(
-                    "Only %(done)s of %(all)s passages were scored: %(why)s.",
-                    done=len(done),
-                    all=len(passages),
-                    why=context.budget.running_out,
-                )
-            )
+    others = passages[len(passages) if first is None else first :]
+    for part in (passages[: len(passages) - len(others)], others):
+        if any(one.grade is Grade.CORRECT for one in done):
             break
-        try:
-            done += yield from grade(question, passages[at : at + size], context, clock)
-        except ModelError as error:
-            yield Warned(
-                _(
-                    "The passages could not be scored, and are taken in the order they were found: %(error)s",
-                    error=error,
+        if done and part:
+            more = ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(part))
+            yield StepStarted("evaluate", more)
+        for some in _batches(part, context):
+            if done and context.budget.spent(FEWER_PASSAGES):
+                yield Warned(
+                    _(
+                        "Only %(done)s of %(all)s passages were scored: %(why)s.",
+                        done=len(done),
+                        all=len(passages),
+                        why=context.budget.running_out,
+                    )
                 )
-            )
-            return cross_encoder.unscored(passages, thresholds=context.thresholds)
+                return done
+            try:
+                done += yield from grade(question, some, context, clock)
+            except ModelError as error:
+                yield Warned(
+                    _(
+                        "The passages could not be scored, and are taken in the order they were found: %(error)s",
+                        error=error,
+                    )
+                )
+                return cross_encoder.unscored(passages, thresholds=context.thresholds)
     return done
+
+
+def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence[Passage]]:
+    size = BATCH if context.budget.limited else max(1, len(passages))
+    return (passages[at : at + size] for at in range(0, len(passages), size))
 
 
 def grade(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from functools import partial
 
 from localcrag.records.enums import Skill
@@ -27,7 +26,7 @@ def retrieve(asked: Asked, context: Context) -> Generator[Event, None, tuple[Pas
         yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
     found = yield from passages_for(asked.standalone, asked.standalone, context)
-    yield Retrieved(found, clock.cost(), replace(context.scope, read=len(found)))
+    yield Retrieved(found, clock.cost(), context.scope)
     try:
         sent = found[: context.settings.k]
         whole = Skill.ALONE in context.parts.skills

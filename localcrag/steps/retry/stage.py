@@ -39,9 +39,10 @@ def retry(
     if not found:
         return known, action
 
-    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(found)))
+    first = found[: context.scored_first]
+    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(first)))
     clock = context.clock("evaluate")
-    more = yield from score(question, found, context, clock)
+    more = yield from score(question, found, context, clock, first=len(first))
     both = yield from keep(question, known + more, context, clock)
-    yield Evaluated(both, clock.cost())
+    yield Evaluated(both, clock.cost(), len(more))
     return both, (yield from decide(query, both, context))
