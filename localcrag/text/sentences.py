@@ -28,6 +28,8 @@ CLAUSE_ENDS = r"[;,](?=\s)|[()]|\s[–—-]\s"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _NEW_LINE = re.compile(r"\r?\n(?:[ \t]*>[ \t])?")
 _WORD = re.compile(r"\w")
+_CLOSING = re.compile(r"(\*\*|__|[*_])(?=\s)")
+"""Markdown's emphasis, where it may end."""
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Abbreviations that sentencex does not know, and that end no sentence when a number follows: "Eq. 4", "vol. 2".
@@ -77,6 +79,12 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
             )
         ):
             first = pieces.pop()[0] - body
+        elif pieces and (closing := _CLOSING.match(running, first)):
+            # "**Emergency switch.** It is ...": what was emphasised ends with its marks.
+            before = pieces[-1][0]
+            if running.count(closing[1], before - body, first) % 2:
+                pieces[-1] = (before, body + closing.end())
+                first = closing.end()
         pieces.append((body + first, body + last))
     if pieces:
         pieces[0] = (start, pieces[0][1])

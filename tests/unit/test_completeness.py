@@ -67,6 +67,11 @@ HEADER = "| Room | Fee | |---|---|"
             TABLE, ["Suite"], "What is the fee for the attic?", [HEADER, "| Attic | 60 |"],
             id="a row that the question names is kept",
         ),
+        pytest.param(
+            "**Emergency switch.** It is left of the dial. It costs three times as much. It has 6 kW.", ["6 kW"],
+            FACT, ["**Emergency switch.**", "It is left of the dial.", "It costs three times as much."],
+            id="a paragraph keeps what it is called",
+        ),
         pytest.param(STEPS, ["Rinse"], FACT, ["To clean the filter:"], id="a step keeps what leads into the list"),
         pytest.param(
             STEPS, ["Rinse", "Open"], FACT,

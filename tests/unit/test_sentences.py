@@ -66,6 +66,8 @@ from tests.support.hostile_texts import HOSTILE
         pytest.param("a\ud800b. \ud83d\ude00 smiles.", ["a\ud800b.", "\ud83d\ude00 smiles."], id="surrogates"),
         pytest.param("no end", ["no end"], id="no full stop"),
         pytest.param(" \n\t ", [], id="white space"),
+        ("**Emergency switch.** It is left. *Wait.* Go.", ["**Emergency switch.**", "It is left.", "*Wait.*", "Go."]),
+        ("It is over. * Without tax.", ["It is over.", "* Without tax."]),
     ],
 )
 def test_text_is_split_into_sentences_with_their_places(text: str, expected: list[str]) -> None:

@@ -49,6 +49,8 @@ _NARROWS = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
+_LABEL = re.compile(r"(\*\*|__)(?:(?!\1).){1,60}\1[.:]?\Z")
+"""What a paragraph is called, in bold at its beginning."""
 _ANSWER = re.compile(r"^[*_]*(?:A|Answer)[*_]*[:.)]")
 
 
@@ -145,6 +147,8 @@ class _Closure:
                 continue
             part, relevance = own.parts[number], own.strips[number].relevance
             over = [of_block[heading] for heading in part.headings if heading in of_block]
+            if _LABEL.match(self._strips[first := of_block[part.block]].text):
+                over.append(first)
             if part.group in leads and part.group is not None:
                 over.append(leads[part.group])
             if over:
