@@ -123,7 +123,9 @@ def test_what_is_attached_to_a_letter_comes_behind_it(tmp_path: Path) -> None:
     made.add_attachment(b"%PDF-1.4", maintype="application", subtype="pdf", filename="plan.txt")
     made.add_attachment(inner)
     made.add_attachment(b"x", maintype="application", subtype="pgp-signature", filename="signature.asc")
-    made.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="logo.png", cid="<logo>")
+    made.add_attachment(
+        b"\x89PNG", maintype="image", subtype="png", filename="logo.png", disposition="inline", cid="<logo>"
+    )
     made.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="photo.png")
     made.add_attachment(b"{}", maintype="application", subtype="json")
     (tmp_path / "a").write_bytes(made.as_bytes())

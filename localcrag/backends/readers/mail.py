@@ -7,7 +7,7 @@ document of its own.
 from __future__ import annotations
 
 import codecs
-import mimetypes
+import hashlib
 import re
 from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
@@ -16,7 +16,8 @@ from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
-from localcrag.backends.readers import _kinds, outlook
+from localcrag.backends.readers import _kinds, _letter_parts, outlook
+from localcrag.backends.readers._letter_parts import MALFORMED, field
 from localcrag.backends.readers._member_names import UNNAMED, within
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode, normalise
@@ -26,13 +27,10 @@ from localcrag.text.blocks import Heading
 from localcrag.text.moments import MONTHS
 from localcrag.text.paths import Names
 
-EML, MBOX, MHTML = "message/rfc822", "application/mbox", "multipart/related"
+EML, MBOX, MHTML = _letter_parts.LETTER, "application/mbox", "multipart/related"
 MOST_NAMED = 6
 """Of the people that a letter goes to, those who are named."""
 MOST_LETTERS = 20_000
-# What the parser runs into in heads that are none.
-_MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError)
-_SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
 _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
@@ -62,16 +60,28 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 def members(path: Path, name: str, media_type: str) -> Generator[Member, None, None]:
     """Yield what is attached to a letter, or to those of a mailbox, by the letter's number.
 
-    Signatures are left out, and pictures that are shown within a letter. Raises UnreadableDocument.
+    Pictures within a letter come as well, where they are large enough to show text, each once however often it is
+    quoted; signatures are left out. Raises UnreadableDocument.
     """
     names = Names()
+    seen: set[bytes] = set()
     for number, one in enumerate(_all(path, name, media_type), start=1):
         letter = _parsed(one)
-        folder = f"{number}/" if media_type == MBOX else ""
-        for part in _attachments(letter):
-            if _is_signature(part) or (part.get_content_maintype() == "image" and _is_inline(part)):
-                continue
-            yield _member(part, names, folder, _seconds(letter))
+        folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
+        for part, inside in _letter_parts.files(letter):
+            if not _letter_parts.is_signature(part) and not (inside and _again(_letter_parts.content(part), seen)):
+                yield _member(part, names, folder, sent)
+        for named, data in _letter_parts.pictures_in_html(letter):
+            if not _again(data, seen):
+                yield Member(names.of(within(f"{folder}{named}")), data, sent)
+
+
+def _again(data: bytes, seen: set[bytes]) -> bool:
+    """Return whether a picture is among those seen, and put it there."""
+    digest = hashlib.sha256(data).digest()
+    known = digest in seen
+    seen.add(digest)
+    return known
 
 
 def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
@@ -86,16 +96,17 @@ def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
     try:
         is_outlook = media_type == _kinds.MSG
         letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
-    except (*_MALFORMED, RecursionError):
+    except (*MALFORMED, RecursionError):
         return None, ""
     sent = _sent(letter)
-    return sent.date().isoformat() if sent else None, _field(letter, "Subject")
+    return sent.date().isoformat() if sent else None, field(letter, "Subject")
 
 
 def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
     try:
-        return Member(names.of(within(f"{folder}{_file_name(part)}")), _content(part), sent)
-    except _MALFORMED as error:
+        own = _letter_parts.file_name(part)
+        return Member(names.of(within(f"{folder}{own}")), _letter_parts.content(part), sent)
+    except MALFORMED as error:
         name = names.of(within(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
         said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."
@@ -132,7 +143,7 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
                 "it says as text."
             ) from error
         # A letter's subject is its document's title; those of a mailbox each have their own.
-        subject = f"# {subject}\n\n" if numbered and (subject := _field(letter, "Subject")) else ""
+        subject = f"# {subject}\n\n" if numbered and (subject := field(letter, "Subject")) else ""
         written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
         front = normalise(subject + written)
         headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
@@ -171,7 +182,7 @@ def _addresses(letter: EmailMessage) -> list[str]:
 
 def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
     """Return names and addresses of a letter's fields; who has no name is called by the address."""
-    found = getaddresses([_field(letter, field) for field in fields])
+    found = getaddresses([field(letter, named) for named in fields])
     return [(" ".join(name.split()) or address, address) for name, address in found if name or address]
 
 
@@ -179,14 +190,14 @@ def _day(letter: EmailMessage) -> str:
     """Return when a letter was sent, in words; as it says itself where that is no date."""
     sent = _sent(letter)
     if sent is None:
-        return _field(letter, "Date")
+        return field(letter, "Date")
     return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
 
 
 def _sent(letter: EmailMessage) -> datetime | None:
     try:
-        return parsedate_to_datetime(_field(letter, "Date"))
-    except _MALFORMED:
+        return parsedate_to_datetime(field(letter, "Date"))
+    except MALFORMED:
         return None
 
 
@@ -199,18 +210,11 @@ def _seconds(letter: EmailMessage) -> float | None:
         return None
 
 
-def _field(letter: EmailMessage, field: str) -> str:
-    try:
-        return " ".join(str(letter[field] or "").split())
-    except _MALFORMED:
-        return ""
-
-
 def _body(letter: EmailMessage, name: str) -> Page:
     """Return what a letter says: as plain text where it has that, else its HTML."""
     try:
         part = letter.get_body(("plain", "html"))
-    except _MALFORMED:
+    except MALFORMED:
         part = None
     if part is None:
         part = next((one for one in letter.walk() if one.get_content_maintype() == "text"), None)
@@ -225,45 +229,5 @@ def _body(letter: EmailMessage, name: str) -> Page:
 
 
 def _attached(letter: EmailMessage) -> Iterator[str]:
-    for part in _attachments(letter):
+    for part, _ in _letter_parts.files(letter):
         yield " ".join(str(part.get_filename() or part.get_content_type()).split())
-
-
-def _attachments(letter: EmailMessage) -> Iterator[EmailMessage]:
-    try:
-        found = [part for part in letter.iter_attachments() if isinstance(part, EmailMessage)]
-    except _MALFORMED:
-        return
-    yield from found
-
-
-def _is_signature(part: EmailMessage) -> bool:
-    return part.get_content_type() in _SIGNATURES
-
-
-def _is_inline(part: EmailMessage) -> bool:
-    return bool(_field(part, "Content-ID")) or part.get_content_disposition() == "inline"
-
-
-def _file_name(part: EmailMessage) -> str:
-    """Return an attachment's name; of a letter its subject."""
-    if part.get_content_type() == EML:
-        inner = _inner(part)
-        return f"{(_field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
-    named = part.get_filename()
-    return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
-
-
-def _content(part: EmailMessage) -> bytes:
-    if part.get_content_type() == EML:
-        inner = _inner(part)
-        return inner.as_bytes() if inner else b""
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
-
-
-def _inner(part: EmailMessage) -> EmailMessage | None:
-    """Return the letter that is attached."""
-    held = part.get_payload()
-    first = held[0] if isinstance(held, list) and held else None
-    return first if isinstance(first, EmailMessage) else None

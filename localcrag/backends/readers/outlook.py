@@ -137,8 +137,14 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
         return
     kind = attached.text(MIME_TYPE).strip().lower()
     maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
-    data = attached.data(DATA) if whole else b""
-    # Of what has such a name the text says where it is shown.
+    # What has such a name, or is not listed, is shown within the text; how large it is tells whether it counts.
     shown = _UNSEEN.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
-    cid = f"<{shown}>" if shown else None
-    made.add_attachment(data, maintype=maintype, subtype=subtype, filename=named or UNNAMED, cid=cid)
+    data = attached.data(DATA) if whole or shown else b""
+    made.add_attachment(
+        data,
+        maintype=maintype,
+        subtype=subtype,
+        filename=named or UNNAMED,
+        cid=f"<{shown}>" if shown else None,
+        disposition="inline" if shown else None,
+    )

@@ -7,6 +7,7 @@ left alone: most are photos, logos and charts.
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Generator, Sequence
 from io import BytesIO
@@ -33,6 +34,7 @@ _REFERRING = {
     _kinds.EPUB: r".*\.x?html?",
 }
 """By media type, the parts that name what is shown in the text; headers and masters name their logos elsewhere."""
+_FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
 _NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']", re.IGNORECASE)
 _ERRORS = (*_kinds.ZIP_ERRORS, KeyError, RuntimeError, OSError, SyntaxError, Image.DecompressionBombError)
 
@@ -65,9 +67,21 @@ def members(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
             yield Member(names.of(within(PurePosixPath(part).name)), archive.read(part))
 
 
+def may_show_text(data: bytes, least_pixels: int = LEAST_PIXELS) -> bool | None:
+    """Return whether a picture is large enough to show text; None where it cannot be opened."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(data), formats=_FORMATS) as image:
+                return min(image.size) >= LEAST_SIDE and image.width * image.height >= least_pixels
+    except Image.DecompressionBombError:
+        return True  # Larger than is read, as its own reader says.
+    except _ERRORS:
+        return None
+
+
 def _may_show_text(archive: zipfile.ZipFile, part: str) -> bool:
     try:
-        with Image.open(BytesIO(archive.read(part)), formats=("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")) as image:
-            return min(image.size) >= LEAST_SIDE and image.width * image.height >= LEAST_PIXELS
-    except (*_ERRORS, Image.DecompressionBombWarning):
+        return bool(may_show_text(archive.read(part)))
+    except _ERRORS:
         return False

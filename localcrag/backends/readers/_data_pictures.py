@@ -1,0 +1,48 @@
+"""Pictures written into a text as data: URLs: those that may show text, and the text without them."""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote_to_bytes
+
+from localcrag.backends.readers.shown_pictures import MOST_BYTES, may_show_text
+
+# Between quotation marks a line may end within one; elsewhere that ends it.
+_URL = re.compile(
+    r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
+    r"(?P<data>(?(mark)[\w+/=%-]*+(?:\s++[\w+/=%-]++)*+|[\w+/=%-]*+))",
+    re.ASCII | re.IGNORECASE,
+)
+_ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
+_NAME = "picture"
+
+
+def pictures_in(text: str, least_pixels: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of a text that have so many pixels, each once and with a name."""
+    seen: set[bytes] = set()
+    for found in _URL.finditer(text):
+        if len(found["data"]) > MOST_BYTES * 4 // 3:
+            continue
+        data = _decoded(found["data"])
+        digest = hashlib.sha256(data).digest()
+        if digest not in seen and may_show_text(data, least_pixels):
+            seen.add(digest)
+            kind = found["kind"].lower()
+            yield f"{_NAME}.{_ENDINGS.get(kind, kind)}", data
+
+
+def without_pictures(text: str) -> str:
+    """Return a text without the letters that pictures are written in: to a reader they say nothing."""
+    return _URL.sub(lambda found: found["before"], text) if ";base64," in text else text
+
+
+def _decoded(written: str) -> bytes:
+    data = unquote_to_bytes(written) if "%" in written else written.encode()
+    data = b"".join(data.split()).translate(bytes.maketrans(b"-_", b"+/")).rstrip(b"=")
+    try:
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4))
+    except binascii.Error:
+        return b""
