@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-import posixpath
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import lxml.etree
+
+from localcrag.backends.readers._relations import related, relations_of
 
 etree: Any = lxml.etree  # has no type hints
 Element = Any
@@ -71,25 +72,9 @@ def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[
 def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
     """Return the parts that are the slide's alone: itself, its notes, and what those refer to."""
     number = next((value for name, value in slide.attrib.items() if name.endswith("}id")), "")
-    itself = [target for key, target in _related(POWERPOINT, parts) if key == number]
-    notes = [target for part in itself for _, target in _related(part, parts) if target.startswith(_OF_SLIDES)]
-    return {name for part in (*itself, *notes) for name in (part, _relations(part))}
-
-
-def _related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the parts that a part refers to, each with the name that it refers to it by."""
-    written = parts.get(_relations(part))
-    if written is None:
-        return
-    for one in etree.fromstring(written, etree.XMLParser(resolve_entities=False)):
-        target = one.get("Target") or ""
-        folder = "" if target.startswith("/") else posixpath.dirname(part)
-        yield one.get("Id") or "", posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
-
-
-def _relations(part: str) -> str:
-    folder, name = posixpath.split(part)
-    return f"{folder}/_rels/{name}.rels"
+    itself = [target for key, target in related(POWERPOINT, parts) if key == number]
+    notes = [target for part in itself for _, target in related(part, parts) if target.startswith(_OF_SLIDES)]
+    return {name for part in (*itself, *notes) for name in (part, relations_of(part))}
 
 
 def _packed(parts: Mapping[str, bytes]) -> bytes:

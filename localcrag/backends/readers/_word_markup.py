@@ -9,11 +9,18 @@ from typing import Any
 
 import lxml.etree
 
+from localcrag.backends.readers._relations import related
+from localcrag.backends.readers._word_drawings import Drawn, comments_below, put_behind_paragraphs
+
 etree: Any = lxml.etree  # has no type hints
 Element = Any
 NUMBERING, STYLES = "word/numbering.xml", "word/styles.xml"
 BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 DOCUMENT = re.compile(r"word/document\d*\.xml")
+WITH_TEXT = re.compile(
+    rf"{BODY.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
+)
+"""The parts that say something, and what is needed to read them."""
 # Simple fields, text in a direction of its own, and what has its pronunciation above it.
 _LEFT_OUT = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 _TAB, _BREAK = re.compile(rb"<w:ptab\b[^>]*>"), re.compile(rb"<w:cr\b[^>]*>")
@@ -24,24 +31,35 @@ _DEEPEST_STYLE = 20
 """Styles that are based on one another."""
 
 
-def known(part: str, parts: Mapping[str, bytes]) -> bytes:
-    """Return a part of a document as mammoth can read it; `parts` are its body, numbering and styles."""
+def known(part: str, parts: Mapping[str, bytes], drawn: Drawn) -> bytes:
+    """Return a part of a document as mammoth can read it; `parts` are those of WITH_TEXT.
+
+    What its drawings say beside text is put into `drawn`, and comments.
+    """
     data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _LEFT_OUT.sub(rb"<\1w:smartTag", parts[part])))
-    if not DOCUMENT.fullmatch(part) or NUMBERING not in parts:
+    drawings, comments = b"drawing" in data, b"commentReference" in data
+    if not DOCUMENT.fullmatch(part) or not (NUMBERING in parts or drawings or comments):
         return data
     parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
     root = etree.fromstring(data, parser)
-    counted = _Counted(
-        etree.fromstring(parts[NUMBERING], parser),
-        etree.fromstring(parts[STYLES], parser) if STYLES in parts else None,
-    )
+    if comments:
+        comments_below(root, parts, drawn)
+    if drawings:
+        put_behind_paragraphs(root, dict(related(part, parts)), parts, drawn)
+    if NUMBERING in parts:
+        styles = etree.fromstring(parts[STYLES], parser) if STYLES in parts else None
+        _number(root, _Counted(etree.fromstring(parts[NUMBERING], parser), styles))
+    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _number(root: Element, counted: _Counted) -> None:
+    """Put the numbers of list items in front of them, as marks."""
     for paragraph in root.iter(f"{_W}p"):
         number = counted.number(paragraph)
         if number is not None and any(text.text for text in paragraph.iter(f"{_W}t")):
             run = etree.Element(f"{_W}r")
             etree.SubElement(run, f"{_W}t").text = f"\ue0f0{number}\ue0f1"
             paragraph.insert(int(paragraph.find(f"{_W}pPr") is not None), run)
-    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def numbered(markup: str) -> str:

@@ -1,6 +1,7 @@
-"""Word reader: DOCX by way of HTML, so that headings, lists, tables and footnotes survive.
+"""Word reader: DOCX by way of HTML, so that headings, lists, tables, notes and text boxes survive.
 
-Headers, footers, comments, equations and deleted text of tracked changes are not part of a document's text.
+Charts and diagrams stand where they do, comments below the text. Headers, footers, equations and deleted text of tracked
+changes are no part of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import mammoth as untyped_mammoth
 from localcrag.backends.readers import _kinds, _packages
 from localcrag.backends.readers._markup_headings import TITLE_CLASS
 from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
-from localcrag.backends.readers._word_markup import BODY, NUMBERING, STYLES, known, numbered
+from localcrag.backends.readers._word_drawings import Drawn
+from localcrag.backends.readers._word_markup import BODY, WITH_TEXT, known, numbered
 from localcrag.backends.readers.html import render
 from localcrag.records.documents import Page
 
@@ -41,27 +43,27 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         with path.open("rb") as file:
-            markup = mammoth.convert_to_html(
-                _known_to_mammoth(file), convert_image=_no_image, style_map=STYLE_MAP
-            ).value
+            copy, drawn = _known_to_mammoth(file)
+        markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
     except MemoryError:
         raise
     except Exception as error:  # mammoth passes on whatever a damaged part makes it run into
         raise _packages.damaged(name, WORD, error) from error
-    yield render(numbered(_without_back_links(markup)), name)
+    yield render(numbered(drawn.in_place(_without_back_links(markup))), name)
 
 
-def _known_to_mammoth(file: BinaryIO) -> BinaryIO:
-    """Return the document with markup that mammoth leaves out as some that it reads."""
+def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
+    """Return the document with markup that mammoth leaves out as some that it reads, and what it can not."""
+    drawn = Drawn()
     with zipfile.ZipFile(file) as archive:
-        names = [part for part in archive.namelist() if BODY.fullmatch(part) or part in (NUMBERING, STYLES)]
-        parts = {part: archive.read(part) for part in names}
+        parts = {part: archive.read(part) for part in archive.namelist() if WITH_TEXT.fullmatch(part)}
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
                 of_body = BODY.fullmatch(part.filename)
-                mended.writestr(part, known(part.filename, parts) if of_body else _packages.unpacked(archive, part))
-    return copy
+                data = known(part.filename, parts, drawn) if of_body else _packages.unpacked(archive, part)
+                mended.writestr(part, data)
+    return copy, drawn
 
 
 def _no_image(_image: object) -> list[object]:
