@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from tests.support.documents import make_docx, replace_part
+from tests.support.office_files import make_pptx, make_xlsx
 
 _OOXML = "http://schemas.openxmlformats.org"
 RELATION = f"{_OOXML}/officeDocument/2006/relationships"
@@ -26,15 +27,18 @@ _WORD = " ".join(
 
 def chart(
     title: str, series: Mapping[str, Sequence[float]], categories: Sequence[str | float], *, code: str = "General",
-    kind: str = "bar", of_categories: str = "",
+    kind: str = "bar", of_categories: str = "", cells: str = "",
 ) -> bytes:  # fmt: skip
-    """Return a chart's part; `code` is the format of its values, `of_categories` that of its categories."""
+    """Return a chart's part; `code` is the format of its values, `of_categories` that of its categories.
+
+    `cells` says where its values stand.
+    """
     across, up = ("xVal", "yVal") if kind == "scatter" else ("cat", "val")
     cached = f"<c:formatCode>{of_categories}</c:formatCode>{_points(categories)}"
     named = f"<c:numRef><c:numCache>{cached}</c:numCache></c:numRef>"
     written = "".join(
         f"<c:ser><c:tx><c:strRef><c:strCache>{_points([name])}</c:strCache></c:strRef></c:tx><c:{across}>{named}"
-        f"</c:{across}><c:{up}><c:numRef><c:numCache><c:formatCode>{code}</c:formatCode>{_points(values)}</c:numCache>"
+        f"</c:{across}><c:{up}><c:numRef>{cells}<c:numCache><c:formatCode>{code}</c:formatCode>{_points(values)}</c:numCache>"
         f"</c:numRef></c:{up}></c:ser>"
         for name, values in series.items()
     )
@@ -122,6 +126,56 @@ def drawn_docx(path: Path, drawings: Sequence[str], parts: Mapping[str, bytes] |
     put_parts(path, "word/_rels/document.xml.rels", {name: f"word/{name}" for name in parts or {}})
     for name, data in (parts or {}).items():
         replace_part(path, f"word/{name}", data)
+    return path
+
+
+def commented_xlsx(path: Path, chart_part: bytes, notes: Mapping[str, str], *, threaded: str = "") -> Path:
+    """Write a workbook of two sheets: on the first a text box, a chart, and notes of Bo by their cells.
+
+    `threaded` is what a comment of the kind since 2018 says on the first of these cells.
+    """
+    make_xlsx(path, {"Fees": [["Berth", "Fee"], ["A", 3.0]], "Other": [["Who", "What"], ["B", "c"]]})
+    space = f'xmlns="{_OOXML}/spreadsheetml/2006/main"'
+    listed = "".join(
+        f'<comment ref="{at}" authorId="0"><text><t>Bo: {one}</t></text></comment>' for at, one in notes.items()
+    )
+    by = "<authors><author>Bo</author></authors>"
+    box = "<xdr:sp><xdr:txBody><a:p><a:r><a:t>Prices of 2026</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
+    frame = '<a:graphic><a:graphicData><c:chart r:id="chart1"/></a:graphicData></a:graphic>'
+    own = f'xmlns:xdr="{_OOXML}/drawingml/2006/spreadsheetDrawing" {A} {C} {R}'
+    parts = {
+        "xl/comments1.xml": f"<comments {space}>{by}<commentList>{listed}</commentList></comments>",
+        "xl/drawings/drawing1.xml": f"<xdr:wsDr {own}>{box}<xdr:graphicFrame>{frame}</xdr:graphicFrame></xdr:wsDr>",
+    }
+    if threaded:
+        kind = 'xmlns="http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments"'
+        one = f'<threadedComment ref="{next(iter(notes))}" personId="p1"><text>{threaded}</text></threadedComment>'
+        parts["xl/threadedComments/threadedComment1.xml"] = f"<ThreadedComments {kind}>{one}</ThreadedComments>"
+        parts["xl/persons/person.xml"] = f'<personList {kind}><person id="p1" displayName="Ada"/></personList>'
+    put_parts(path, "xl/worksheets/_rels/sheet1.xml.rels", {f"r{at}": name for at, name in enumerate(parts)})
+    put_parts(path, "xl/drawings/_rels/drawing1.xml.rels", {"chart1": "xl/charts/chart1.xml"})
+    for name, text in parts.items():
+        replace_part(path, name, text.encode())
+    return replace_part(path, "xl/charts/chart1.xml", chart_part)
+
+
+def commented_pptx(path: Path, chart_part: bytes, said: str, *, modern: bool = False) -> Path:
+    """Write two slides; on the second are a chart and a comment of Bo's, with Ada's reply where it is `modern`."""
+    make_pptx(path, [("Berths", ["Let in 2026"], "Be short"), ("Winter", ["All of them"], "Speak up")])
+    name, authors, space = "comment1", "commentAuthors", f'xmlns:p="{_OOXML}/presentationml/2006/main"'
+    comment, author = f'<p:cm authorId="0"><p:text>{said}</p:text></p:cm>', "cmAuthor"
+    if modern:
+        name, authors, author = "modernComment_100_0", "authors", "author"
+        space = f'xmlns:p="http://schemas.microsoft.com/office/powerpoint/2018/8/main" {A}'
+        body = "<p:txBody><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:txBody>"
+        reply = f'<p:replyLst><p:reply authorId="1">{body.format("I will")}</p:reply></p:replyLst>'
+        comment = f'<p:cm authorId="0">{reply}{body.format(said)}</p:cm>'
+    people = "".join(f'<p:{author} id="{at}" name="{one}"/>' for at, one in enumerate(("Bo", "Ada")))
+    replace_part(path, f"ppt/comments/{name}.xml", f"<p:cmLst {space}>{comment}</p:cmLst>".encode())
+    replace_part(path, f"ppt/{authors}.xml", f"<p:{author}Lst {space}>{people}</p:{author}Lst>".encode())
+    replace_part(path, "ppt/charts/chart1.xml", chart_part)
+    targets = {"r8": f"ppt/comments/{name}.xml", "r9": "ppt/charts/chart1.xml"}
+    put_parts(path, "ppt/slides/_rels/slide2.xml.rels", targets)
     return path
 
 

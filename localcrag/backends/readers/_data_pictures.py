@@ -5,19 +5,35 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from localcrag.backends.readers.shown_pictures import MOST_BYTES, may_show_text
+from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._member_names import within
+from localcrag.backends.readers.shown_pictures import LEAST_PIXELS, MOST_BYTES, may_show_text
+from localcrag.records.documents import Member
+from localcrag.text.paths import Names
 
+TYPES = frozenset((_kinds.HTML_TYPE, "application/xhtml+xml", "text/markdown"))
+"""Media types of texts whose pictures are taken out."""
 # Between quotation marks a line may end within one; elsewhere that ends it.
 _URL = re.compile(
     r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
     r"(?P<data>(?(mark)[\w+/=%-]*+(?:\s++[\w+/=%-]++)*+|[\w+/=%-]*+))",
     re.ASCII | re.IGNORECASE,
 )
+LEAST_BYTES = 1_000
+"""Of a picture that is looked at: a sheet of paper without a word on it has hardly fewer."""
 _ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
 _NAME = "picture"
+
+
+def members(path: Path) -> Generator[Member, None, None]:
+    """Yield the pictures of a file that may show text."""
+    names = Names()
+    for name, data in pictures_in(path.read_bytes().decode("latin-1"), LEAST_PIXELS):
+        yield Member(names.of(within(name)), data)
 
 
 def pictures_in(text: str, least_pixels: int) -> Iterator[tuple[str, bytes]]:
@@ -28,8 +44,9 @@ def pictures_in(text: str, least_pixels: int) -> Iterator[tuple[str, bytes]]:
             continue
         data = _decoded(found["data"])
         digest = hashlib.sha256(data).digest()
-        if digest not in seen and may_show_text(data, least_pixels):
-            seen.add(digest)
+        known = digest in seen
+        seen.add(digest)
+        if not known and len(data) >= LEAST_BYTES and may_show_text(data, least_pixels):
             kind = found["kind"].lower()
             yield f"{_NAME}.{_ENDINGS.get(kind, kind)}", data
 

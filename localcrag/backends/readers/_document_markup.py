@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from markupsafe import escape
@@ -24,22 +25,33 @@ _ALONE = {"line_break": "<br>", "image": PICTURE}
 _CHECKED = {True: "[x] ", False: "[ ] "}
 
 
-def markup_of(document: Document, *, slides: bool = False, sheets: bool = False) -> str:
+def markup_of(
+    document: Document, *, slides: bool = False, sheets: bool = False, beside: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return a document as HTML, its notes below it.
 
-    Of slides, what is set apart are the speaker's notes; of sheets, each grid may hold several tables.
+    Of slides, what is set apart are the speaker's notes; of sheets, each grid may hold several tables. `beside` is what
+    stands beside them as HTML, by the names of sheets; under an empty name that of a slide.
     """
-    return "".join(_Markup(slides, sheets).pieces(document))
+    return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
 
 
 class _Markup:
-    def __init__(self, slides: bool, sheets: bool) -> None:
-        self._slides, self._sheets = slides, sheets
+    def __init__(self, slides: bool, sheets: bool, beside: dict[str, str]) -> None:
+        self._slides, self._sheets, self._beside = slides, sheets, beside
         self._notes: dict[str, int] = {}
 
     def pieces(self, document: Document) -> Iterator[str]:
         self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
-        yield from self._blocks(document.blocks)
+        sheet = ""
+        for block in document.blocks:
+            if self._sheets and block.kind == "heading":
+                yield self._beside.pop(sheet, "")
+                sheet = "".join(piece.text or "" for piece in block.content or ())
+            elif self._slides and block.kind == "block_quote":
+                yield self._beside.pop(sheet, "")
+            yield from self._block(block)
+        yield from (self._beside.pop(sheet, ""), *self._beside.values())
         if document.notes:
             yield "<ol>"
             for note in document.notes:

@@ -35,12 +35,17 @@ def paragraphs(element: Element) -> list[str]:
     return [text for one in said if (text := " ".join(one.split()))]
 
 
-def chart_markup(data: bytes, *, values: bool = True) -> str:
-    """Return a chart's title, what its axes are called, and its `values` as a table, else what its series are called.
+def chart_markup(data: bytes, *, in_cells: bool = False) -> str:
+    """Return a chart's title, what its axes are called, and its values as a table.
+
+    Of values that stand `in_cells` of the same file it has what their series are called: as a second table, they would
+    be counted twice.
 
     Raises what is among DRAWING_ERRORS.
     """
     root = parsed(data)
+    cells = [one.text or "" for one in root.iter("{*}f")]
+    values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file.
     chart = root.find("{*}chart")
     if chart is None:
         return ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import lxml.etree
 
+from localcrag.backends.readers._beside import beside_slide
 from localcrag.backends.readers._relations import related, relations_of
 
 etree: Any = lxml.etree  # has no type hints
@@ -17,6 +18,7 @@ Element = Any
 XML_ERROR: type[Exception] = etree.LxmlError
 POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
 """The parts that list the slides."""
+CHARTS = "ppt/charts/"
 _OF_SLIDES = ("ppt/slides/", "ppt/notesSlides/")
 _LISTED = {
     POWERPOINT: tuple(
@@ -31,9 +33,10 @@ _LISTED = {
 """What stands there for each."""
 
 
-def slides_of(path: Path, listing: str) -> tuple[int, Iterator[bytes]]:
-    """Return how many slides a presentation has, and each as a file of its own, in order.
+def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
+    """Return how many slides a presentation has, and each as a file of its own with what stands beside its shapes.
 
+    They come in order; charts and comments (`_beside.py`) are not in these files.
     `listing` is the part that lists them. Raises what zipfile raises, KeyError where it is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
@@ -42,7 +45,7 @@ def slides_of(path: Path, listing: str) -> tuple[int, Iterator[bytes]]:
     return len(slides), _each(path, listing, root, slides)
 
 
-def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[bytes]:
+def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
     with zipfile.ZipFile(path) as archive:
         # Of pictures and films it is enough that they are there.
         parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
@@ -53,7 +56,8 @@ def _each(path: Path, listing: str, root: Element, slides: list[Element]) -> Ite
         place.append(slide)
         of_slide = _parts_of(slide, listing, parts)
         place.remove(slide)
-        yield _packed(of_slide)
+        beside = beside_slide(of_slide) if listing == POWERPOINT else ""
+        yield _packed({name: data for name, data in of_slide.items() if not name.startswith(CHARTS)}), beside
 
 
 def _has_text(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Word reader: DOCX by way of HTML, so that headings, lists, tables, notes and text boxes survive.
 
-Charts and diagrams stand where they do, comments below the text. Headers, footers, equations and deleted text of tracked
-changes are no part of it.
+Charts and diagrams stand where they do, comments below the text. Headers, footers, equations and deleted text of
+tracked changes are no part of it.
 """
 
 from __future__ import annotations

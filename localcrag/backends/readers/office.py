@@ -6,13 +6,15 @@ server is another function, for PDFs, and never called; a reader process could c
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anydoc
 
 from localcrag.backends.readers import _kinds, _packages, _slides, locked_office
+from localcrag.backends.readers._beside import beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
@@ -72,19 +74,30 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
-    yield page(None, decode(data, name).encode() if media_type in _kinds.SEPARATED else data, name, media_type)
+    beside = beside_sheets(path) if media_type == _kinds.XLSX else {}
+    data = decode(data, name).encode() if media_type in _kinds.SEPARATED else data
+    yield page(None, data, name, media_type, beside)
 
 
-def _numbered(slides: Iterator[bytes], name: str, media_type: str) -> Generator[Page, None, None]:
+def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
-        for number, slide in enumerate(slides, start=1):
-            yield page(number, slide, name, media_type)
+        for number, (slide, beside) in enumerate(slides, start=1):
+            yield page(number, slide, name, media_type, {"": beside})
     except _SLIDES_DAMAGED as error:
         raise _packages.damaged(name, FORMATS[media_type][1], error) from error
 
 
-def page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
-    """Return what a file says, or a slide of it. Raises EncryptedDocument and UnreadableDocument."""
+def page(
+    number: int | None,
+    data: bytes,
+    name: str,
+    media_type: str,
+    beside: Mapping[str, str] = MappingProxyType({}),
+) -> Page:
+    """Return what a file says, or a slide of it, with what stands `beside` that (markup_of).
+
+    Raises EncryptedDocument and UnreadableDocument.
+    """
     kind, what = FORMATS[media_type]
     try:
         document = anydoc.to_document(data, kind)
@@ -97,7 +110,7 @@ def page(number: int | None, data: bytes, name: str, media_type: str) -> Page:
         ) from error
     except anydoc.ConvertError as error:
         raise _packages.damaged(name, what, error) from error
-    markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS)
+    markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS, beside=beside)
     text, headings = _marked(render(markup, name))
     return Page(number, text, unread=not text.strip() and PICTURE in markup, headings=headings)
 

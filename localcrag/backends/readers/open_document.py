@@ -11,9 +11,10 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Never
+from typing import Never, TypeVar
 
 from localcrag.backends.readers import (
+    _data_pictures,
     _kinds,
     archive,
     docx,
@@ -32,6 +33,7 @@ from localcrag.backends.readers.properties import properties_of
 from localcrag.records.documents import ARCHIVE, Member, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
+_Read = TypeVar("_Read")
 SUPPORTED: Mapping[str, str] = MappingProxyType(
     {
         ".pdf": _kinds.PDF_TYPE,
@@ -141,6 +143,8 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
 
 def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
     """Return a document with the pictures that it shows in place of text: without any text it is an archive of them."""
+    if document.media_type in _data_pictures.TYPES:
+        return _with_written_pictures(document, path, name)
     shown = shown_pictures.parts_of(path, document.media_type)
     if not shown:
         return replace(document, pages=_checked(document.pages, name))
@@ -155,6 +159,21 @@ def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocumen
         return OpenDocument(ARCHIVE, None, _nothing(), None, None, members)
     seen = [replace(page, unread=False) for page in pages]
     return replace(document, pages=_given(seen), members=members)
+
+
+def _with_written_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+    """Return a text with the pictures that are written into it; without any other text it is an archive of them."""
+    try:
+        pages = list(document.pages)
+        pictures = _data_pictures.members(path)
+        if any(page.text.strip() for page in pages):
+            return replace(document, pages=_given(pages), members=pictures)
+        found = list(pictures)
+    except OSError as error:
+        raise _unopened(name, error) from error
+    if not found:
+        return replace(document, pages=_checked(_given(pages), name))
+    return OpenDocument(ARCHIVE, None, _nothing(), None, None, _given(found))
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -192,8 +211,8 @@ def _open_pages(
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 
-def _given(pages: Sequence[Page]) -> Generator[Page, None, None]:
-    yield from pages
+def _given(read: Sequence[_Read]) -> Generator[_Read, None, None]:
+    yield from read
 
 
 def _nothing() -> Generator[Never, None, None]:

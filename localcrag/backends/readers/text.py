@@ -15,6 +15,7 @@ from pathlib import Path
 import charset_normalizer
 
 from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._data_pictures import without_pictures
 from localcrag.backends.readers._written_as import as_it_reads
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
@@ -59,7 +60,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
-    content = normalise(decode(path.read_bytes(), name))
+    content = without_pictures(normalise(decode(path.read_bytes(), name)))
     yield Page(None, as_it_reads(content, name))
 
 

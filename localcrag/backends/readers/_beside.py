@@ -1,0 +1,119 @@
+"""What sheets and slides say beside cells and shapes: text boxes on sheets, charts, comments; as HTML."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import escape
+
+from localcrag.backends.readers import _kinds
+from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, paragraphs, parsed
+from localcrag.backends.readers._relations import related
+
+Element = Any  # lxml has no type hints
+WORKBOOK = "xl/workbook.xml"
+MOST = 2_000
+"""Of text boxes, charts and comments of a sheet or slide."""
+_OF_SHEETS = re.compile(
+    r"xl/(?:workbook\.xml|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.xml"
+    r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
+)
+_OF_SLIDES = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
+_SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
+_BROKEN = (*_kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
+_LOST = "<p>What is drawn or commented here could not be read.</p>"
+
+
+def beside_sheets(path: Path) -> dict[str, str]:
+    """Return what stands beside the cells of a workbook's sheets, by their names; those that are hidden left out."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist() if _OF_SHEETS.fullmatch(name)}
+        sheets = dict(related(WORKBOOK, parts))
+        listed = list(parsed(parts[WORKBOOK]).iter("{*}sheet"))
+    except _BROKEN:  # Whoever reads the cells says so; one in Excel's own format (XLSB) lists its sheets otherwise.
+        return {}
+    found: dict[str, str] = {}
+    for sheet in listed:
+        number = next((value for name, value in sheet.attrib.items() if name.endswith("}id")), "")
+        if sheet.get("state", "visible") == "visible" and (said := _beside(sheets.get(number, ""), parts)):
+            found[sheet.get("name") or ""] = said
+    return found
+
+
+def beside_slide(parts: Mapping[str, bytes]) -> str:
+    """Return what stands beside the shapes of a slide, of which these are the parts: charts and comments."""
+    known = {name: data for name, data in parts.items() if _OF_SLIDES.fullmatch(name)}
+    return "".join(_beside(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name)))
+
+
+def _beside(part: str, parts: Mapping[str, bytes]) -> str:
+    """Return what stands beside the text of a sheet or a slide."""
+    try:
+        roots = [(name, parsed(parts[name])) for _, name in related(part, parts) if name in parts]
+        drawn = [said for name, root in roots for said in _drawn(name, root, parts)]
+        said = [f"<p>{escape(one)}</p>" for one in _comments([root for _, root in roots], parts)]
+    except _BROKEN:
+        return _LOST
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(drawn + said) > MOST else ""
+    return "".join([*drawn, *said][:MOST]) + lost
+
+
+def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
+    kind = _kind(root)
+    if kind == "chartSpace":
+        yield chart_markup(parts[name])
+    elif kind == "wsDr":
+        targets = dict(related(name, parts))
+        for one in root.iter("{*}txBody", "{*}chart"):
+            if next(one.iterancestors("{*}Fallback"), None) is not None:
+                continue
+            if _kind(one) == "txBody":
+                yield "".join(f"<p>{escape(said)}</p>" for said in paragraphs(one))
+                continue
+            number = next((value for key, value in one.attrib.items() if key.endswith("}id")), "")
+            chart = parts.get(targets.get(number, ""))
+            yield chart_markup(chart, in_cells=True) if chart else _LOST
+
+
+def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield comments with their authors; of a sheet's those of the kind since 2018 in place of their copies."""
+    by_kind = {_kind(root): root for root in roots}
+    threaded, on_slide = by_kind.get("ThreadedComments"), by_kind.get("cmLst")
+    people = {} if threaded is None and on_slide is None else _people(parts)
+    replaced = set()
+    for one in () if threaded is None else threaded.iter("{*}threadedComment"):
+        replaced.add(one.get("ref"))
+        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), one.iter("{*}text"))
+    notes = by_kind.get("comments")
+    authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
+    for one in () if notes is None else notes.iter("{*}comment"):
+        if one.get("ref") not in replaced:
+            number = one.get("authorId", "")
+            author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
+            yield _comment(one.get("ref"), author, one.iter("{*}t"))
+    for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
+        author = people.get(one.get("authorId", ""), "")
+        own = (run for body in one.iterchildren("{*}txBody") for run in body.iter("{*}t"))
+        yield _comment(None, author, [*one.iterchildren("{*}text"), *own])
+
+
+def _comment(on: str | None, author: str, texts: Iterable[Element]) -> str:
+    author = " ".join(author.split())
+    said = " ".join("".join(one.text or "" for one in texts).split()).removeprefix(f"{author}:").strip()
+    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
+
+
+def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the names of those who comment, by their numbers."""
+    lists = [parsed(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
+    people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
+    return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
+
+
+def _kind(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
