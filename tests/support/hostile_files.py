@@ -197,6 +197,18 @@ DEPTHS: dict[str, tuple[str, Make]] = {
         "a.docx",
         _word("<w:tbl><w:tr><w:tc>" * 20_000 + "<w:p/>" + "</w:tc></w:tr></w:tbl>" * 20_000),
     ),
+    "text boxes of a text of Word": (
+        "a.docx",
+        _word("<w:p><w:drawing><w:txbxContent>" * 20_000 + "</w:txbxContent></w:drawing></w:p>" * 20_000),
+    ),
+    "shapes of an OpenDocument text": (
+        "a.odt",
+        lambda path: make_odt(path, "<text:p><draw:rect>" * 20_000 + "x" + "</draw:rect></text:p>" * 20_000),
+    ),
+    "pictures written into a web page": (
+        "a.html",
+        written(b"<p>x<img src='data:image/png;base64," + b"iVBOR " * 2_000_000 + b"'data:image/png;base64,A" * 99_999),
+    ),
     "parts of a letter": (
         "a.eml",
         written(b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 20_000 + b"Subject: deep\n\nDeep."),

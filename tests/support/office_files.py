@@ -35,6 +35,11 @@ def make_odt(path: Path, body: str, *, title: str = "", day: str = "") -> Path:
     return _open_document(path, "text", f"<office:text>{body}</office:text>", title, day)
 
 
+def make_ods(path: Path, tables: str) -> Path:
+    """Write an OpenDocument spreadsheet of these tables."""
+    return _open_document(path, "spreadsheet", f"<office:spreadsheet>{tables}</office:spreadsheet>", "", "")
+
+
 def make_odp(path: Path, slides: Sequence[tuple[str, str, str]]) -> Path:
     """Write an OpenDocument presentation; of each slide its title, its text and its notes."""
     pages = "".join(

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import escape
 
-from localcrag.backends.readers import _kinds
+from localcrag.backends.readers import _kinds, _packages
 from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, paragraphs, parsed
 from localcrag.backends.readers._relations import related
 
@@ -32,7 +32,8 @@ def beside_sheets(path: Path) -> dict[str, str]:
     """Return what stands beside the cells of a workbook's sheets, by their names; those that are hidden left out."""
     try:
         with zipfile.ZipFile(path) as archive:
-            parts = {name: archive.read(name) for name in archive.namelist() if _OF_SHEETS.fullmatch(name)}
+            known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
+            parts = {part.filename: _packages.unpacked(archive, part) for part in known}
         sheets = dict(related(WORKBOOK, parts))
         listed = list(parsed(parts[WORKBOOK]).iter("{*}sheet"))
     except _BROKEN:  # Whoever reads the cells says so; one in Excel's own format (XLSB) lists its sheets otherwise.

@@ -11,6 +11,7 @@ from typing import Any
 import lxml.etree
 
 from localcrag.backends.readers._beside import beside_slide
+from localcrag.backends.readers._open_drawings import objects_of, put_in_place
 from localcrag.backends.readers._relations import related, relations_of
 
 etree: Any = lxml.etree  # has no type hints
@@ -41,6 +42,8 @@ def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]
     """
     with zipfile.ZipFile(path) as archive:
         root = etree.fromstring(archive.read(listing), etree.XMLParser(resolve_entities=False, huge_tree=True))
+        if listing == OPEN_DOCUMENT:
+            put_in_place(root, objects_of(archive))
     slides = list(root.iter(*_LISTED[listing]))
     return len(slides), _each(path, listing, root, slides)
 

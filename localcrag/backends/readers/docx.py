@@ -56,7 +56,8 @@ def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
     """Return the document with markup that mammoth leaves out as some that it reads, and what it can not."""
     drawn = Drawn()
     with zipfile.ZipFile(file) as archive:
-        parts = {part: archive.read(part) for part in archive.namelist() if WITH_TEXT.fullmatch(part)}
+        found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
+        parts = {part.filename: _packages.unpacked(archive, part) for part in found}
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():

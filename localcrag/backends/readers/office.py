@@ -16,6 +16,7 @@ import anydoc
 from localcrag.backends.readers import _kinds, _packages, _slides, locked_office
 from localcrag.backends.readers._beside import beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
+from localcrag.backends.readers._open_drawings import beside_tables, text_with_drawings
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
 from localcrag.records.documents import Page
@@ -41,6 +42,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
 }
 """By media type: what anydoc calls it, and people do."""
 LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
+_BESIDE = {_kinds.XLSX: beside_sheets, _kinds.ODS: beside_tables}
 SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
 _SLIDES_DAMAGED = (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
 SHEETS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS, *_kinds.SEPARATED))
@@ -73,8 +75,8 @@ def open_pages(
 
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
-    data = path.read_bytes()
-    beside = beside_sheets(path) if media_type == _kinds.XLSX else {}
+    data = text_with_drawings(path) if media_type == _kinds.ODT else path.read_bytes()
+    beside = _BESIDE[media_type](path) if media_type in _BESIDE else {}
     data = decode(data, name).encode() if media_type in _kinds.SEPARATED else data
     yield page(None, data, name, media_type, beside)
 
