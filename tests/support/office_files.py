@@ -246,3 +246,54 @@ def make_compound(path: Path, streams: Mapping[str, bytes]) -> Path:
     """Write a compound file of streams, which are filled up to 4,096 bytes at least, as old Office programs do."""
     path.write_bytes(compound({name: data.ljust(SMALLER_THAN, b"\0") for name, data in streams.items()}))
     return path
+
+
+def make_ppt(
+    path: Path, slides: Sequence[tuple[str, str, str]], *, earlier: Sequence[tuple[str, str, str]] = ()
+) -> Path:
+    """Write a PowerPoint file of the kind before 2007; of each slide its title, its text and its notes.
+
+    As [MS-PPT] has it: records, a directory of where they begin, and what was saved last. `earlier` are the slides that
+    it had when it was saved before.
+    """
+    stream, edit = b"", 0
+    for saved in (earlier, slides) if earlier else (slides,):
+        places: list[int] = []
+        listed = listed_notes = b""
+        for number, (title, text, notes) in enumerate(saved):
+            own, its_notes = 256 + number, 512 + number
+            listed += _persist(2 + 2 * number, own) + _ppt_text(0, title) + _ppt_text(1, text)
+            listed_notes += _persist(3 + 2 * number, its_notes) if notes else b""
+            places.append(len(stream))
+            about = struct.pack("<I8sIIHH", 1, bytes(8), 0, its_notes if notes else 0, 7, 0)
+            stream += _ppt(0x03EE, _ppt(0x03EF, about))
+            places.append(len(stream))
+            boxed = _ppt(0xF004, _ppt(0xF00D, _ppt_text(2, notes)))
+            drawing = _ppt(0x040C, _ppt(0xF002, _ppt(0xF003, boxed)))
+            stream += _ppt(0x03F0, _ppt(0x03F1, struct.pack("<IHH", own, 0, 0)) + drawing)
+        places.insert(0, len(stream))
+        lists = _ppt(0x0FF0, listed) + _ppt(0x0FF0, listed_notes, instance=2)
+        stream += _ppt(0x03E8, _ppt(0x03E9, bytes(40), instance=-1) + lists)
+        directory = len(stream)
+        packed = struct.pack(f"<I{len(places)}I", 1 | len(places) << 20, *places)
+        stream += _ppt(0x1772, packed, instance=-1)
+        before, edit = edit, len(stream)
+        about = struct.pack("<IIIIIIHH", 0, 0x03000000, before, directory, 1, len(places) + 1, 1, 0)
+        stream += _ppt(0x0FF5, about, instance=-1)
+    user = _ppt(0x0FF6, struct.pack("<IIIHHBBHI", 20, 0xE391C05F, edit, 0, 0x03F4, 3, 0, 0, 8), instance=-1)
+    path.write_bytes(compound({"PowerPoint Document": stream + _ppt(0, bytes(SMALLER_THAN)), "Current User": user}))
+    return path
+
+
+def _ppt(kind: int, content: bytes, *, instance: int = 0) -> bytes:
+    """Return a record; one of the instance -1 has no records within it."""
+    version = 0 if instance < 0 else 0xF | instance << 4
+    return struct.pack("<HHI", version, kind, len(content)) + content
+
+
+def _persist(number: int, of_slide: int) -> bytes:
+    return _ppt(0x03F3, struct.pack("<IIIII", number, 4, 2, of_slide, 0), instance=-1)
+
+
+def _ppt_text(kind: int, text: str) -> bytes:
+    return _ppt(0x0F9F, struct.pack("<I", kind), instance=-1) + _ppt(0x0FA0, text.encode("utf-16-le"), instance=-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,23 @@ class Folder:
             raise ValueError("its parts are larger than itself")
         with self._open.file.openstream(list(path)) as stream:
             return bytes(stream.read())
+
+    def places(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield places within a large stream of the file itself, each with where in the file that is.
+
+        Raises ValueError where there is no such stream, and what damaged files make it run into.
+        """
+        file = self._open.file
+        entry = next((one for one in file.root.kids if one.name.lower() == name.lower()), None)
+        if entry is None or entry.size < file.mini_stream_cutoff_size:
+            raise ValueError(f"it has no large stream {name}")
+        sectors: list[int] = []
+        at = entry.isectStart
+        for _ in range(-(-entry.size // file.sector_size)):
+            sectors.append(at)
+            at = file.fat[at]
+        for offset in offsets:
+            yield offset, (sectors[offset // file.sector_size] + 1) * file.sector_size + offset % file.sector_size
 
     def has(self, name: str) -> bool:
         """Return whether there is a stream of this name."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anydoc
 
-from localcrag.backends.readers import _kinds, _packages, _slides, locked_office
+from localcrag.backends.readers import _kinds, _old_slides, _packages, _slides, locked_office
 from localcrag.backends.readers._beside import beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers._open_drawings import beside_tables, text_with_drawings
@@ -53,8 +53,8 @@ def open_pages(
 ) -> tuple[int | None, Generator[Page, None, None]]:
     """Check the file; return the number of its slides, None of what has none, and its pages, still to be read.
 
-    `told`: the content says that it is of this kind. The slides of PowerPoint before 2007 are one page: its reader does
-    not tell them apart. Raises EncryptedDocument and UnreadableDocument, here and while pages are read.
+    `told`: the content says that it is of this kind. Raises EncryptedDocument and UnreadableDocument, here and while
+    pages are read.
     """
     _, what = FORMATS[media_type]
     if media_type in _kinds.SEPARATED:
@@ -65,6 +65,8 @@ def open_pages(
         raise _packages.damaged(name, what, ValueError("its directory cannot be read"))
     if not told:
         raise _kinds.mismatch(path, name, what, head)
+    if media_type == _kinds.PPT and (found := _old_slides.slides_of(path)):
+        return found[0], _numbered(((slide, "") for slide in found[1]), name, media_type)
     if media_type not in LISTINGS:
         return None, _whole(path, name, media_type)
     try:
