@@ -21,7 +21,11 @@ from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
 
 
-def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
+def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
+    """Answer by frames, the last of which is an error where the file is not read to its end.
+
+    Raises BrokenPipeError when nobody reads them.
+    """
     name = asked["name"]
     try:
         if "page" in asked:
@@ -63,4 +67,4 @@ def _answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
 
 def main() -> None:
     """Answer until nobody asks any more."""
-    serve(_answer)
+    serve(answer)

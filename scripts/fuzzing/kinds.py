@@ -1,0 +1,40 @@
+"""Kinds of files that are fuzzed, and the names under which each is read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from localcrag.backends.readers._written_as import WRITTEN_AS
+from localcrag.backends.readers.open_document import SUPPORTED
+
+MOST_BYTES = 24_000
+"""Of a seed, and of an input: what is larger is read too slowly to try many."""
+PASSWORD = "openpassword"  # noqa: S105 - of the locked seeds
+_ALONE = (".pdf", ".doc", ".odt", ".rtf", ".ppt", ".odp", ".xls", ".ods", ".epub", ".msg", ".eml", ".mbox", ".zip")
+KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **{ending[1:]: (ending,) for ending in _ALONE},
+        "docx": (".docx", ".docm", ".dotx"),
+        "pptx": (".pptx", ".pptm"),
+        "xlsx": (".xlsx", ".xlsm"),
+        "csv": (".csv", ".tsv"),
+        "html": (".html", ".htm", ".xhtml"),
+        "mht": (".mht", ".mhtml"),
+        "picture": (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp", ".webp"),
+        "text": tuple(ending for ending, kind in SUPPORTED.items() if kind in {"text/plain", "text/markdown"}),
+    }
+)
+"""By kind, the endings of names that have it."""
+_WAYS = ("a.txt", "a.md", *{read: f"a{ending}" for ending, read in WRITTEN_AS.items()}.values())
+
+
+def names_of(kind: str) -> tuple[str, ...]:
+    """Return the names under which an input of a kind is read: of texts, one for each way in which they are."""
+    return _WAYS if kind == "text" else (f"a{KINDS[kind][0]}",)
+
+
+def digest_of(data: bytes) -> str:
+    """Return the name under which libFuzzer keeps an input."""
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
