@@ -34,6 +34,7 @@ FILES: dict[str, tuple[str, Make]] = {
     **{f"a PDF of {odd}": ("a.pdf", make) for odd, make in hostile_pages.PDFS.items()},
     **{f"a huge picture, {name}": (name, make) for name, make in hostile_pages.PICTURES.items()},
     "a fax that ends where it begins": ("a.tiff", hostile_pages.circling_fax),
+    **{f"an archive: {wrong}": file for wrong, file in hostile.ARCHIVES.items()},
     **hostile.DEPTHS,
     **hostile.SHEETS,
     **{f"a line of 1 GB in {name}": (name, hostile.one_line) for name in hostile.OF_TEXT},
@@ -41,7 +42,7 @@ FILES: dict[str, tuple[str, Make]] = {
 READ = frozenset(
     {
         "archives within archives", "a PDF of an outline in a circle", "a PDF of a thousand million pages",
-        "a fax that ends where it begins", "very many rows",
+        "a fax that ends where it begins", "very many rows", "letters within an attached letter",
     }
 )  # fmt: skip
 """Of these, what can be had is no error."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import zipfile
 import zlib
@@ -23,6 +24,12 @@ BESIDE = "The combination of the safe is 4711."
 Make = Callable[[Path], Path]
 
 _LAUGHS = "".join(f"<!ENTITY l{level} '{f'&l{level - 1};' * 10}'>" for level in range(1, 12))
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"
+ODT, ODP = (f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "presentation"))
+_ALL_IN_A_SLIDE = {
+    "mimetype": ODP.encode(),
+    "content.xml": f'<draw:page xmlns:draw="{_ODF}"><draw:page/></draw:page>'.encode(),
+}
 _BILLION = f"<!DOCTYPE x [<!ENTITY l0 'ha ha ha'>{_LAUGHS}]>"
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -97,6 +104,43 @@ def linking_archive(path: Path, target: Path) -> Path:
         archive.writestr("../../out.txt", "It stays within.")
         archive.writestr("/absolute.txt", "So does this.")
     return path
+
+
+def encrypted_archive(path: Path) -> Path:
+    """Write an OpenDocument text whose directory says that every part is encrypted, as no program encrypts them."""
+    data = bytearray(make_odt(path, "<text:p>x</text:p>").read_bytes())
+    for entry in re.finditer(rb"PK\x01\x02", bytes(data)):
+        data[entry.start() + 8] |= 1
+    path.write_bytes(data)
+    return path
+
+
+def broken_lzma(parts: dict[str, bytes]) -> Make:
+    """Return what writes an archive packed by LZMA, in which what follows LZMA's own head is no such thing."""
+
+    def make(path: Path) -> Path:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+            places = [entry.header_offset + 30 + len(entry.filename) + 9 for entry in archive.infolist()]
+        data = bytearray(path.read_bytes())
+        for place in places:
+            data[place : place + 4] = b"\xff" * 4
+        path.write_bytes(data)
+        return path
+
+    return make
+
+
+_OF_POWERPOINT = {"[Content_Types].xml": b"<Types/>", "ppt/presentation.xml": b"<p:presentation/>"}
+ARCHIVES: dict[str, tuple[str, Make]] = {
+    "parts that are encrypted": ("a.odt", encrypted_archive),
+    "broken LZMA, a text": ("a.odt", broken_lzma({"mimetype": ODT.encode(), "content.xml": b"<a/>"})),
+    "broken LZMA, slides": ("a.pptx", broken_lzma(_OF_POWERPOINT)),
+    "broken LZMA, any files": ("a.zip", broken_lzma({"a.txt": b"Berth seven."})),
+    "a slide that all the others are in": ("a.odp", lambda path: documents.make_zip(path, _ALL_IN_A_SLIDE)),
+}
+"""By what is wrong in each."""
 
 
 # XML
@@ -174,6 +218,12 @@ def one_line(path: Path) -> Path:
     return path
 
 
+def _attached_letters(levels: int) -> bytes:
+    """Return a letter with another one attached, which has one attached …: fewer than a letter may have in all."""
+    front = b'Subject: x\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain\n\nText.\n--b\n'
+    return front + b"Content-Type: message/rfc822\n\n" * levels + b"Subject: deep\n\nDeep.\n--b--\n"
+
+
 OF_TEXT = ("a.txt", "a.csv", "a.json", "a.md", "a.html", "a.eml", "a.mbox", "a.rtf")
 DEPTHS: dict[str, tuple[str, Make]] = {
     "lists in JSON": ("a.json", written(b"[" * DEEP + b"]" * DEEP)),
@@ -213,6 +263,7 @@ DEPTHS: dict[str, tuple[str, Make]] = {
         "a.eml",
         written(b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 20_000 + b"Subject: deep\n\nDeep."),
     ),
+    "letters within an attached letter": ("a.eml", written(_attached_letters(300))),
     "quotes of Markdown": ("a.md", written(b"> " * DEEP + b"Deep.\n")),
     "items of Markdown": ("a.md", written(b"".join(b" " * level + b"- x\n" for level in range(3_000)))),
     "commands of LaTeX": ("a.tex", written(b"\\emph{" * DEEP + b"Deep." + b"}" * DEEP)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import struct
 import zipfile
@@ -54,8 +55,12 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
 _COMPOUND: dict[str | None, str] = {"doc": DOC, "ppt": PPT, "xlsx": XLS}
 _FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook"), ("ppt", PPTX, "a PowerPoint file"))
 _MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
-# What zipfile raises for a damaged directory, whose fields it trusts, and for parts that cannot be unpacked.
-ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error, EOFError, zlib.error)
+# What zipfile raises for a damaged directory, whose fields it trusts, for parts that cannot be unpacked, and
+# (RuntimeError) for those that are encrypted.
+ZIP_ERRORS = (
+    *(zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error, EOFError, zlib.error),
+    lzma.LZMAError,
+)
 HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
 MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IGNORECASE | re.MULTILINE)
 

@@ -44,7 +44,7 @@ def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]
         root = etree.fromstring(archive.read(listing), etree.XMLParser(resolve_entities=False, huge_tree=True))
         if listing == OPEN_DOCUMENT:
             put_in_place(root, objects_of(archive))
-    slides = list(root.iter(*_LISTED[listing]))
+        slides = [slide for slide in root.iter(*_LISTED[listing]) if slide is not root]
     return len(slides), _each(path, listing, root, slides)
 
 

@@ -49,7 +49,7 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
 def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
     try:
         return Member(own, _packages.unpacked(archive, part), _changed(part))
-    except (*_kinds.ZIP_ERRORS, RuntimeError, OSError) as error:  # Also for a place before the file's beginning.
+    except (*_kinds.ZIP_ERRORS, OSError) as error:  # Also for a place before the file's beginning.
         reason = str(error) or type(error).__name__
         said = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
         return Member(own, b"", error=said)

@@ -48,7 +48,7 @@ _HASHES = {
 """Of passwords, and of the first 1,024 bytes of what was packed."""
 _FIRST, _BLOCK, _VECTOR = 1024, 16, 12
 """Bytes: what a checksum is of; of AES; of what stands before what GCM has locked."""
-_ERRORS = (*_kinds.ZIP_ERRORS, KeyError, IndexError, RuntimeError, etree.LxmlError)
+_ERRORS = (*_kinds.ZIP_ERRORS, KeyError, IndexError, etree.LxmlError)
 
 
 class _AnotherPassword(Exception):

@@ -106,7 +106,7 @@ def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -
     try:
         own = _letter_parts.file_name(part)
         return Member(names.of(within(f"{folder}{own}")), _letter_parts.content(part), sent)
-    except MALFORMED as error:
+    except (*MALFORMED, RecursionError) as error:
         name = names.of(within(f"{folder}{UNNAMED}"))
         kind = type(error).__name__
         said = f"{name} cannot be taken out of its letter ({kind}). Save it in the mail program, and add that."

@@ -36,7 +36,7 @@ _REFERRING = {
 """By media type, the parts that name what is shown in the text; headers and masters name their logos elsewhere."""
 _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
 _NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']", re.IGNORECASE)
-_ERRORS = (*_kinds.ZIP_ERRORS, KeyError, RuntimeError, OSError, SyntaxError, Image.DecompressionBombError)
+_ERRORS = (*_kinds.ZIP_ERRORS, KeyError, OSError, SyntaxError, Image.DecompressionBombError)
 
 
 def parts_of(path: Path, media_type: str) -> list[str]:
