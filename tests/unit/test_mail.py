@@ -130,6 +130,37 @@ def test_what_is_malformed_is_read_as_far_as_it_goes(tmp_path: Path, content: by
     assert "Still read." in page.text
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param("Content-Type: text/x;name1*", id="a parameter that ends before it begins"),
+        pytest.param("Content-Type: text/html;charset1*", id="the same of a text"),
+    ],
+)
+@pytest.mark.parametrize("within", [False, True])
+def test_a_head_that_cannot_be_parsed_leaves_the_rest_to_be_read(tmp_path: Path, head: str, within: bool) -> None:
+    front = 'Subject: x\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n\nThe keys.\n--b\n' if within else ""
+    (tmp_path / "a").write_text(f"{front}Subject: y\n{head}\n\nThe keys.\n")
+    document = open_document(tmp_path / "a", "a.eml")
+    (page,) = document.pages
+    assert "The keys." in page.text
+    assert all(member.error is None for member in document.members)
+
+
+@pytest.mark.parametrize(
+    "field", ["From: ", "Content-Type: text/plain; charset=", "Content-Disposition: attachment; a="]
+)
+def test_comments_nested_without_end_are_an_error_of_the_file_or_nothing(tmp_path: Path, field: str) -> None:
+    head = f"{field}{'(' * 3_000}\n\nThe keys.\n"
+    (tmp_path / "a").write_text(head)
+    with pytest.raises(UnreadableDocument, match="nested too deeply"):
+        pages(tmp_path / "a", "a.eml")
+    front = 'Subject: x\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n\nText.\n--b\n'
+    (tmp_path / "a").write_text(f"{front}Content-ID: {'(' * 3_000}\nContent-Type: image/png\n{head}\n--b--\n")
+    for member in mail.members(tmp_path / "a", "a.eml", mail.EML):
+        assert member.data or member.error
+
+
 def test_letters_nested_without_end_are_an_error_of_the_file(tmp_path: Path) -> None:
     nested = b"".join(
         b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (level, level) for level in range(3000)

@@ -14,12 +14,11 @@ from email.message import EmailMessage
 from urllib.parse import unquote
 
 from localcrag.backends.readers._data_pictures import pictures_in
+from localcrag.backends.readers._letter_heads import MALFORMED
 from localcrag.backends.readers._member_names import UNNAMED
 from localcrag.backends.readers.shown_pictures import may_show_text
 
 LETTER = "message/rfc822"
-# What the parser runs into in heads that are none.
-MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, OverflowError)
 LEAST_PIXELS = 150_000
 """Of a picture within a letter: 500 by 300, as of a piece of a screen; banners of signatures are lower."""
 LEAST_BYTES = 50_000
@@ -48,7 +47,7 @@ def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
         try:
             inside = _is_picture(part) and _is_within(part, referred)
             counts = not inside or _counts(part)
-        except MALFORMED:  # Whoever takes it out says so.
+        except (*MALFORMED, RecursionError):  # Whoever takes it out says so.
             inside, counts = False, True
         if counts:
             yield part, inside
@@ -98,7 +97,7 @@ def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
         within = []
         for one in _parts(part):
             subtype = one.get_content_subtype()
-            text = one.get_content_maintype() == "text" and not one.is_attachment()
+            text = one.get_content_maintype() == "text" and not _is_attachment(one)
             # As Python's parser has it: the first of each is what the letter says.
             says = text and (other_version or (subtype in {"plain", "html"} and subtype not in seen))
             seen.update({subtype} if says else ())
@@ -109,6 +108,13 @@ def _beside_the_text(letter: EmailMessage) -> Iterator[EmailMessage]:
 def _parts(part: EmailMessage) -> list[EmailMessage]:
     held = part.get_payload()
     return [one for one in held if isinstance(one, EmailMessage)] if isinstance(held, list) else []
+
+
+def _is_attachment(part: EmailMessage) -> bool:
+    try:
+        return part.is_attachment()
+    except RecursionError:  # Whoever takes it out says so.
+        return True
 
 
 def _is_picture(part: EmailMessage) -> bool:
@@ -139,7 +145,7 @@ def _referred(letter: EmailMessage) -> set[str]:
 def _html(letter: EmailMessage) -> bytes:
     try:
         part = letter.get_body(("html",))
-    except MALFORMED:
+    except (*MALFORMED, RecursionError):
         return b""
     return content(part) if isinstance(part, EmailMessage) else b""
 

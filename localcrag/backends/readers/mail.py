@@ -10,14 +10,16 @@ import codecs
 import hashlib
 import re
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds, _letter_parts, outlook
-from localcrag.backends.readers._letter_parts import MALFORMED, field
+from localcrag.backends.readers._letter_heads import MALFORMED, HeadPolicy
+from localcrag.backends.readers._letter_parts import field
 from localcrag.backends.readers._member_names import UNNAMED, within
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode, normalise
@@ -31,6 +33,7 @@ EML, MBOX, MHTML = _letter_parts.LETTER, "application/mbox", "multipart/related"
 MOST_NAMED = 6
 """Of the people that a letter goes to, those who are named."""
 MOST_LETTERS = 20_000
+_POLICY = HeadPolicy()
 _LETTER = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
 _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
@@ -96,10 +99,10 @@ def said_of(path: Path, media_type: str) -> tuple[str | None, str]:
     try:
         is_outlook = media_type == _kinds.MSG
         letter = outlook.letter(path, path.name, whole=False) if is_outlook else _parsed(_bytes(path, path.name))
+        sent = _sent(letter)
+        return sent.date().isoformat() if sent else None, field(letter, "Subject")
     except (*MALFORMED, RecursionError):
         return None, ""
-    sent = _sent(letter)
-    return sent.date().isoformat() if sent else None, field(letter, "Subject")
 
 
 def _member(part: EmailMessage, names: Names, folder: str, sent: float | None) -> Member:
@@ -127,7 +130,6 @@ def _bytes(path: Path, name: str) -> bytes:
 
 
 def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) -> Generator[Page, None, None]:
-    head_too, numbered = media_type != MHTML, media_type == MBOX
     for number, data in enumerate(letters, start=1):
         if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
             raise UnreadableDocument(
@@ -135,27 +137,31 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
                 "Save it again in the mail program, or give it the name ending that fits its content."
             )
         try:
-            letter = _parsed(data)
-            body = _body(letter, name)
+            page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
             raise UnreadableDocument(
                 f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
                 "it says as text."
             ) from error
-        # A letter's subject is its document's title; those of a mailbox each have their own.
-        subject = f"# {subject}\n\n" if numbered and (subject := field(letter, "Subject")) else ""
-        written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
-        front = normalise(subject + written)
-        headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
-        below = [*_addresses(letter), *(f"Attached: {one}" for one in _attached(letter))] if head_too else []
-        behind = "".join(f"\n\n{line}" for line in below)
-        yield Page(number if numbered else None, f"{front}{body.text}{normalise(behind)}", headings=headings)
+        yield replace(page, number=number if media_type == MBOX else None)
+
+
+def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
+    body = _body(letter, name)
+    # A letter's subject is its document's title; those of a mailbox each have their own.
+    subject = f"# {subject}\n\n" if titled and (subject := field(letter, "Subject")) else ""
+    written = f"{written}\n\n" if head_too and (written := _written(letter)) else ""
+    front = normalise(subject + written)
+    headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
+    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attached(letter))] if head_too else []
+    behind = "".join(f"\n\n{line}" for line in below)
+    return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
 
 def _parsed(data: bytes | EmailMessage) -> EmailMessage:
     if isinstance(data, EmailMessage):
         return data
-    letter = message_from_bytes(data, policy=policy.default)
+    letter = message_from_bytes(data, policy=_POLICY)
     return letter if isinstance(letter, EmailMessage) else EmailMessage()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from email import policy
 from email.header import Header
 from email.message import EmailMessage
 from email.parser import HeaderParser
@@ -18,6 +17,7 @@ from email.utils import format_datetime, formataddr, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _compound, _kinds, _packages, office
+from localcrag.backends.readers._letter_heads import HeadPolicy
 from localcrag.backends.readers._member_names import UNNAMED
 from localcrag.backends.readers._outlook_properties import Properties
 from localcrag.backends.readers._rtf_packed import unpacked
@@ -40,7 +40,7 @@ FILE_NAMES, MIME_TYPE, CONTENT_ID, IS_HIDDEN = (0x3707, 0x3704, DISPLAY_NAME), 0
 _ADDRESS = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
 _MIME = re.compile(r"(?!multipart/|message/)[a-z]+/[\w.+-]+", re.ASCII)
 # As it stands: a head that was made here is folded already, and one that was not may not be foldable.
-_POLICY = policy.default.clone(refold_source="none")
+_POLICY = HeadPolicy(refold_source="none")
 _UNSEEN = re.compile(r"[^\x21-\x7e]+")
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
