@@ -136,9 +136,10 @@ def _passages(run: Run, share: int) -> Table:
 
 
 def _source(passage: Passage, room: int) -> str:
-    """Return where a passage is from in about `room` characters: the name cut in its middle, page and day in full."""
+    """Return where a passage is from in about `room` characters: the name cut in its middle, the rest in full."""
     name = passage.url or passage.document or ""
     place = f", p. {passage.page}" if passage.page and not passage.url else ""
+    place += f", {places.row_names(passage.rows)}" if passage.rows else ""
     place += f" ({passage.dated})" if passage.dated else ""
     left = max(room - len(place), SHORTEST)
     if len(name) > left:
@@ -177,7 +178,7 @@ def answer_text(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
-        place = source.url or places.place(str(source.document), source.page)
+        place = source.url or places.place(str(source.document), source.page, piece.rows)
         place += f" ({source.dated})" if source.dated else ""
         lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])

@@ -9,12 +9,16 @@ from localcrag.records.enums import Operation
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table: its cells under the table's header, and its place in the document's text, in characters."""
+    """A row of a table: its cells under the table's header, and its place in the document's text, in characters.
+
+    `number` is that of a sheet's row, as in SheetRow; None elsewhere, and in runs that were stored before.
+    """
 
     cells: tuple[str, ...]
     page: int | None
     start: int
     end: int
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,14 @@ KINDS = {
     "image/webp": "WebP",
 }
 """By media type."""
+SHEETS = (
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.ms-excel",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "text/csv",
+    "text/tab-separated-values",
+)
+"""The media types of spreadsheets."""
 
 
 def kind_of(media_type: str) -> str:

@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
 
-from localcrag.records.document_kinds import kind_of
+from localcrag.records.document_kinds import SHEETS, kind_of
 from localcrag.text.blocks import Heading
+from localcrag.text.sheet_rows import SheetRow
 
-LAYOUT = 5
+LAYOUT = 6
 """The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
 another."""
 LEAST_LAYOUT = 2
 """Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
 them, those of this number would gain nothing there, and lose what their reader knew of headings."""
 PDF = "application/pdf"
+READ_BETTER_SINCE = {PDF: 5, **dict.fromkeys(SHEETS, 6)}
+"""Kinds of documents that are read better than by rules of a lower number than this: tables; numbers of rows."""
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
 FROM_TEXT = -LAYOUT
@@ -42,7 +45,7 @@ class Page:
     `unread`: it shows something that is no text to a reader: a scan, a drawing, lettering without meaning. It may have
     a few words beside that, as of a stamp.
     `headings` are those that the file itself tells (markup, type size); what the text shows is not among them.
-    `recognised` are the parts that were read by text recognition, in order.
+    `recognised` are the parts that were read by text recognition, `rows` the lines that are rows of a sheet, in order.
     """
 
     number: int | None
@@ -50,6 +53,7 @@ class Page:
     unread: bool = False
     headings: tuple[Heading, ...] = ()
     recognised: tuple[Recognised, ...] = ()
+    rows: tuple[SheetRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,8 @@ class Chunk:
 
     `section` is the path of headings that it stands under ("Fees › Late payment"), `lead` what leads into a list or
     table that begins before it; both are in front of the text where it is embedded, searched and scored. `confidence`
-    is that of text recognition, where it read the text.
+    is that of text recognition, where it read the text. `rows` are its lines that are rows of a sheet, by their places
+    in the text.
     """
 
     page: int | None
@@ -161,6 +166,7 @@ class Chunk:
     section: str | None = None
     lead: str | None = None
     confidence: float | None = None
+    rows: tuple[SheetRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +203,9 @@ class Document:
     def gains_when_added_again(self) -> bool:
         """Whether its file would be read better now.
 
-        So are PDFs that older rules read, and what was cut anew from its stored text, without its file.
+        So are PDFs and spreadsheets that older rules read, and what was cut anew from stored text, without its file.
         """
-        return self.layout < 0 or (self.layout < LAYOUT and self.media_type == PDF)
+        return self.layout < 0 or self.layout < READ_BETTER_SINCE.get(self.media_type, 0)
 
     @property
     def day(self) -> str:

@@ -13,7 +13,8 @@ from typing import Annotated
 from pydantic import Field
 
 from localcrag.records.enums import Grade, Origin, StripReason
-from localcrag.text.titles import in_context
+from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.titles import SEPARATOR, in_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Passage:
     `title` is that of the document or web page, and None in runs that were stored before documents had one; `section`
     is the path of headings that the passage stands under and `lead` what leads into a list or table that begins before
     it, where there are any; `dated` is the document's day, YYYY-MM-DD, where one is known; `confidence` is that of text
-    recognition, where it read the passage. `cosine` and `overlap` are
+    recognition, where it read the passage; `rows` are its lines that are rows of a sheet. `cosine` and `overlap` are
     those of question and passage `in_context`: of their embeddings, and the share of the question's content words that
     the passage holds (None in runs that were stored before there was one).
     """
@@ -50,6 +51,7 @@ class Passage:
     section: str | None = None
     lead: str | None = None
     confidence: float | None = None
+    rows: tuple[SheetRow, ...] = ()
     cosine: float
     overlap: float | None = None
 
@@ -119,6 +121,7 @@ class Evidence:
     """Kept strips of one passage that belong together, numbered as the answer cites them. `source` is a Source's id.
 
     `section` is the passage's path of headings, `confidence` that of text recognition, where it read the passage.
+    `rows` are the rows of a sheet that it is, without a table's header; their places count in the passage.
     """
 
     n: int
@@ -128,3 +131,10 @@ class Evidence:
     relevance: float
     section: str | None = None
     confidence: float | None = None
+    rows: tuple[SheetRow, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of headings without the sheet's name, which its rows say; may be empty."""
+        sheets = {row.sheet for row in self.rows}
+        return SEPARATOR.join(name for name in (self.section or "").split(SEPARATOR) if name not in sheets)

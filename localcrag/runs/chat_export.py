@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from localcrag.records.passages import Source
+from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Run
 from localcrag.runs.chats import Chat, ChatTurn, TurnState
 from localcrag.runs.diagnostics import scope_in_words
@@ -70,14 +70,14 @@ def cited(turn: ChatTurn, runs: Mapping[str, Run]) -> list[Cited]:
         return []
     sources = {source.id: source for source in run.sources}
     numbers = set(citations(turn.answer))
-    return [Cited(p.n, one_line(p.text), place(sources[p.source])) for p in run.evidence if p.n in numbers]
+    return [Cited(p.n, one_line(p.text), place(sources[p.source], p)) for p in run.evidence if p.n in numbers]
 
 
-def place(source: Source) -> str:
-    """Return where a source is, in words: document and page, or title and address."""
+def place(source: Source, piece: Evidence) -> str:
+    """Return where a piece of evidence is, in words: document with page or rows, or title and address."""
     if source.url:
         return f"{source.title}, {source.url}" if source.title else source.url
-    return places.place(str(source.document), source.page)
+    return places.place(str(source.document), source.page, piece.rows)
 
 
 def about(run: Run) -> list[str]:

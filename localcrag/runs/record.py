@@ -66,8 +66,8 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
                 history=() if by_itself else run.history,
             )
         case Evaluated(passages, cost, read):
-            scope = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
-            changed = dataclasses.replace(_with_passages(run, passages), scope=scope)
+            searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
+            changed = dataclasses.replace(_with_passages(run, passages), scope=searched)
         case Decided(query, action, policy, rule, cost):
             attempts = (*run.attempts, Attempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)

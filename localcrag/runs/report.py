@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from localcrag.records.computation import Computation
 from localcrag.records.enums import StripReason
-from localcrag.records.passages import GradedPassage, Source, Strip
+from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.run import Run, StepCost
 from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
 from localcrag.steps.answer.cite import cited
@@ -99,7 +99,7 @@ def _computation(done: Computation) -> str:
 def _sources(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     lines = [
-        f"- \\[{piece.n}\\] {_place(named[piece.source])}: “{_text(piece.text)}”"
+        f"- \\[{piece.n}\\] {_place(named[piece.source], piece)}: “{_text(piece.text)}”"
         for piece in cited(run.answer, run.evidence)
     ]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
@@ -173,10 +173,10 @@ def _text(text: str) -> str:
 def _where(passage: GradedPassage) -> str:
     if passage.document is None:
         return _text(passage.url or "web")
-    return _text(place(passage.document, passage.page))
+    return _text(place(passage.document, passage.page, passage.rows))
 
 
-def _place(source: Source) -> str:
+def _place(source: Source, piece: Evidence) -> str:
     if source.document is None:
         return _text(source.url or "web")
-    return _text(place(source.document, source.page))
+    return _text(place(source.document, source.page, piece.rows))

@@ -1,9 +1,12 @@
-"""Where in its document something stands: page of a PDF, slide of a talk, letter of a mailbox."""
+"""Where in its document something stands: page of a PDF, slide of a talk, letter, row of a sheet."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import PurePath
 
+from localcrag.text.sheet_rows import SheetRow
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
@@ -11,6 +14,8 @@ MAILBOXES = frozenset((".mbox", ".mbx"))
 """Endings of documents whose pages are e-mails."""
 SLIDES = frozenset((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".ppt", ".pps", ".pot", ".odp", ".otp"))
 """Endings of documents whose pages are slides."""
+MOST_SAID = 6
+"""Rows, or runs of them, that are said of a sheet one by one; of more, the first and the last one."""
 
 
 def page_name(document: str | None, page: int) -> str:
@@ -31,6 +36,31 @@ def pages_in(document: str, pages: int) -> str:
     return ngettext("%(num)s page", "%(num)s pages", pages)
 
 
-def place(document: str, page: int | None) -> str:
-    """Return a document, with the page where there is one: "handbook.pdf, page 3"."""
-    return document if page is None else f"{document}, {page_name(document, page)}"
+def place(document: str, page: int | None, rows: Iterable[SheetRow] = ()) -> str:
+    """Return a document, with the page or rows where there are any: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14"."""
+    parts = (document, page_name(document, page) if page is not None else "", row_names(rows))
+    return ", ".join(part for part in parts if part)
+
+
+def row_names(rows: Iterable[SheetRow]) -> str:
+    """Return which rows these are: "sheet Prices, rows 3, 12–14"; nothing where there are none."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        found.setdefault(row.sheet, set()).add(row.number)
+    return "; ".join(_of_sheet(sheet, sorted(numbers)) for sheet, numbers in found.items())
+
+
+def _of_sheet(sheet: str, numbers: Sequence[int]) -> str:
+    runs = in_runs(numbers)
+    if len(runs) > MOST_SAID:
+        said = _("rows from %(first)s to %(last)s", first=numbers[0], last=numbers[-1])
+    else:
+        said = ngettext("row %(rows)s", "rows %(rows)s", len(numbers), rows=", ".join(runs))
+    return ", ".join([_("sheet %(name)s", name=sheet), said]) if sheet else said
+
+
+def in_runs(numbers: Iterable[int]) -> list[str]:
+    """Return rising numbers as they are written, those in a row as one: "3", "7–9"."""
+    # In a row, number and place grow alike.
+    runs = [[one for at, one in run] for by, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]

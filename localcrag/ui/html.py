@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from localcrag.text import translation
 from localcrag.text.decimals import decimals
-from localcrag.text.places import page_name, pages_in
+from localcrag.text.places import page_name, pages_in, place, row_names
 
 TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -27,7 +27,7 @@ MADE = itertools.count(1)
 """Of what is made for the page's script, which hears of it only where it differs from what was there."""
 TEMPLATES.filters["decimals"] = decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
-TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in}
+TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in, "place": place, "row_names": row_names}
 
 
 def title(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from localcrag.records.errors import UnknownDocument, UnknownRun
 from localcrag.records.passages import GradedPassage
 from localcrag.records.run import Run
 from localcrag.steps.refine.structure import strips_by_piece
+from localcrag.text.places import row_names
 from localcrag.text.text_pages import text_page
 from localcrag.text.translation import gettext as _
 from localcrag.ui.handlers import EACH, told
@@ -27,9 +28,10 @@ USUAL, FARTHER, CLOSER = 110, 70, 220
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """What is shown of a source. `parts` are pieces of text, with whether each is marked."""
+    """What is shown of a source. `rows` says which; `parts` are pieces of text, with whether each is marked."""
 
     title: str
+    rows: str = ""
     number: int = 0
     count: int = 0
     picture: PagePicture | None = None
@@ -66,14 +68,17 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
     if passage.origin is Origin.WEB:
         return web_view(passage, cited or kept)
     name = passage.document or ""
+    rows = row_names(next((piece.rows for piece in run.evidence if piece.n == int(event.n)), passage.rows))
     try:
-        return document_view(
+        view = document_view(
             assembly, name, run.collection, page=page or passage.page, dpi=dpi,
             sought=cited or kept or [passage.text], near=passage.start or 0,
         )  # fmt: skip
+        return replace(view, rows=rows)
     except UnknownDocument:
         return SourceView(
             title=name,
+            rows=rows,
             parts=_marked(passage.text, cited or kept),
             note=_("This document is not in the collection any more. This is what was read of it then."),
         )

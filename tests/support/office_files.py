@@ -170,8 +170,12 @@ def make_xlsx(
     *,
     merged: Sequence[str] = (),
     hidden: Sequence[str] = (),
+    hidden_rows: Sequence[int] = (),
 ) -> Path:
-    """Write an Excel workbook; `merged` are ranges of its first sheet ("A1:C1"), `hidden` names of sheets."""
+    """Write an Excel workbook; `merged` are ranges of its first sheet ("A1:C1"), `hidden` names of sheets.
+
+    Empty rows are not in it, as Excel leaves them out; `hidden_rows` are of all sheets.
+    """
     formats = sorted({cell[1] for rows in sheets.values() for row in rows for cell in row if isinstance(cell, tuple)})
     numbers = "".join(
         f'<numFmt numFmtId="{164 + at}" formatCode="{escape(one, {chr(34): "&quot;"})}"/>'
@@ -199,7 +203,11 @@ def make_xlsx(
     for at, rows in enumerate(sheets.values(), start=1):
         cells = [[_cell(cell, number, column, formats) for column, cell in enumerate(row)]
                  for number, row in enumerate(rows, start=1)]  # fmt: skip
-        written = "".join(f'<row r="{number}">{"".join(row)}</row>' for number, row in enumerate(cells, start=1))
+        written = "".join(
+            f'<row r="{number}" hidden="{int(number in hidden_rows)}">{"".join(row)}</row>'
+            for number, row in enumerate(cells, start=1)
+            if row
+        )
         joined = f"<mergeCells>{reached}</mergeCells>" if reached and at == 1 else ""
         parts[f"xl/worksheets/sheet{at}.xml"] = f"<worksheet {_X}><sheetData>{written}</sheetData>{joined}</worksheet>"
     kinds = {"xl/workbook.xml": "sheet.main", "xl/styles.xml": "styles"}

@@ -41,7 +41,10 @@ PDF = Document(1, "a.pdf", "", "application/pdf", 3, 1, 1, "2026-01-02T03:04:05+
     ("document", "gains"),
     [
         (PDF, False),
-        (dataclasses.replace(PDF, layout=LAYOUT - 1), True),
+        (dataclasses.replace(PDF, layout=4), True),
+        (dataclasses.replace(PDF, layout=5), False),
+        (dataclasses.replace(PDF, name="a.csv", media_type="text/csv", layout=5), True),
+        (dataclasses.replace(PDF, name="a.csv", media_type="text/csv"), False),
         (dataclasses.replace(PDF, name="a.md", media_type="text/markdown", layout=LAYOUT - 1), False),
         (dataclasses.replace(PDF, name="a.md", media_type="text/markdown", layout=FROM_TEXT), True),
     ],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from localcrag.backends.readers._sheets import ACROSS, SheetTable, tables_of
+from localcrag.backends.readers._sheets import ACROSS, Line, SheetTable, tables_of
 from localcrag.backends.readers.open_document import open_document
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import BlockKind, blocks_of
@@ -74,7 +75,10 @@ def test_an_archive_named_csv_is_no_table(tmp_path: Path) -> None:
 def tables(*rows: str) -> list[tuple[tuple[str, ...], str, list[str]]]:
     """Return the tables of a grid that is written with bars; ">" is a cell that the one before reaches over."""
     grid = [[ACROSS if cell.strip() == ">" else cell.strip() for cell in row.split("|")] for row in rows]
-    return [(one.captions, "|".join(one.header), ["|".join(row) for row in one.rows]) for one in tables_of(grid)]
+    return [
+        (one.captions, "|".join(one.header), ["|".join(row) for row in one.rows])
+        for one in tables_of(Line(0, row) for row in grid)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,5 +112,6 @@ def test_tables_are_told_apart(rows: list[str], found: list[tuple[tuple[str, ...
 
 
 def test_what_stands_below_the_last_table_is_kept() -> None:
-    (first, last) = tables_of([["Name", "Phone"], ["Ada", "55"], [], ["As of May", ""]])
-    assert (first.header, last) == (["Name", "Phone"], SheetTable(("As of May",), (), ()))
+    rows: list[list[str]] = [["Name", "Phone"], ["Ada", "55"], [], ["As of May", ""]]
+    (first, last) = tables_of(map(Line, count(1), rows))
+    assert (first.header, last) == (["Name", "Phone"], SheetTable(("As of May",), (), (), (4,)))

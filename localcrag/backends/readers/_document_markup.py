@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from markupsafe import escape
 
 from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
-from localcrag.backends.readers._sheets import ACROSS, markup_of_table, tables_of
+from localcrag.backends.readers._sheet_numbers import BLANK_LINE, Sheets
+from localcrag.backends.readers._sheets import ACROSS, Line, markup_of_table, tables_of
 
 if TYPE_CHECKING:
-    from anydoc import Block, Cell, Document, Inline, List, Table
+    from anydoc import Block, Cell, CellSlot, Document, Inline, List, Table
 
 NOTES = "Notes: "
 """In front of what a speaker notes below a slide."""
@@ -26,26 +27,31 @@ _CHECKED = {True: "[x] ", False: "[ ] "}
 
 
 def markup_of(
-    document: Document, *, slides: bool = False, sheets: bool = False, beside: Mapping[str, str] = MappingProxyType({})
+    document: Document,
+    *,
+    slides: bool = False,
+    sheets: Sheets | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return a document as HTML, its notes below it.
 
-    Of slides, what is set apart are the speaker's notes; of sheets, each grid may hold several tables. `beside` is what
-    stands beside them as HTML, by the names of sheets; under an empty name that of a slide.
+    Of slides, what is set apart are the speaker's notes; of `sheets`, each grid may hold several tables. `beside` is
+    what stands beside them as HTML, by the names of sheets; under an empty name that of a slide.
     """
     return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
 
 
 class _Markup:
-    def __init__(self, slides: bool, sheets: bool, beside: dict[str, str]) -> None:
+    def __init__(self, slides: bool, sheets: Sheets | None, beside: dict[str, str]) -> None:
         self._slides, self._sheets, self._beside = slides, sheets, beside
+        self._sheet: str | None = None
         self._notes: dict[str, int] = {}
 
     def pieces(self, document: Document) -> Iterator[str]:
         self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
         sheet = ""
         for block in document.blocks:
-            if self._sheets and block.kind == "heading":
+            if self._sheets is not None and block.kind == "heading":
                 yield self._beside.pop(sheet, "")
                 sheet = "".join(piece.text or "" for piece in block.content or ())
             elif self._slides and block.kind == "block_quote":
@@ -65,6 +71,7 @@ class _Markup:
     def _block(self, block: Block) -> Iterator[str]:
         match block.kind:
             case "heading":
+                self._sheet = "".join(piece.text or "" for piece in block.content or ())
                 yield f"<h{block.level}>{self._inline(block.content)}</h{block.level}>"
             case "paragraph":
                 yield f"<p>{self._inline(block.content)}</p>"
@@ -97,9 +104,11 @@ class _Markup:
                 for slot in row:
                     yield from self._blocks(slot.cell.blocks if slot.cell else ())
             return
-        if self._sheets:
-            for found in tables_of(_grid(table)):
-                yield from markup_of_table(found)
+        if self._sheets is not None:
+            name, numbers = self._sheets.numbered(self._sheet, len(table.grid))
+            lines = zip(numbers, _grid(table), table.grid, strict=True)
+            for found in tables_of(Line(number, cells) for number, cells, row in lines if not _is_blank_line(row)):
+                yield from markup_of_table(found, name)
             return
         yield f'<table class="{WORD_TABLE_CLASS}">'
         for number, row in enumerate(table.grid):
@@ -141,8 +150,15 @@ def _grid(table: Table) -> list[list[str]]:
 
 
 def _words(cell: Cell | None) -> str:
-    said = (piece.text or "" for block in (cell.blocks if cell else ()) for piece in block.content or ())
-    return " ".join(" ".join(said).split())
+    return " ".join(_said(cell).split())
+
+
+def _said(cell: Cell | None) -> str:
+    return " ".join(piece.text or "" for block in (cell.blocks if cell else ()) for piece in block.content or ())
+
+
+def _is_blank_line(row: Sequence[CellSlot]) -> bool:
+    return len(row) == 1 and _said(row[0].cell) == BLANK_LINE
 
 
 def _unlisted(blocks: Sequence[Block]) -> Sequence[Block]:

@@ -15,7 +15,7 @@ import lxml.html
 
 from localcrag.backends.readers._markup_headings import Marked, level_of, reads_as_heading, without_bold_runs
 from localcrag.backends.readers._markup_seen import seen
-from localcrag.backends.readers._markup_tables import data_rows
+from localcrag.backends.readers._markup_tables import OF_SHEET, data_rows
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.line_marks import CODE_INDENT
 
@@ -39,10 +39,11 @@ DEEPEST_INDENT = 8  # lists within lists; markup can be nested without end
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The lines of a page, and which of them are headings."""
+    """The lines of a page, which of them are headings, and what those that are rows of a spreadsheet say of that."""
 
     lines: list[str]
     headings: list[Marked]
+    rows: list[tuple[int, str]]
 
 
 def show(markup: str, name: str) -> Shown:
@@ -54,7 +55,7 @@ def show(markup: str, name: str) -> Shown:
     try:
         root = html.document_fromstring(markup, parser=parser)
     except etree.ParserError:
-        return Shown([], [])  # nothing in it but comments
+        return Shown([], [], [])  # nothing in it but comments
     except (etree.LxmlError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
@@ -102,6 +103,8 @@ class _Text:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._headings: list[Marked] = []
+        self._rows: list[tuple[int, str]] = []
+        self._of_sheet = ""
         self._heading_from = 0
         self._pieces: list[str] = []
         self._gap = False  # an empty line is due before the next one
@@ -126,6 +129,7 @@ class _Text:
             self._widths[-1:] = [len(self._marker)] if self._widths else []
         if level_of(element):
             self._heading_from = len(self._lines)
+        self._of_sheet = element.get(OF_SHEET, self._of_sheet)
         self.write(element.text)
 
     def end(self, element: Element) -> None:
@@ -133,6 +137,8 @@ class _Text:
         if tag in BLOCKS and tag != "br":
             # The paragraphs of a list's item stay together.
             self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
+        if OF_SHEET in element.attrib:
+            self._of_sheet = ""
         if level := level_of(element):
             self._note_heading(level)
         if tag in VERBATIM:
@@ -147,16 +153,17 @@ class _Text:
         if text and (self._verbatim or self._pieces or not text.isspace()):
             self._pieces.append(text)
 
-    def write_rows(self, rows: list[str]) -> None:
+    def write_rows(self, rows: list[tuple[str, str]]) -> None:
         self._break(spaced=True)
-        for row in rows:
+        for row, self._of_sheet in rows:
             self._pieces.append(row)
             self._break(spaced=False)
+        self._of_sheet = ""
         self._gap = True
 
     def finish(self) -> Shown:
         self._break(spaced=False)
-        return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)))
+        return Shown(self._lines, without_bold_runs(self._headings, len(self._lines)), self._rows)
 
     def _note_heading(self, level: int) -> None:
         """Keep which lines a heading has that ends here."""
@@ -177,6 +184,8 @@ class _Text:
                 self._lines.append("")
             self._gap = False
             for line in lines:
+                if self._of_sheet:
+                    self._rows.append((len(self._lines), self._of_sheet))
                 self._lines.append((self._indent() + line).rstrip())
         self._gap = self._gap or spaced
 

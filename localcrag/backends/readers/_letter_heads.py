@@ -1,4 +1,4 @@
-"""How heads of letters are parsed: what Python's own parser runs into leaves the rest of a letter to be read."""
+"""How heads of letters are parsed: a field that Python's own parser runs into is empty."""
 
 from __future__ import annotations
 

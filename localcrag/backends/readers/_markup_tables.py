@@ -15,6 +15,8 @@ PAGE_PARTS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "sectio
 LONG_CELL = 600
 """Characters: a table with such a cell arranges a page, too, unless it has a header and no lists, or is of Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
+OF_SHEET = "row-of-a-sheet"
+"""An attribute of what is a row of a spreadsheet: its number, and the sheet's name behind a space."""
 LONG_SHARE = 0.5
 """Of the cells: with more long ones, paragraphs are easier to read than rows."""
 CELL_SEPARATOR, NO_CELLS = " | ", " | |"
@@ -22,10 +24,11 @@ MAX_SPAN = 100  # columns or rows that one cell may reach over
 MOST_HEADER_ROWS = 4
 
 
-def data_rows(table: Element, flat: Callable[[Element], str]) -> list[str] | None:
+def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str, str]] | None:
     """Return a line per row, cells set apart, or None for a table that arranges a page.
 
-    `flat` returns the text of an element in a line.
+    With each line comes what its row says of its place in a spreadsheet, empty where it says nothing. `flat` returns
+    the text of an element in a line.
     """
     if next(table.iterdescendants(*PAGE_PARTS), None) is not None:
         return None
@@ -36,14 +39,17 @@ def data_rows(table: Element, flat: Callable[[Element], str]) -> list[str] | Non
     rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
     if _arranges_page(table, rows):
         return None
-    rows[:heads] = _in_one(rows[:heads])
-    lines: list[str] = []
-    for cells in rows:
+    header = _in_one(rows[:heads])
+    lines = [(caption, "") for caption in captions]
+    in_table = False
+    for at, cells in enumerate((*header, *rows[heads:])):
         line = _line(cells)
         # A row of one cell over all columns is within the table; above it, it is a caption.
-        of_group = CELL_SEPARATOR not in line and any(CELL_SEPARATOR in before for before in lines)
-        lines.append(f"{line}{NO_CELLS}" if line and of_group else line)
-    return [line for line in (*captions, *lines) if line]
+        of_group = in_table and CELL_SEPARATOR not in line
+        in_table = in_table or CELL_SEPARATOR in line
+        row = elements[max(at - len(header) + heads, 0)]
+        lines.append((f"{line}{NO_CELLS}" if line and of_group else line, row.get(OF_SHEET, "")))
+    return [line for line in lines if line[0]]
 
 
 def _arranges_page(table: Element, rows: Sequence[Sequence[str]]) -> bool:

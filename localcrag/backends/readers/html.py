@@ -15,6 +15,8 @@ from localcrag.backends.readers.text import decode, normalise
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
+from localcrag.text.sheet_rows import SheetRow
+from localcrag.text.words import one_line
 
 # The standard looks at the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
@@ -33,6 +35,7 @@ SUPERSETS = {
     "euc_kr": "cp949",
 }
 TAG = re.compile(r"<[a-zA-Z!?/]")
+OF_SHEET = re.compile(r"([0-9]{1,7}) (.*)", re.DOTALL)
 
 
 def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None]:
@@ -72,7 +75,7 @@ def declared_encoding(data: bytes) -> str | None:
 
 
 def render(markup: str, name: str) -> Page:
-    """Return the page that a browser would show, blocks and table rows on lines of their own, and its headings.
+    """Return the page that a browser would show, blocks and table rows on lines of their own, with its headings.
 
     Scripts, styles and hidden parts are left out. Raises UnreadableDocument when the markup cannot be read at all.
     """
@@ -84,4 +87,10 @@ def render(markup: str, name: str) -> Page:
     for first, behind, level in islice(shown.headings, MOST_HEADINGS):
         indent = len(lines[first]) - len(lines[first].lstrip())
         headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
-    return Page(None, "\n".join(lines), headings=tuple(found for found in headings if found.start < found.end))
+    rows = ((line, OF_SHEET.fullmatch(said)) for line, said in shown.rows)
+    return Page(
+        None,
+        "\n".join(lines),
+        headings=tuple(found for found in headings if found.start < found.end),
+        rows=tuple(SheetRow(starts[line], one_line(normalise(said[2])), int(said[1])) for line, said in rows if said),
+    )

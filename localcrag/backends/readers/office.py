@@ -7,21 +7,24 @@ server is another function, for PDFs, and never called; a reader process could c
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anydoc
 
-from localcrag.backends.readers import _kinds, _old_slides, _packages, _slides, locked_office
+from localcrag.backends.readers import _kinds, _old_slides, _packages, _sheet_numbers, _slides, locked_office
 from localcrag.backends.readers._beside import beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers._open_drawings import beside_tables, text_with_drawings
+from localcrag.backends.readers._sheet_numbers import Sheets
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import DEEPEST_MARKED, Heading
+from localcrag.text.sheet_rows import SheetRow, moved, rows_between
 from localcrag.text.words import one_line
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
 _BESIDE = {_kinds.XLSX: beside_sheets, _kinds.ODS: beside_tables}
 SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
 _SLIDES_DAMAGED = (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
-SHEETS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS, *_kinds.SEPARATED))
+WORKBOOKS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS))
 
 
 def open_pages(
@@ -77,16 +80,20 @@ def open_pages(
 
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
-    data = text_with_drawings(path) if media_type == _kinds.ODT else path.read_bytes()
+    data, sheets = text_with_drawings(path) if media_type == _kinds.ODT else path.read_bytes(), None
+    if media_type in _kinds.SEPARATED:
+        text, sheets = _sheet_numbers.of_values(decode(data, name))
+        data = text.encode()
+    elif media_type in WORKBOOKS:
+        sheets = _sheet_numbers.of_workbook(path, media_type)
     beside = _BESIDE[media_type](path) if media_type in _BESIDE else {}
-    data = decode(data, name).encode() if media_type in _kinds.SEPARATED else data
-    yield page(None, data, name, media_type, beside)
+    yield page(None, data, name, media_type, sheets=sheets, beside=beside)
 
 
 def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
         for number, (slide, beside) in enumerate(slides, start=1):
-            yield page(number, slide, name, media_type, {"": beside})
+            yield page(number, slide, name, media_type, beside={"": beside})
     except _SLIDES_DAMAGED as error:
         raise _packages.damaged(name, FORMATS[media_type][1], error) from error
 
@@ -96,9 +103,13 @@ def page(
     data: bytes,
     name: str,
     media_type: str,
+    *,
+    sheets: Sheets | None = None,
     beside: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
     """Return what a file says, or a slide of it, with what stands `beside` that (markup_of).
+
+    `sheets` are those of a spreadsheet.
 
     Raises EncryptedDocument and UnreadableDocument.
     """
@@ -114,20 +125,22 @@ def page(
         ) from error
     except anydoc.ConvertError as error:
         raise _packages.damaged(name, what, error) from error
-    markup = markup_of(document, slides=media_type in SLIDES, sheets=media_type in SHEETS, beside=beside)
-    text, headings = _marked(render(markup, name))
-    return Page(number, text, unread=not text.strip() and PICTURE in markup, headings=headings)
+    markup = markup_of(document, slides=media_type in SLIDES, sheets=sheets, beside=beside)
+    marked = _marked(render(markup, name))
+    return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
 
 
-def _marked(page: Page) -> tuple[str, tuple[Heading, ...]]:
-    """Return a page's text, its headings with Markdown's marks, and the headings that Markdown has no mark for.
+def _marked(page: Page) -> Page:
+    """Return a page with Markdown's marks at its headings; what it knows of them are those that Markdown has none for.
 
     With marks they are known wherever a part of the text is read again.
     """
     parts: list[str] = []
     others: list[Heading] = []
+    rows: list[SheetRow] = []
     done = length = 0
     for heading in page.headings:
+        rows += moved(rows_between(page.rows, done, heading.start), length - done)
         between = page.text[done : heading.start]
         named = one_line(page.text[heading.start : heading.end])
         mark = f"{'#' * heading.level} " if heading.level <= DEEPEST_MARKED else ""
@@ -137,4 +150,5 @@ def _marked(page: Page) -> tuple[str, tuple[Heading, ...]]:
         parts += [between, mark, named]
         length += len(mark) + len(named)
         done = heading.end
-    return "".join([*parts, page.text[done:]]), tuple(others)
+    rows += moved(rows_between(page.rows, done, len(page.text)), length - done)
+    return replace(page, text="".join([*parts, page.text[done:]]), headings=tuple(others), rows=tuple(rows))

@@ -26,6 +26,7 @@ from localcrag.records.errors import (
     UnsupportedDocument,
 )
 from localcrag.text.blocks import Heading
+from localcrag.text.sheet_rows import SheetRow
 
 PATIENCE = 300.0
 """Seconds for a page, or for the whole of a file that has none."""
@@ -151,7 +152,8 @@ class ReaderProcesses:
                 text = attached.decode("utf-8", "surrogatepass")
                 headings = tuple(Heading(*heading) for heading in content["headings"])
                 recognised = tuple(Recognised(*part) for part in content["recognised"])
-                yield Page(content["number"], text, content["unread"], headings, recognised)
+                rows = tuple(SheetRow(*row) for row in content["rows"])
+                yield Page(content["number"], text, content["unread"], headings, recognised, rows)
                 content, attached = self._next(process, name)
         except GeneratorExit:
             process.end()  # What it has read ahead is nobody's any more.

@@ -1,15 +1,19 @@
-"""Chunks as rows of the database: written with their vectors and what they are searched by."""
+"""Chunks as rows of the database: written with their vectors and what they are searched by, and read."""
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import sqlite3
 from collections.abc import Sequence
 
 from localcrag.backends.store.stored_vectors import packed
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import Vectors
+from localcrag.text.sheet_rows import SheetRow
 from localcrag.text.titles import in_front, named
+
+COLUMNS = 'page, start, "end", text, section, lead, confidence, rows'
+"""Of a chunk, in the order of its fields."""
 
 
 def put_chunks(
@@ -18,12 +22,22 @@ def put_chunks(
     """Add chunks to a document, a vector each."""
     for chunk, vector in zip(chunks, vectors, strict=True):
         front = in_front(title, chunk.text, section=chunk.section, lead=chunk.lead)
+        rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
         chunk_id = connection.execute(
-            'INSERT INTO chunks (document_id, page, start, "end", text, section, lead, confidence, front) '
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (document, *dataclasses.astuple(chunk), front),
+            f"INSERT INTO chunks (document_id, {COLUMNS}, front) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            (
+                *(document, chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead),
+                *(chunk.confidence, json.dumps(rows, ensure_ascii=False) if rows else None, front),
+            ),
         ).lastrowid
         connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
+
+
+def chunk_from(row: sqlite3.Row) -> Chunk:
+    """Return the chunk of a row that has COLUMNS."""
+    rows = tuple(SheetRow(*one) for one in json.loads(row["rows"] or "[]"))
+    known = (row["section"], row["lead"], row["confidence"])
+    return Chunk(row["page"], row["start"], row["end"], row["text"], *known, rows)
 
 
 def own_title(title: str | None, name: str) -> str | None:

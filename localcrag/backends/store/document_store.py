@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.backends.store import scan_store, shelving, tag_store, word_search
-from localcrag.backends.store.chunk_rows import own_title, put_chunks
+from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
@@ -183,11 +183,8 @@ class DocumentStore:
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
-        sql = (
-            'SELECT c.id, d.name, c.page, c.start, c."end", c.text, c.section, c.lead, c.confidence FROM chunks c '
-            "JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
-        )
-        return {identifier: (name, Chunk(*chunk)) for identifier, name, *chunk in self._by_id(sql, ids)}
+        sql = "SELECT c.*, d.name FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
+        return {row["id"]: (row["name"], chunk_from(row)) for row in self._by_id(sql, ids)}
 
     def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
         """Return the chunk before or behind one in its document, with its id; None where there is none."""

@@ -234,9 +234,13 @@ CREATE TABLE folder_tags (
 -- Which documents a chat's questions are put to (Restriction as JSON); NULL: to all.
 ALTER TABLE chats ADD COLUMN restriction TEXT;
 """
+SCHEMA_13 = """
+-- Of chunks that show rows of a sheet, those (SheetRow's fields as JSON).
+ALTER TABLE chunks ADD COLUMN rows TEXT;
+"""
 SCHEMAS = (
     SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
-    SCHEMA_12,
+    SCHEMA_12, SCHEMA_13,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)

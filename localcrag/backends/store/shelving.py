@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from localcrag.backends.store.chunk_rows import COLUMNS
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
@@ -117,11 +118,11 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
         raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
     connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
     # Under new ids: number and highest id of a collection's chunks tell whether any came or went.
-    columns = 'page, start, "end", text, section, lead, confidence, front'
+    columns = f"{COLUMNS}, front"
     chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (row["id"],))  # noqa: S608
     for chunk_id, *fields in chunks.fetchall():
         added = connection.execute(
-            f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (row["id"], *fields),
         ).lastrowid
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))

@@ -12,7 +12,7 @@ from localcrag.steps.answer.own_words import path_of
 from localcrag.steps.evaluate.evaluate import is_scored, nearest
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
-from localcrag.text.places import page_name
+from localcrag.text.places import page_name, row_names
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import overlap
@@ -73,9 +73,13 @@ def _shown(
 
 
 def _head(passage: GradedPassage, path: Sequence[str]) -> str:
+    sheets = {row.sheet for row in passage.rows}
+    path = [*path[:1], *(name for name in path[1:] if name not in sheets)]
     place = " › ".join(map(layout.plain, path)) or _("web")
     if passage.page is not None:
         place += f", {page_name(passage.document, passage.page)}"
+    if passage.rows:
+        place += f", {layout.plain(row_names(passage.rows))}"
     scored = f"{passage.relevance:.2f} · " if is_scored([passage]) else ""
     return f"**{scored}{place}**"
 

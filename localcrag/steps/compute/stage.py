@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
 from localcrag.records.computation import Computation
 from localcrag.records.enums import StripReason
 from localcrag.records.errors import ModelError
 from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Strip
+from localcrag.records.protocols import ChunkStore
 from localcrag.steps.asked import Asked
 from localcrag.steps.compute.candidate import Candidate, chunk_of
 from localcrag.steps.compute.choose import candidates, overlaps
@@ -42,7 +44,7 @@ def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -
     if len(found) != 1:
         return False
     (one,) = found
-    done = carried_out(one.plan, one.document, one.title)
+    done = _numbered(carried_out(one.plan, one.document, one.title), one, context.parts.store)
     yield StepStarted("compute", _("computing: %(what)s", what=operation_in_words(done)))
     more = _more(asked.standalone, one, done, context)
     parts = sorted((*one.passages, *more), key=lambda passage: passage.start or 0)
@@ -53,6 +55,16 @@ def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -
     yield from screen(parts, context.parts.rules)
     yield Answered(answer_of(done, citation_of([piece.n for piece in evidence])), abstained=False)
     return True
+
+
+def _numbered(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
+    """Return what was computed with the numbers that its rows have on their sheet, if they are of one."""
+    if not done.rows or not any(passage.rows for passage in one.passages):
+        return done
+    start, end = min(row.start for row in done.rows), max(row.end for row in done.rows)
+    chunks = store.chunks(store.chunks_within(chunk_of(one.passages[0]), start, end))
+    numbers = {chunk.start + row.start: row.number for of, chunk in chunks.values() for row in chunk.rows}
+    return replace(done, rows=tuple(replace(row, number=numbers.get(row.start)) for row in done.rows))
 
 
 def _several(found: Sequence[Candidate]) -> str:

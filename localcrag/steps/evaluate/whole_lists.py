@@ -16,6 +16,7 @@ from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import ChunkStore
 from localcrag.text.blocks import BlockKind, blocks_of
 from localcrag.text.line_marks import LEADS_IN
+from localcrag.text.sheet_rows import moved
 
 LONGEST = 1600
 """Characters of a passage that is made whole: about 400 tokens, of 512 that a relevance model reads in all."""
@@ -39,16 +40,21 @@ def made_whole(passage: OfPassage, store: ChunkStore) -> OfPassage:
     if chunk is None or (chunk.start, chunk.end) != (passage.start, passage.end):
         return passage  # gone meanwhile, or whole already
     first = last = (own, chunk)
+    rows = chunk.rows
     while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]) and goes_on(last[1], other[1]):
         last = other
+        rows += moved(other[1].rows, other[1].start - chunk.start)
     while (
         (other := store.neighbour(first[0], behind=False)) and _fits(other[1], last[1]) and goes_on(other[1], first[1])
     ):
         first = other
+        rows = moved(other[1].rows, other[1].start - chunk.start) + rows
     text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""
     if not text:
         return passage
-    return dataclasses.replace(passage, text=text, start=first[1].start, end=last[1].end, lead=first[1].lead)
+    start, end, lead = first[1].start, last[1].end, first[1].lead
+    rows = moved(rows, chunk.start - start)
+    return dataclasses.replace(passage, text=text, start=start, end=end, lead=lead, rows=rows)
 
 
 def goes_on(chunk: Chunk, behind: Chunk) -> bool:

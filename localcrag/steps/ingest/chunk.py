@@ -12,6 +12,7 @@ from itertools import groupby
 
 from localcrag.records.documents import Chunk, Page, mean_confidence
 from localcrag.steps.ingest.outline import CountTokens, Unit, units_of
+from localcrag.text.sheet_rows import rows_within
 from localcrag.text.titles import SEPARATOR
 
 PAGE_BREAK = "\f"
@@ -66,6 +67,7 @@ def _chunk(page: Page, units: Sequence[Unit], offset: int) -> Chunk:
         section=SEPARATOR.join(path[-_DEEPEST:]) or None,
         lead=lead if lead and lead not in text else None,
         confidence=_confidence(page, start, end),
+        rows=rows_within(page.rows, page.text, start, end),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from localcrag.records.documents import Chunk, Page
+from localcrag.text.places import in_runs
 from localcrag.text.translation import ngettext
 
 
@@ -56,6 +56,4 @@ def nothing(name: str, unread: Sequence[int]) -> str:
 
 def named(pages: Iterable[int]) -> str:
     """Return rising numbers as they are written, those in a row as one: "3, 7–9"."""
-    # In a row, number and place grow alike.
-    rows = [[page for _, page in row] for _, row in groupby(enumerate(pages), key=lambda pair: pair[1] - pair[0])]
-    return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}–{row[-1]}" for row in rows)
+    return ", ".join(in_runs(pages))

@@ -20,7 +20,7 @@ from localcrag.steps.evaluate.evaluate import nearest_of_doubtful, strip_logits
 from localcrag.steps.refine.completeness import CountTokens, complete
 from localcrag.steps.refine.duplicates import say_the_same
 from localcrag.steps.refine.strips import split_into_strips
-from localcrag.steps.refine.structure import joined, path_of, together
+from localcrag.steps.refine.structure import joined, path_of, rows_of, together
 
 KEPT = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 BEST, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
@@ -255,6 +255,7 @@ def recompose(
                     relevance=max(strip.relevance for strip in run),
                     section=path_of(passage, run),
                     confidence=passage.confidence,
+                    rows=rows_of(passage, run),
                 )
             )
     return tuple(evidence), tuple(sources.values())

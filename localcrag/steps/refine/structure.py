@@ -15,6 +15,7 @@ from itertools import pairwise
 from localcrag.records.passages import Evidence, Passage, Strip
 from localcrag.text.blocks import Block, BlockKind, blocks_of
 from localcrag.text.line_marks import LEADS_IN
+from localcrag.text.sheet_rows import SheetRow, moved, rows_within
 from localcrag.text.titles import SEPARATOR, heading_text
 
 MOST_BETWEEN = 4
@@ -115,6 +116,16 @@ def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
         if name and name not in path:
             path.append(name)
     return SEPARATOR.join(path) or None
+
+
+def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
+    """Return the rows of a sheet that a run of strips is: those of a table without what stands over it."""
+    of_table = [strip for strip, part in zip(run, parts_of(passage, run), strict=True) if part.kind is BlockKind.ROW]
+    return tuple(
+        row
+        for strip in of_table or run
+        for row in moved(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
+    )
 
 
 def has_rows_or_items(text: str) -> bool:

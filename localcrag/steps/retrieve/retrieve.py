@@ -78,6 +78,7 @@ def passages_of(best: Sequence[int], question: str, asked: Vectors, store: Chunk
                     section=chunk.section,
                     lead=chunk.lead,
                     confidence=chunk.confidence,
+                    rows=chunk.rows,
                     dated=dates.get(chunk_id),
                     cosine=float(np.dot(asked, vectors[chunk_id])),
                     overlap=overlap(question, read),

@@ -100,7 +100,7 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
 def _where(piece: Evidence, source: Source) -> str:
     """Return a source's place, the path of headings that a piece of evidence stands under there, and if it was read."""
     read = gettext("read by OCR, %(confidence)s", confidence=f"{piece.confidence:.2f}") if piece.confidence else None
-    return " · ".join(part for part in (place(source), piece.section, read) if part)
+    return " · ".join(part for part in (place(source, piece), piece.path, read) if part)
 
 
 def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping[str, Any]) -> str:
