@@ -6,6 +6,7 @@ import faulthandler
 import os
 import random
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -17,9 +18,10 @@ from fuzzing.findings import Count, Findings
 from fuzzing.kinds import MOST_BYTES, PASSWORD, digest_of, names_of
 from fuzzing.reading import Finding, Reading
 from localcrag.backends.processes.limits import MOST_MEMORY
+from localcrag.backends.readers.reader_process import PATIENCE
 
 STANDS_STILL = 60
-"""Seconds without a sign of life, after which a process is ended and its input kept; a reader has 300."""
+"""Seconds of processor time without a sign of life, after which a process is ended and its input kept."""
 LEAST = 2
 """Seconds that are worth a start."""
 TOLD = 4_000
@@ -67,10 +69,13 @@ class Fuzzing:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))
         faulthandler.enable(2)
+        # Its signal ends a process, in whatever library it is then; a busy machine does not bring it on.
+        faulthandler.register(signal.SIGPROF, file=2, chain=True)
         count, names = Count(self._work / "count" / kind), names_of(kind)
 
         def heard() -> None:
-            faulthandler.dump_traceback_later(STANDS_STILL, exit=True, file=2)
+            signal.setitimer(signal.ITIMER_PROF, STANDS_STILL)
+            faulthandler.dump_traceback_later(PATIENCE, exit=True, file=2)
 
         def one_input(data: bytes) -> None:
             self._current.write_bytes(data)
@@ -79,6 +84,7 @@ class Fuzzing:
                 heard()
                 for finding in Reading(self._current, name, PASSWORD, heard).read():
                     self._findings.keep(kind, data, finding)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             faulthandler.cancel_dump_traceback_later()
 
         def change(data: bytes, most: int, seed: int) -> bytes:
@@ -92,7 +98,7 @@ class Fuzzing:
 
     def _broke(self, kind: str, data: bytes, status: int, said: str) -> None:
         """Keep what broke a process, and try it no more as a seed."""
-        sort = "hang" if "Timeout (" in said else "crash"
+        sort = "hang" if status == -signal.SIGPROF or "Timeout (" in said else "crash"
         places = [line.strip() for line in said.splitlines() if line.startswith("  File ")]
         place = places[0] if places else f"exit status {status}"
         self._findings.keep(kind, data, Finding(sort, place, f"exit status {status}\n{said}"))

@@ -34,6 +34,8 @@ _MESSAGE = outlook_files.Message(
         outlook_files.Attached("b.msg", outlook_files.Message("Within", "Text.").tree(24), method=5),
     ],
 )
+_BOMB = "1 GB of spaces, packed twice"
+"""Small, and read for seconds: all that is made of it would be, too."""
 _SLIDE = b"\x0f\0\xe8\x03\x1c\0\0\0" + b"\x0f\0\xf0\x0f\x14\0\0\0" + b"\0\0\xa8\x0f\x0c\0\0\0Berth seven."
 """Records of PowerPoint of before 2007: a document, which holds a list of texts, which holds one."""
 _TEXTS: Sequence[tuple[str, bytes]] = (
@@ -84,7 +86,7 @@ def _odt(path: Path) -> Path:
 
 def _makers() -> Iterator[tuple[str, Make]]:
     yield from ((name, hostile_files.written(data)) for name, data in _TEXTS)
-    yield from ((f"{kind}.pdf", make) for kind, make in hostile_pages.PDFS.items())
+    yield from ((f"{kind}.pdf", make) for kind, make in hostile_pages.PDFS.items() if kind != _BOMB)
     yield from hostile_pages.PICTURES.items()
     yield from (*hostile_files.DEPTHS.values(), *hostile_files.SHEETS.values())
     yield "a.pdf", lambda path: documents.make_form_pdf(path, "Name", "Ada")

@@ -46,13 +46,13 @@ def Fuzz():
     arguments, one, change = told
     for path in sorted(pathlib.Path(arguments[-1]).iterdir()):
         data = path.read_bytes()
-        one(data)
         one(change(data, 64000, 1))
-        if b"Breaks." in data:
-            one(data)
-            os.kill(os.getpid(), signal.SIGKILL)
+        one(data)
+        for said, number in ((b"Breaks.", signal.SIGKILL), (b"Hangs.", signal.SIGPROF)):
+            if said in data:
+                os.kill(os.getpid(), number)
 """
-"""As much of atheris as is asked of it; the seed that says so breaks the process."""
+"""As much of atheris as is asked of it; seeds that say so end the process, as a crash or the time limit does."""
 
 
 @pytest.fixture(scope="module")
@@ -238,14 +238,16 @@ def test_a_process_that_breaks_is_a_finding_and_another_one_goes_on(tmp_path: Pa
     (tmp_path / "atheris.py").write_text(STAND_IN)
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.rtf").write_bytes(b"{\\rtf1 Breaks.}")
+    (tmp_path / "given" / "c.rtf").write_bytes(b"{\\rtf1 Hangs.}")
     (tmp_path / "given" / "b.rtf").write_bytes(b"{\\rtf1 Berth seven.}")
     script, work = ROOT / "scripts" / "fuzz_readers.py", tmp_path / "work"
     arguments = [tmp_path / "given", "--minutes", "1", "--kind", "rtf", "--work", work]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, str(script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    (found,) = Findings(work / "findings").all()
+    found, hang = Findings(work / "findings").all()
     assert (found["sort"], found["place"]) == ("crash", f"exit status {-signal.SIGKILL}")
+    assert (hang["sort"], "test_fuzzing" in hang["said"] or "atheris.py" in hang["said"]) == ("hang", True)
     assert (work / "findings" / found["file"]).read_bytes() == b"{\\rtf1 Breaks.}"
     left = {path.read_bytes() for path in (work / "seeds" / "rtf").iterdir()}
     assert b"{\\rtf1 Berth seven.}" in left
