@@ -1,4 +1,4 @@
-"""How heads of letters are parsed: a field that Python's own parser runs into is empty."""
+"""Heads of letters: a field that Python cannot parse leaves the rest to be read."""
 
 from __future__ import annotations
 
