@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 
 from cachetools import FIFOCache
 
@@ -59,11 +61,16 @@ class WebParts:
         return answer
 
 
+def today_here() -> date:
+    """Return the day that it is where this computer is."""
+    return datetime.now(UTC).astimezone().date()
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What is outside of the flow; localcrag/app/ makes it. `rules` are those for prompt injections.
 
-    `skills`: what the language model can be asked for.
+    `skills`: what the language model can be asked for. `today`: the day on which a question is asked.
     """
 
     embedder: Embedder
@@ -78,6 +85,7 @@ class Parts:
     web_cache: WebCache | None = None
     rate_limit: RateLimit | None = None
     skills: frozenset[Skill] = frozenset(Skill)
+    today: Callable[[], date] = today_here
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -70,10 +71,12 @@ class Bench:
         """Load all models, so that the first question takes no longer than the others."""
         self._assembly.warm_up()
 
-    def ask(self, question: str, collection: str, steps: Steps = EVERY_STEP) -> tuple[Run, float]:
-        """Return the run of a question, and the seconds that it took."""
+    def ask(
+        self, question: str, collection: str, steps: Steps = EVERY_STEP, asked_on: date | None = None
+    ) -> tuple[Run, float]:
+        """Return the run of a question, asked today or on another day, and the seconds that it took."""
         began = time.perf_counter()
-        run, _ = self._until(Refined if self.silent else None, question, collection, steps)
+        run, _ = self._until(Refined if self.silent else None, question, collection, steps, asked_on)
         return run, time.perf_counter() - began
 
     def retrieved(self, question: str, collection: str) -> tuple[Passage, ...]:
@@ -86,13 +89,15 @@ class Bench:
         return sum(self._assembly.models.embedder.count_tokens([*texts]))
 
     def _until(
-        self, last: type[Event] | None, question: str, collection: str, steps: Steps
+        self, last: type[Event] | None, question: str, collection: str, steps: Steps, asked_on: date | None = None
     ) -> tuple[Run, Event | None]:
         """Ask a question up to an event, or to its end; return its run, and the event where it came."""
         assembly = self._assembly
         settings = assembly.collection_settings.applied_to(changed(assembly.settings, collection=collection))
         # With a log of its own no score is remembered, so that seconds can be compared.
         parts = assembly.parts(settings, runs=_Nowhere())
+        if asked_on:
+            parts = replace(parts, today=lambda: asked_on)
         if self.silent:
             parts = replace(parts, llm=NeverAsked(settings.llm))
         with closing(pipeline.answer(question, parts=parts, settings=settings, steps=steps)) as recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 from localcrag.backends.store.database import Database
@@ -50,6 +51,7 @@ class Desk:
         self.index: VectorIndex = HnswIndex(self.store, folder)
         self.runs = FakeRunLog()
         self.skills = frozenset(Skill)
+        self.today = date(2026, 5, 4)
         self.settings: Settings = load(data_dir=folder, **settings)
 
     def ask(self, question: str, *history: Turn) -> tuple[list[Event], Run]:
@@ -60,7 +62,7 @@ class Desk:
     def parts(self) -> Parts:
         return Parts(
             embedder=FakeEmbedder(), scorer=self.scorer, llm=self.llm, web=self.web, runs=self.runs, store=self.store,
-            index=self.index, skills=self.skills,
+            index=self.index, skills=self.skills, today=lambda: self.today,
         )  # fmt: skip
 
 

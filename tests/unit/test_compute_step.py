@@ -64,6 +64,15 @@ def test_a_question_about_a_table_is_computed_on_all_its_rows(tmp_path: Path) ->
     assert len([event for event in events if isinstance(event, Computed)]) == 1
 
 
+def test_days_are_counted_from_the_day_that_the_app_is_asked_on_and_shown(tmp_path: Path) -> None:
+    _, run = desk(tmp_path, orders=ORDERS).ask("What was the total amount of orders last month?")
+    said = "“last month” is taken as April 2026, asked on 4 May 2026."
+    assert run.answer.startswith("**Total of Amount: 350.00 €** over 10 rows")
+    assert "where Date is in April 2026" in run.answer
+    assert said in run.answer
+    assert said in panel(run)
+
+
 def test_the_answer_cites_the_rows_that_count(tmp_path: Path) -> None:
     _, run = desk(tmp_path, orders=ORDERS).ask(QUESTION)
     march = [row for row in ROWS if row.startswith("2026-03")]

@@ -28,7 +28,9 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
     """Return what a plan comes to; `document` and `title` are those of the table's document."""
     table = plan.known.table
     tests = with_years(plan.tests)
+    said = [test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative]
     work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", Found()
+    work.notes += dict.fromkeys(relative.note for relative in said if not relative.problem)
     try:
         select(work, tests)
         found = in_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
@@ -48,7 +50,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         pages=tuple(dict.fromkeys(row.page for row in table.rows if row.page is not None)),
         header=table.header,
         operation=plan.operation,
-        column=plan.column.name if plan.column else None,
+        column=" − ".join(column.name for column in plan.side_columns) or (plan.column.name if plan.column else None),
         filters=tuple(map(in_words, tests)),
         of_rows=len(plan.known.rows),
         row_count=len(rows),

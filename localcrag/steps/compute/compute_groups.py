@@ -10,11 +10,9 @@ from localcrag.records.computation import Group
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.amounts import is_empty
 from localcrag.steps.compute.conditions import why_unknown
-from localcrag.steps.compute.moments import Moment
+from localcrag.steps.compute.moments import MONTHS_OF_A_QUARTER, Moment
 from localcrag.steps.compute.work import Found, Refused, Work, amounts_of, refuse_percentages, total_of
 from localcrag.text.translation import gettext as _
-
-MONTHS_OF_A_QUARTER = 3
 
 
 def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
@@ -88,10 +86,10 @@ def _rows_by_name(work: Work) -> dict[str, list[int]]:
 
 def _rows_by_period(work: Work) -> dict[str, list[int]]:
     by, period = work.plan.by, work.plan.period
-    found: dict[tuple[int, int], list[int]] = {}
+    found: dict[tuple[int, int, int], list[int]] = {}
     for at in work.at:
         value = by.values[at] if by else None
-        said = isinstance(value, Moment) and value.year is not None and (period == "year" or value.month is not None)
+        said = isinstance(value, Moment) and value.year is not None and _says(value, period)
         if by is None or not isinstance(value, Moment) or not said:
             if by and isinstance(value, Moment) and value.year is None:
                 raise Refused(_("the dates in %(column)s have no year", column=by.name))
@@ -99,12 +97,18 @@ def _rows_by_period(work: Work) -> dict[str, list[int]]:
             work.left_out[why_unknown(by, cell) if by else ""] += 1
             continue
         month = value.month or 0
-        part = {"year": 0, "quarter": -(-month // MONTHS_OF_A_QUARTER), "month": month}[period]
-        found.setdefault((value.year or 0, part), []).append(at)
+        part = {"year": 0, "quarter": -(-month // MONTHS_OF_A_QUARTER)}.get(period, month)
+        day = (value.day or 0) if period == "day" else 0
+        found.setdefault((value.year or 0, part, day), []).append(at)
     return {_name(*key, period): found[key] for key in sorted(found)}
 
 
-def _name(year: int, part: int, period: str) -> str:
+def _says(value: Moment, period: str) -> bool:
+    """Whether a moment says in which period it lies."""
+    return period == "year" or (value.month is not None and (period != "day" or value.day is not None))
+
+
+def _name(year: int, part: int, day: int, period: str) -> str:
     if period == "quarter":
         return f"Q{part} {year}"
-    return str(Moment(year, part or None))
+    return str(Moment(year, part or None, day or None))

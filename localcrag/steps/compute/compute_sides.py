@@ -38,7 +38,7 @@ def difference(work: Work) -> Found:
         own = _side(work, tests)
         own.plan = replace(plan, column=column)
         found = amounts_of(own)
-        name = _in_words(tests) or column.name
+        name = column.name if plan.side_columns else _in_words(tests) or column.name
         if not found or own.left_out:
             raise Refused(_("there is no value for every row where %(conditions)s", conditions=name))
         refuse_below_zero(column, found)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 from localcrag.steps.compute.amounts import CLOCK, Amount, is_empty
-from localcrag.steps.compute.columns import Column
+from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.reading import Test
 from localcrag.steps.compute.said_conditions import Relation, bare
@@ -23,19 +23,37 @@ def meets(test: Test, at: int, cell: str) -> bool | None:
     """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
     if test.relation is Relation.EMPTY:
         return is_empty(cell)
+    if test.than:
+        return _against(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
         # What is empty may be meant to be as the cell above it.
         said = [stems_of(value) for value in (test.value, *test.others)]
         return None if is_empty(cell) else (stems_of(cell) in said) is not test.negated
-    value = test.column.values[at]
+    return _of_value(test, test.column.values[at])
+
+
+def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:
     if isinstance(test.value, Amount):
         high = test.high.value if isinstance(test.high, Amount) else None
         return _compared(value.value, test.relation, test.value.value, high) if isinstance(value, Amount) else None
-    if not isinstance(value, Moment):
+    if not isinstance(value, Moment) or isinstance(test.value, str):
         return None
-    if test.relation is Relation.EQUAL:
-        return test.value.holds(value)
-    return _in_time(value, test)
+    return test.value.holds(value) if test.relation is Relation.EQUAL else _in_time(value, test)
+
+
+def _against(value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation) -> bool | None:
+    """Return how a value stands to another one of its row; None where one says nothing, or days cannot be told."""
+    if isinstance(value, Amount) and isinstance(other, Amount):
+        return _compared(value.value, relation, other.value, None) if value.unit == other.unit else None
+    if not isinstance(value, Moment) or not isinstance(other, Moment):
+        return None
+    first, last = (value.first, value.last), (other.first, other.last)
+    if None in (*first, *last):
+        return None
+    if first == last:
+        return relation is Relation.EQUAL if value.day else None
+    later, earlier = first[0] > last[1], first[1] < last[0]  # type: ignore[operator]
+    return {Relation.ABOVE: later, Relation.BELOW: earlier}.get(relation, False) if later or earlier else None
 
 
 def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
@@ -145,18 +163,25 @@ _DAY, _ANY_YEAR = later("%(column)s is %(value)s"), later("%(column)s is in %(va
 def in_words(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
     said = {"column": test.column.name, "value": _said(test.value), "high": _said(test.high) if test.high else ""}
+    if test.relative and test.relative.problem:
+        return _(_MOMENTS[Relation.EQUAL], **said | {"value": f"“{test.relative.written}”"})
+    if test.than:
+        in_time = test.column.kind is not Kind.AMOUNT and test.relation is not Relation.EQUAL
+        return _((_MOMENTS if in_time else _AMOUNTS)[test.relation], **said | {"value": test.than.name})
     if test.others:
         said["value"] = _(" or ").join([_said(test.value), *test.others])
     if test.negated:
         return _("%(column)s is not %(value)s", **said)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
         return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **said)
-    if not isinstance(test.value, Moment):
-        return _(_AMOUNTS[test.relation], **said)
-    if test.relation is not Relation.EQUAL or test.value.year:
-        return _(_DAY if test.relation is Relation.EQUAL and test.value.day else _MOMENTS[test.relation], **said)
+    return _of_moment(test, test.value, said) if isinstance(test.value, Moment) else _(_AMOUNTS[test.relation], **said)
+
+
+def _of_moment(test: Test, value: Moment, said: Mapping[str, str]) -> str:
+    if test.relation is not Relation.EQUAL or value.year:
+        return _(_DAY if test.relation is Relation.EQUAL and value.day else _MOMENTS[test.relation], **said)
     years = {moment.year for moment in test.column.moments if moment.year}
-    if test.value.day and len(years) < MANY:
+    if value.day and len(years) < MANY:
         return _(_DAY, **said)
     return _(_ANY_YEAR if len(years) > 1 else _MOMENTS[test.relation], **said)
 

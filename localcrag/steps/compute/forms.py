@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
+from localcrag.steps.compute.versus import MORE, Versus, versus_in
 from localcrag.text.words import NUMBER_WORDS, blanked
 
 MOST_ROWS_ASKED = 50
@@ -18,11 +19,15 @@ _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
 _TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
 _DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
-_MORE = (
-    r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
-    r"larger|bigger|smaller|greater"
+_COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
+_BEYOND, _BY_HOW_MUCH = (
+    re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
+    for asks, more in (
+        # "How much was paid over the year" is none.
+        ("how (?:much|far)", r"above|below|under|(?:(?<=how much )|(?<=how far ))over|exceed(?:s|ed)?"),
+        ("by how much", "above|below|under|over|exceed(?:s|ed)?"),
+    )
 )
-_COMPARED = re.compile(rf"\bhow (?:much|many) (?P<more>{_MORE})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE)
 _DIFFERENCE = re.compile(
     r"\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b",
     re.IGNORECASE,
@@ -59,7 +64,8 @@ class Forms:
     `few` rows are asked for, of which `end` says whether they are the highest or the lowest; None where another word
     says it. `by` is what the groups are of. Words in `negated` places are denied; in those
     that are `absent`, too, it is said that there is none ("no supplier"). `split` is where the second side of a
-    difference, or what makes the share, begins; `form` says which of these it is. `more` is the word of a comparison.
+    difference, or what makes the share, begins; `form` says which of these it is. `more` is the word of a comparison,
+    `versus` is one of two columns.
     """
 
     rest: str
@@ -72,11 +78,13 @@ class Forms:
     form: Operation | None = None
     split: int = 0
     more: str = ""
+    versus: Versus | None = None
 
 
 def forms_in(text: str) -> Forms | None:
     """Return the forms of a question whose conditions are blanks; None where they are more than is understood."""
     rest, form, split, more = _two_sides(text)
+    rest, versus = (rest, None) if form else versus_in(rest)
     different = _DIFFERENT.search(rest)
     rest = _blank(rest, different)
     top = _TOP.search(rest)
@@ -89,6 +97,8 @@ def forms_in(text: str) -> Forms | None:
     if denied is None:
         return None
     rest, negated, absent = denied
+    if versus and (different or top or by or negated):
+        return None
     return Forms(
         rest,
         few=number_of(top["few"]) if top else 1,
@@ -100,6 +110,7 @@ def forms_in(text: str) -> Forms | None:
         form=form,
         split=split,
         more=more,
+        versus=versus,
     )
 
 
@@ -126,7 +137,7 @@ def number_of(said: str) -> int:
 
 def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
     """Return the text without the words of a difference or a share, which of them it is, and where it is parted."""
-    for pattern in (_COMPARED, _DIFFERENCE):
+    for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
             rest = blanked(text, found.start(), found.start("between"))
             rest = blanked(rest, *found.span("than"))

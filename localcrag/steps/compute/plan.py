@@ -21,12 +21,13 @@ from localcrag.steps.compute.plan_columns import (
     rows_meant,
     says_how_many,
 )
-from localcrag.steps.compute.plan_groups import grouped, highest_group, is_of_groups
+from localcrag.steps.compute.plan_groups import grouped, highest_group, is_of_groups, names_period
 from localcrag.steps.compute.plan_sides import of_difference, of_share
+from localcrag.steps.compute.plan_versus import compared_in_rows, named_in_time
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.reading import Reading, clearest, free, place, read
 from localcrag.steps.compute.table import Table
-from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike, stems_of
+from localcrag.steps.compute.vocabulary import PEOPLE, PERIODS, ROW_NOUNS, SAYS_NOTHING, Superlative, alike, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
@@ -46,11 +47,26 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
     reading = read(request, known)
     if reading is None or _is_said_by_header(request, known) or _is_a_column_of_sums(request, known):
         return None
-    if known.unexplained(free(reading)) or not all(place(reading, condition) for condition in request.conditions):
+    if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
+        named_in_time(reading)
+    if _unexplained(reading) or not all(place(reading, condition) for condition in request.conditions):
         return None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
         return None  # A small number that is no cell is something else, though the table's name may have it.
+    if request.forms.versus:
+        compared = compared_in_rows(reading)
+        if compared is None:
+            return None
+        reading.tests.append(compared)
     return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+
+
+def _unexplained(reading: Reading) -> bool:
+    """Whether a word is nothing of the table; of "which month has the highest total" the dates have the month."""
+    left = reading.known.unexplained(free(reading))
+    if reading.request.superlative and reading.known.of_kind(Kind.DATE):
+        left = [word for word in left if word.stem not in PERIODS]
+    return bool(left)
 
 
 def _is_said_by_header(request: Request, known: Known) -> bool:
@@ -86,33 +102,39 @@ def _aggregated(reading: Reading) -> Plan | None:
 
 def _extreme(reading: Reading) -> Plan | None:
     known, wanted = reading.known, reading.request.superlative
-    words = free(reading)
     if wanted is None:
         return None
-    if reading.request.of_groups:
+    if reading.request.of_groups or names_period(reading):
         return highest_group(reading)
+    column = _column_of(reading, wanted)
+    if column is None:
+        return highest_group(reading) if reading.request.asks in ("most", "fewest", "least") else None
+    if LIMITS & known.header_words(column):
+        return None
+    if is_of_groups(reading, column) or not _is_the_most(reading, column):
+        return highest_group(reading)
+    tests, few = tuple(reading.tests), reading.request.few
+    return None if may_be_spent(reading, column) else Plan(known, reading.request.operation, column, tests, few=few)
+
+
+def _column_of(reading: Reading, wanted: Superlative) -> Column | None:
+    """Return the column that a word like "cheapest" is of; None where it is not clear which."""
+    known, words = reading.known, free(reading)
     if wanted.dates:
         dates = known.of_kind(Kind.DATE, Kind.TIME)
         found = clearest(known, dates, words) or dates
-        column = found[0] if len(found) == 1 else None
-    elif wanted.columns:
+        return found[0] if len(found) == 1 else None
+    if wanted.columns:
         fitting = [
             column for column in known.of_kind(Kind.AMOUNT) if alike(wanted.columns) & known.header_words(column)
         ]
         found = clearest(known, fitting, words) or fitting
-        column = found[0] if len(found) == 1 else None
-    else:
-        column = computed_column(reading, words)
-        fitting = [one for one in known.of_kind(Kind.AMOUNT) if wanted.otherwise & known.header_words(one)]
-        if column is None and len(fitting) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
-            column = fitting[0]
-    if column is None or LIMITS & known.header_words(column):
-        return None
-    if is_of_groups(reading, column) or not _is_the_most(reading, column):
-        return highest_group(reading)
-    if may_be_spent(reading, column):
-        return None
-    return Plan(known, reading.request.operation, column, tuple(reading.tests), few=reading.request.few)
+        return found[0] if len(found) == 1 else None
+    column = computed_column(reading, words)
+    fitting = [one for one in known.of_kind(Kind.AMOUNT) if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not clearest(known, known.of_kind(Kind.AMOUNT), words):
+        return fitting[0]
+    return column
 
 
 def _is_the_most(reading: Reading, column: Column) -> bool:
@@ -124,7 +146,7 @@ def _is_the_most(reading: Reading, column: Column) -> bool:
     behind = [
         word
         for word in free(reading)
-        if place and word.start >= place.end() and word.stem not in SAYS_NOTHING | FUNCTION_WORDS
+        if place and word.start >= place.end() and word.stem not in (SAYS_NOTHING - ROW_NOUNS) | FUNCTION_WORDS
     ]
     return not behind or reading.known.mention(column, behind[:1]) > 0
 
@@ -164,7 +186,7 @@ def _filtered(reading: Reading) -> Plan | None:
     before = words_of(request.rest[request.target or 0 : noun[0].start])
     if rows_meant(reading, last) is None or any(word.stem not in BEFORE_NOUN for word in before):
         return None
-    if request.conditions and reading.tests:
+    if (request.conditions or request.forms.versus) and reading.tests:
         return _rows(reading)
     return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last]))
 

@@ -54,7 +54,9 @@ def highest_group(reading: Reading) -> Plan | None:
     by = _grouping(known, words, reading)
     totals = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
     if request.of_groups is Operation.SUM and totals:
-        return None if by else _of_totals(reading, totals)
+        return None if by or names_period(reading) else _of_totals(reading, totals)
+    if request.of_groups and not names_period(reading) and (single := _of_single_rows(reading)):
+        return single
     if by is None or request.few > 1:
         return None
     words = [word for word in words if not known.mention(by[0], [word]) and word.stem != by[1]]
@@ -64,6 +66,31 @@ def highest_group(reading: Reading) -> Plan | None:
     if column and may_be_spent(reading, column):
         return None
     return _plan(reading, operation, column, by, request.operation) if operation and (counts or column) else None
+
+
+def _of_single_rows(reading: Reading) -> Plan | None:
+    """Return a plan for the row with the highest value where what is named has one row each: a row for each month."""
+    known = reading.known
+    named = [
+        column
+        for column in known.columns
+        if column.kind is not Kind.AMOUNT and known.mention(column, free(reading)) >= EXACT
+    ]
+    cells = {row.cells[named[0].at] for row in known.rows} if len(named) == 1 else set()
+    if len(cells) < len(known.rows) or reading.tests or _has_days_of(known, named[0]):
+        return None
+    words = [word for word in free(reading) if not known.mention(named[0], [word])]
+    column = _amounts(reading, named[0], words)
+    if column is None or may_be_spent(reading, column):
+        return None
+    return Plan(known, reading.request.operation, column, few=reading.request.few)
+
+
+def names_period(reading: Reading) -> bool:
+    """Whether a month, quarter or year is said that is no column's name: it is one of dates."""
+    known = reading.known
+    periods = [word for word in free(reading) if word.stem in PERIODS and word.stem != "day"]
+    return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
 def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
@@ -83,9 +110,10 @@ def is_of_groups(reading: Reading, column: Column) -> bool:
     if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
         return False
     tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
-    for other in known.of_kind(Kind.TEXT, Kind.NAME):
+    days = [Kind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
+    for other in known.of_kind(Kind.TEXT, Kind.NAME, *days):
         values = [row.cells[other.at] for row in known.rows]
-        if other.at not in tested and known.mention(other, words) and len(set(values)) < len(values):
+        if other.at not in {column.at, *tested} and known.mention(other, words) and len(set(values)) < len(values):
             return True
     return False
 
@@ -116,12 +144,29 @@ def _grouping(known: Known, words: Sequence[Word], reading: Reading) -> tuple[Co
         if column.at not in tested and known.mention(column, said) >= EXACT and _repeats(known, column)
     ]
     if len(columns) == 1:
-        return columns[0], ""
+        return columns[0], _period_of(columns[0])
     periods = [word.stem for word in said if word.stem in PERIODS]
     dates = known.of_kind(Kind.DATE)
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None
     return dates[0], periods[0]
+
+
+def _has_days_of(known: Known, column: Column) -> bool:
+    """Whether a column that is called by a month, quarter or year has whole days of it."""
+    return bool((PERIODS - {"day"}) & known.header_words(column)) and any(one.day for one in column.moments)
+
+
+def _period_of(column: Column) -> str:
+    """Return what all dates of a column are, so that a day written in two ways is one; empty where it is as written."""
+    moments = column.moments
+    if not moments or any(one.year is None for one in moments):
+        return ""
+    if all(one.day for one in moments):
+        return "day"
+    if not any(one.day for one in moments) and all(one.month for one in moments):
+        return "month"
+    return ""
 
 
 def _repeats(known: Known, column: Column) -> bool:
@@ -131,6 +176,8 @@ def _repeats(known: Known, column: Column) -> bool:
         return False
     if column.kind in (Kind.TEXT, Kind.NAME):
         return True
+    if column.kind is Kind.DATE:
+        return not _has_days_of(known, column)
     return column.kind is Kind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
 
 

@@ -10,6 +10,7 @@ from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.conditions import meets
 from localcrag.steps.compute.matching import Known, Word
 from localcrag.steps.compute.plan_columns import Plan, is_in_header, rows_meant, says_how_many
+from localcrag.steps.compute.plan_versus import are_of, pair_of
 from localcrag.steps.compute.reading import Reading, Test, clearest, free
 from localcrag.steps.compute.vocabulary import COMPARATIVES, LESS, ROW_NOUNS, SAYS_NOTHING, alike
 
@@ -32,7 +33,7 @@ def of_difference(reading: Reading) -> Plan | None:
     tested = {test.column.at for test in reading.tests}
     amounts = [column for column in known.of_kind(Kind.AMOUNT) if column.at not in tested]
     if sides is None:
-        return _of_columns(reading, amounts, split)
+        return _of_columns(reading, split)
     if any(test.negated for side in sides for test in side):
         return None
     words = free(reading)
@@ -96,16 +97,19 @@ def _compared_column(known: Known, amounts: Sequence[Column], words: Sequence[Wo
     return named[0] if len(named) == 1 else None
 
 
-def _of_columns(reading: Reading, amounts: Sequence[Column], split: int) -> Plan | None:
-    """Return a plan for the difference of two columns' totals, where that is what the sides name."""
-    known, words = reading.known, free(reading)
-    if reading.request.asks != "total" or reading.tests:
+def _of_columns(reading: Reading, split: int) -> Plan | None:
+    """Return a plan for the difference of two columns of a row, or of their totals, where the sides name these."""
+    known, request = reading.known, reading.request
+    if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
         return None
-    left = clearest(known, amounts, [word for word in words if word.start < split])
-    right = clearest(known, amounts, [word for word in words if word.start >= split])
-    if len(left) != 1 or len(right) != 1 or left[0].at == right[0].at or left[0].unit != right[0].unit:
+    if request.asks != "total" and (not reading.tests or _rows_of(known, reading.tests) != 1):
         return None
-    return Plan(known, Operation.DIFFERENCE, left[0], side_columns=(left[0], right[0]), sides=((), ()))
+    columns = pair_of(reading, split)
+    if columns is None or not are_of(request.forms.more, reading, columns):
+        return None
+    first, second = reversed(columns) if request.forms.more in LESS else columns
+    tests = tuple(reading.tests)
+    return Plan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
 
 
 def _rows_of(known: Known, tests: Sequence[Test]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.forms import MOST_ROWS_ASKED, Forms, few_before, forms_in
@@ -60,6 +61,9 @@ _CHANGES = re.compile(
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,
 )
+_FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
+_OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
+"""Words that may name one of two columns that are compared."""
 _COUNT = re.compile(
     r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
     r"|^count\b(?: of| the| all)*",
@@ -92,24 +96,38 @@ _NO_MOMENT = re.compile(
 """What "first" and "last" stand before where they are no first or last row by date."""
 
 
-def request_of(question: str) -> Request | None:
-    """Return what a question asks to be computed; None for a question that is not clearly of that kind."""
+def request_of(question: str, today: date | None = None) -> Request | None:
+    """Return what a question asks to be computed; None for a question that is not clearly of that kind.
+
+    Without the day on which it is asked, "last month" makes it none.
+    """
     asked = _POLITE.sub("", one_line(question).replace("’", "'"), count=1).rstrip(" ?.!")
     if not asked or len(asked) > MOST_CHARACTERS or asks_yes_or_no(asked):
         return None
-    conditions, rest = conditions_in(asked)
+    conditions, rest = conditions_in(asked, today)
     forms = forms_in(rest)
     if conditions is None or forms is None:
         return None
     found = _operation(asked, forms)
     if found is None or not 1 <= found.few <= MOST_ROWS_ASKED:
         return None
-    if not conditions and found.operation is Operation.FILTER and not found.target:
+    if not (conditions or forms.versus) and found.operation is Operation.FILTER and not found.target:
         return None  # Nothing says that rows are asked for.
     request = replace(found, conditions=conditions, forms=forms)
-    if _CHANGES.search(request.rest) or (request.operation is Operation.FILTER and _HOW_MUCH.search(asked)):
-        return None
-    return request
+    return None if _is_something_else(request) else request
+
+
+def _is_something_else(request: Request) -> bool:
+    """Whether words change what is asked for, or say days in a way that is not understood."""
+    rest, forms = request.rest, request.forms
+    if forms.versus or forms.form is Operation.DIFFERENCE:
+        if _FORECAST.search(request.text):
+            return True
+        rest = _OF_COLUMNS.sub("", rest)
+    elif sum(condition.relative is not None for condition in request.conditions) > 1:
+        return True  # "From last month to this month" is a span.
+    much = request.operation is Operation.FILTER and _HOW_MUCH.search(request.text)
+    return bool(_CHANGES.search(rest) or much)
 
 
 def _operation(text: str, forms: Forms) -> Request | None:
@@ -117,6 +135,9 @@ def _operation(text: str, forms: Forms) -> Request | None:
     rest = forms.rest
     superlatives = list(_SUPERLATIVE.finditer(rest))
     counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
+    if forms.versus:
+        named = [found for found in superlatives if found.start() < forms.versus.split]
+        return None if named or averages or _SUM.search(rest) else _number_or_rows(text, rest, counts)
     if forms.form:
         return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):

@@ -11,6 +11,7 @@ from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.matching import Known, NamedCell, Word, words_of
 from localcrag.steps.compute.moments import Moment, moments_in
 from localcrag.steps.compute.question import Request
+from localcrag.steps.compute.relative import Relative
 from localcrag.steps.compute.said_conditions import Condition, Relation
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.words import FUNCTION_WORDS
@@ -25,7 +26,8 @@ BEHIND = 12
 class Test:
     """A condition on a column; `value` is the cell's text where it must be just that, or one of `others`.
 
-    `negated`: it must be none of these. `start` is where the question says it.
+    `negated`: it must be none of these. `start` is where the question says it, `relative` how it says days from today.
+    `than` is the column of the same row that is compared with, in place of a value.
     """
 
     column: Column
@@ -35,6 +37,8 @@ class Test:
     others: tuple[str, ...] = ()
     negated: bool = False
     start: int = 0
+    relative: Relative | None = None
+    than: Column | None = None
 
 
 @dataclass(slots=True)
@@ -88,6 +92,18 @@ def place(reading: Reading, condition: Condition) -> bool:
         return column is not None
     if condition.quarter and not known.of_kind(Kind.DATE):
         return _of_quarter(reading, condition)
+    return _of_days(reading, condition)
+
+
+def _of_days(reading: Reading, condition: Condition) -> bool:
+    """Find the column of dates, or the column or cell that is called by the days, of a condition on these."""
+    known = reading.known
+    dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
+    if condition.relative and (named := _headers_saying(known, condition)):
+        reading.words += [Word(word, condition.start, word) for word in named]
+        return True
+    if condition.relative and (condition.relative.problem or dates):
+        return _place(reading, condition, dates[0] if len(dates) == 1 else None)
     said = set(stems_of(str(condition.low)))
     in_headers = [
         column
@@ -96,7 +112,6 @@ def place(reading: Reading, condition: Condition) -> bool:
     ]
     in_cells = known.cells_named(words_of(str(condition.low))) or []
     whole = [cell for cell in in_cells if len(cell.words) == len(said)]
-    dates = clearest(known, known.of_kind(Kind.DATE), free(reading)) or known.of_kind(Kind.DATE)
     if condition.relation is Relation.EQUAL and (in_headers or whole):
         if dates or (in_headers and whole):
             return False
@@ -109,8 +124,17 @@ def place(reading: Reading, condition: Condition) -> bool:
 
 def _place(reading: Reading, condition: Condition, column: Column | None) -> bool:
     if column:
-        reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
+        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
+                    relative=condition.relative)  # fmt: skip
+        reading.tests.append(test)
     return column is not None
+
+
+def _headers_saying(known: Known, condition: Condition) -> set[str]:
+    """Return the words of the one header that says the same days in the same words: "Last year"."""
+    said = stems_of(condition.relative.written) if condition.relative else []
+    named = [own for column in known.columns if set(said) <= (own := known.header_words(column))]
+    return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
 
 
 def _of_quarter(reading: Reading, condition: Condition) -> bool:

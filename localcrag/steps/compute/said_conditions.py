@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 
 from localcrag.steps.compute.amounts import CLOCK, Amount, Mark, amount_of, clock_of, mark_of
 from localcrag.steps.compute.moments import Moment, moment_at
+from localcrag.steps.compute.relative import Relative, is_at_a_remove, places_in, relative_at
 from localcrag.text.quantities import CURRENCIES, UNITS
 from localcrag.text.words import NUMBER_WORDS, blanked
 
@@ -31,7 +33,8 @@ class Relation(Enum):
 class Condition:
     """A condition on amounts or on moments, with the place of its words in the request's text.
 
-    `high` is the upper bound of WITHIN, `quarter` the one of the year that the two bounds are of.
+    `high` is the upper bound of WITHIN, `quarter` the one of the year that the two bounds are of, `relative` how days
+    are said from today.
     """
 
     relation: Relation
@@ -40,6 +43,7 @@ class Condition:
     end: int
     high: Amount | Moment | None = None
     quarter: int | None = None
+    relative: Relative | None = None
 
 
 _OF_AREAS_AND_ENERGY = ("m²", "m³", "km²", "kwh", "mwh", "kw")
@@ -100,6 +104,7 @@ _DATED = _each_compiled(
     (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
     (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
     (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
+    (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
 )
 _TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
 _CLOCKED = _each_compiled(
@@ -121,16 +126,24 @@ _AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
 _ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
 
 
-def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
-    """Return the conditions of a question, and its text without them; None for a number that cannot be read."""
+def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition, ...] | None, str]:
+    """Return the conditions of a question, and its text without them; None for a number that cannot be read.
+
+    "Last month" and the like are conditions where `today` is known.
+    """
+    if today and is_at_a_remove(text):
+        return None, text
     found: list[Condition] = []
     rest = text
     for form, relation in _DATED:
         for match in form.finditer(text):
-            condition = _dated(rest, match, relation)
+            condition = _dated(rest, match, relation, today)
             if condition and rest[condition.start : condition.end].strip() == text[condition.start : condition.end]:
                 found.append(condition)
                 rest = blanked(rest, condition.start, condition.end)
+    for condition in _bare_days(rest, today) if today else ():
+        found.append(condition)
+        rest = blanked(rest, condition.start, condition.end)
     for clocked, relation in _CLOCKED:
         while timed := clocked.search(rest):
             times = [_clock(*timed.group(at, at + 1)) for at in range(1, 1 + len(timed.groups()), 2)]
@@ -140,19 +153,21 @@ def conditions_in(text: str) -> tuple[tuple[Condition, ...] | None, str]:
             found.append(Condition(relation, first, timed.start(), timed.end(), last))
             rest = blanked(rest, *timed.span())
     for compared, relation in _COMPARED:
-        while said := compared.search(rest):
-            low, high = _amount(said, "low"), _amount(said, "high")
+        while number := compared.search(rest):
+            low, high = _amount(number, "low"), _amount(number, "high")
             if low is None or (relation is Relation.WITHIN and high is None):
                 return None, rest
             if relation is Relation.WITHIN and high and low.unit != high.unit:
                 low = Amount(low.value, high.unit, low.decimals, high.written, high.before)
-            found.append(Condition(relation, low, said.start(), said.end(), high))
-            rest = blanked(rest, *said.span())
+            found.append(Condition(relation, low, number.start(), number.end(), high))
+            rest = blanked(rest, *number.span())
     return tuple(sorted(found, key=lambda condition: condition.start)), rest
 
 
-def _dated(text: str, match: re.Match[str], relation: Relation) -> Condition | None:
+def _dated(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
     """Return the condition that a preposition makes with the day, month or year behind it."""
+    if today and (relative := relative_at(text, match.end(), today)):
+        return None if relation is Relation.WITHIN else _of_relative(*relative, match.start(), relation)
     if quarter := _QUARTER.match(text, match.end()):
         return _of_quarter(quarter, match.start(), relation)
     first = moment_at(text, match.end())
@@ -175,6 +190,21 @@ def _between(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Cond
         return None
     low = Moment(moment.year or second[0].year, moment.month, moment.day)
     return Condition(Relation.WITHIN, low, match.start(), second[1], second[0])
+
+
+def _bare_days(text: str, today: date) -> list[Condition]:
+    """Return the conditions of days that are said from today without a preposition: "last month"."""
+    said = [(relative_at(text, start, today), start) for start in places_in(text)]
+    return [_of_relative(*one, start, Relation.EQUAL) for one, start in said if one]
+
+
+def _of_relative(said: Relative, end: int, start: int, relation: Relation) -> Condition:
+    """Return the condition that days make that are said from today."""
+    low, high = said.low, said.high
+    if relation is Relation.EQUAL and low != high:
+        return Condition(Relation.WITHIN, low, start, end, high, relative=said)
+    last = relation in (Relation.ABOVE, Relation.AT_MOST)
+    return Condition(relation, high if last else low, start, end, relative=said)
 
 
 def _of_quarter(said: re.Match[str], start: int, relation: Relation) -> Condition | None:

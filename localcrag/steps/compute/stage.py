@@ -34,7 +34,7 @@ def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -
 
     Nothing is yielded for other questions but a warning where several tables fit equally. Raises StoreError.
     """
-    request = request_of(asked.standalone) if context.steps == EVERY_STEP else None
+    request = request_of(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
     if request is None:
         return False
     clock = context.clock("compute")

@@ -19,7 +19,7 @@ PRICE = frozenset(("price", "cost", "fee", "charge", "tariff", "costing", "fare"
 ALIKE: tuple[frozenset[str], ...] = (
     PRICE,
     frozenset(("amount", "sum", "value")),
-    frozenset(("spend", "spent", "expense", "amount", "cost")),
+    frozenset(("spend", "spent", "spending", "expense", "amount", "cost")),
     frozenset(("earn", "earned", "salary", "pay", "wage", "income")),
     frozenset(("revenue", "sale", "turnover", "sold")),
     frozenset(("quantity", "qty", "piece", "stock", "unit")),
@@ -42,6 +42,7 @@ ALIKE: tuple[frozenset[str], ...] = (
     frozenset(("end", "until", "expire", "expiry")),
     frozenset(("size", "large", "area")),
     frozenset(("maker", "manufacturer", "brand")),
+    frozenset(("plan", "planned")),
 )
 """Words, as `stem` has them, that name the same column."""
 ROW_NOUNS = frozenset(("entry", "row", "line", "record", "transaction", "booking"))
@@ -96,14 +97,19 @@ COMPARATIVES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("larger", "bigger", "smaller"), SIZE),
 }
 """The columns that a word of a comparison is about, where it tells."""
-LESS = frozenset(("less", "fewer", "lower", "cheaper", "less expensive", "shorter", "lighter", "smaller"))
+LESS = frozenset("less fewer lower cheaper shorter lighter smaller below under".split()) | {"less expensive"}
 """Words by which the second of two is the one with more."""
 PEOPLE = frozenset(
     "name member person employee pupil student customer contact borrower reader player guest tenant author teacher who "
     "client colleague participant".split()
 )
 """Headers of columns whose cells are people."""
-PERIODS = frozenset(("month", "quarter", "year"))
+THEN_AND_NOW = (
+    frozenset("now today current currently new".split()),
+    frozenset("before previous previously former formerly old earlier".split()),
+)
+"""Words that mean the same of two columns that are compared: what holds now, and what did before."""
+PERIODS = frozenset(("day", "month", "quarter", "year"))
 """What rows with dates are put together by."""
 
 

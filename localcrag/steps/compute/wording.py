@@ -53,6 +53,7 @@ def operation_in_words(done: Computation) -> str:
 def group_in_words(done: Computation) -> str:
     """Return what the groups are of: a column's name, or months of it."""
     periods = {
+        "day": _("day of %(column)s"),
         "month": _("month of %(column)s"),
         "quarter": _("quarter of %(column)s"),
         "year": _("year of %(column)s"),

@@ -60,8 +60,8 @@ class Found:
 def select(work: Work, tests: Sequence[Test]) -> None:
     """Keep the rows that meet all conditions. Raises Refused where a column cannot be compared."""
     for test in tests:
-        if test.column.problem:
-            raise Refused(test.column.problem)
+        if problem := _problem_of(test):
+            raise Refused(problem)
         if _may_mean_the_sign(test):
             raise Refused(
                 _("%(column)s has values below zero, and whether these are meant is not clear", column=test.column.name)
@@ -75,11 +75,27 @@ def select(work: Work, tests: Sequence[Test]) -> None:
             kept.append(at)
         elif False not in met:
             test = tests[met.index(None)]
-            unknown = test.column
+            unknown = test.than if test.than and test.column.values[at] is not None else test.column
             if test.negated:
                 raise Refused(_("%(column)s is empty in rows that may be meant, too", column=unknown.name))
             work.left_out[why_unknown(unknown, row.cells[unknown.at])] += 1
     work.at = kept
+
+
+def _problem_of(test: Test) -> str:
+    """Return why a condition cannot be put to its columns; empty where it can."""
+    relative = test.relative
+    problem = test.column.problem or (test.than.problem if test.than else "") or (relative.problem if relative else "")
+    if problem or relative is None:
+        return problem
+    rows = test.column.values
+    if rows and all(meets(test, at, "") is None for at in range(len(rows))):
+        return _(
+            "the dates in %(column)s do not say whether they are “%(words)s”; ask with what stands there, as in "
+            "“%(example)s”",
+            column=test.column.name, words=relative.written, example=next(iter(test.column.moments), ""),
+        )  # fmt: skip
+    return ""
 
 
 def _may_mean_the_sign(test: Test) -> bool:
