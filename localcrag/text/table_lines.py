@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 LONGEST_CELL, MANY_CELLS = 40, 3
 """Characters, and cells, of a table's row without lines between them."""
@@ -54,10 +55,17 @@ def cells_of(line: str, *, header: str = "") -> list[str]:
         line = line[1:]
     if closed:
         line = line[:-1]
-    cells = [cell.strip() for cell in _CELL_END.split(line)]
-    if header and len(cells) > len(cells_of(header)):
+    # Hardly a line has a bar that is escaped, and there are as many lines as rows.
+    cells = [cell.strip() for cell in (_CELL_END.split(line) if "\\" in line else line.split("|"))]
+    if header and len(cells) > _number_of_cells(header):
         cells = [cell.strip() for cell in _CELLS.findall(line)]
     return cells
+
+
+@lru_cache(maxsize=8)
+def _number_of_cells(header: str) -> int:
+    """Return how many cells a header has: each row of its table asks."""
+    return len(cells_of(header))
 
 
 def in_cell(text: str) -> str:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from localcrag.steps.compute.amounts import Amount, Mark, amount_of, mark_of, written
-from localcrag.steps.compute.columns import Kind, columns_of, has_header
+from localcrag.steps.compute.columns import Kind, columns_of, has_header, rows_of
 from localcrag.steps.compute.moments import Moment, moments_in
 from localcrag.steps.compute.table import Table, tables_in
 
@@ -159,7 +159,7 @@ def test_columns_know_their_kind_and_unit() -> None:
         "Invoice no | Since | Price | Weight (kg) | Town\n"
         "101 | 2019 | 12 € | 3.5 | Bath\n102 | 2020 | 14 € | 2 | York\n103 | 2021 | | 1.25 | Hull"
     )
-    kinds = {column.name: (column.kind, column.unit) for column in columns_of(table)}
+    kinds = {column.name: (column.kind, column.unit) for column in columns_of(table, rows_of(table))}
     assert kinds == {
         "Invoice no": (Kind.NAME, ""),
         "Since": (Kind.DATE, ""),
@@ -167,14 +167,14 @@ def test_columns_know_their_kind_and_unit() -> None:
         "Weight (kg)": (Kind.AMOUNT, "kilogram"),
         "Town": (Kind.TEXT, ""),
     }
-    assert columns_of(table)[2].values[2] is None
+    assert columns_of(table, rows_of(table))[2].values[2] is None
 
 
 def test_whole_numbers_that_name_things_are_names() -> None:
     (table,) = tables(
         "Run | Orders | Order | Key | Price\n7 | 3 | 4711 | 007 | 12\n8 | 5 | 4699 | 041 | 14\n9 | 4 | 4802 | 113 | 11"
     )
-    kinds = [column.kind for column in columns_of(table)]
+    kinds = [column.kind for column in columns_of(table, rows_of(table))]
     assert kinds == [Kind.NAME, Kind.AMOUNT, Kind.NAME, Kind.NAME, Kind.AMOUNT]
 
 
@@ -183,7 +183,7 @@ def test_what_speaks_against_computing_is_said() -> None:
         "Item | Price | Day | Size\nA | 3 € | 01/02/2026 | 1.250\nB | 4 $ | 03/02/2026 | 2.500\n"
         "C | 5 € | 04/02/2026 | 1.750"
     )
-    _, price, day, size = columns_of(table)
+    _, price, day, size = columns_of(table, rows_of(table))
     assert price.problem == "Price has several units: €, $"
     assert "the day or the month first" in day.problem
     assert "decimal point or a decimal comma" in size.problem

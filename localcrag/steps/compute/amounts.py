@@ -52,6 +52,9 @@ class Mark(Enum):
         return "," if self is Mark.POINT else "."
 
 
+_THOUSANDS = {mark: re.compile(f"[{re.escape(mark.thousands)}{_SPACES}]") for mark in Mark}
+
+
 @dataclass(frozen=True, slots=True)
 class Amount:
     """A number as a cell has it: exact, with `unit` in one way of writing ("euro", "percent", "" for none).
@@ -135,12 +138,14 @@ def clock_of(text: str) -> Amount | None:
 
 def _plain(number: str, mark: Mark) -> str | None:
     """Return a number as Decimal reads it, None where its marks are not where they belong."""
+    if number.isdigit():
+        return number
     if mark is Mark.UNKNOWN:
-        return number if number.isdigit() else None
+        return None
     whole, _, decimals = number.partition(mark.value)
     if decimals and not decimals.isdigit():
         return None
-    groups = re.split(f"[{re.escape(mark.thousands)}{_SPACES}]", whole)
+    groups = [whole] if whole.isdigit() else _THOUSANDS[mark].split(whole)
     regular = len(groups) == 1 or (1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]))
     if not regular or not all(group.isdigit() for group in groups):
         return None

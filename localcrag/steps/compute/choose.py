@@ -13,7 +13,7 @@ from localcrag.steps.compute.matching import words_of
 from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.rivals import rivals
-from localcrag.steps.compute.table import PAGE_BREAK, Table, tables_in
+from localcrag.steps.compute.table import PAGE_BREAK, Table, Tables
 from localcrag.steps.compute.vocabulary import said_by, stems_of
 from localcrag.text.blocks import BlockKind, blocks_of
 from localcrag.text.number_words import SMALL, TENS
@@ -36,12 +36,13 @@ def candidates(
     would be computed. Tables with the same columns that retrieval did not find, of the documents `within`, are looked
     for as well: an answer on one of them alone would pass over the others.
     """
+    texts: dict[str, Tables] = {}
     found = [
         Candidate(plan, str(first.document), first.title, tuple(own))
-        for table, first, own in _tables(passages, store)
+        for table, first, own in _tables(passages, store, texts)
         if (plan := plan_of(request, table, _names(first)))
     ]
-    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within)]))
+    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within, texts)]))
     if len(named) > 1:
         named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
@@ -57,13 +58,13 @@ def _names(passage: GradedPassage) -> list[str]:
 
 
 def _tables(
-    passages: Sequence[GradedPassage], store: ChunkStore
+    passages: Sequence[GradedPassage], store: ChunkStore, texts: dict[str, Tables]
 ) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
     """Yield the tables of pages of which a passage has a part of one, each once.
 
-    With each come a passage of its document, and those that have a part of it, which may be none.
+    With each come a passage of its document, and those that have a part of it, which may be none. What is read of
+    documents is kept in `texts`.
     """
-    texts: dict[str, str] = {}
     seen: set[tuple[str, int]] = set()
     read: set[tuple[str, int]] = set()
     local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
@@ -73,12 +74,12 @@ def _tables(
             continue
         if name not in texts:
             text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
-            texts[name] = text if len(text) < LONGEST_TEXT else ""
-        page = texts[name].rfind(PAGE_BREAK, 0, passage.start or 0)
+            texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
+        page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
         if (name, page) in read:
             continue
         read.add((name, page))
-        for table in tables_in(texts[name], passage.start or 0, paged=passage.page is not None):
+        for table in texts[name].on_page_of(passage.start or 0):
             if (name, table.start) not in seen:
                 seen.add((name, table.start))
                 own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -99,10 +99,9 @@ def rows_of(table: Table) -> list[Row]:
     return [row for row in table.rows if not (row.is_total or row.is_label)]
 
 
-def columns_of(table: Table) -> list[Column]:
-    """Return the columns of a table; their values are those of `rows_of` it."""
-    rows = rows_of(table)
-    mark = mark_of(cell for row in table.rows for cell in row.cells)
+def columns_of(table: Table, rows: Sequence[Row]) -> list[Column]:
+    """Return the columns of a table; their values are those of `rows`, which are `rows_of` it."""
+    mark = mark_of({cell for row in table.rows for cell in row.cells})
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
 
 
@@ -113,27 +112,35 @@ def has_header(table: Table) -> bool:
 
 
 def _column(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
-    said = [cell for cell in cells if not is_empty(cell)]
+    # Of a long column most cells are the same as others: each is read once.
+    numbers = Counter(cells)
+    said = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
     if not said:
         return Column(at, name, Kind.TEXT, (None,) * len(cells))
-    times = [clock_of(cell) for cell in cells]
-    if sum(time is not None for time in times) >= MOSTLY * len(said):
-        return Column(at, name, Kind.TIME, tuple(times))
+    times = {cell: clock_of(cell) for cell in numbers}
+    if _are_mostly(said, [cell for cell, time in times.items() if time]):
+        return Column(at, name, Kind.TIME, tuple(times[cell] for cell in cells))
     years = all(_BARE_YEAR.fullmatch(cell) for cell in said)
-    moments = moments_in(cells)
-    if moments is None:
+    days = moments_in(list(numbers))
+    if days is None:
         problem = _("the dates in %(column)s can be read with the day or the month first", column=name)
         return Column(at, name, Kind.DATE, (None,) * len(cells), problem=problem)
-    dated = sum(moment is not None for moment in moments) >= MOSTLY * len(said)
+    moments = dict(zip(numbers, days, strict=True))
+    dated = _are_mostly(said, [cell for cell, moment in moments.items() if moment])
     if dated and (not years or _OF_YEARS & set(stems_of(name))):
-        return Column(at, name, Kind.DATE, tuple(moments))
-    return _of_words_or_amounts(at, name, cells, mark, are_years=years)
-
-
-def _of_words_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *, are_years: bool) -> Column:
-    said = [cell for cell in cells if not is_empty(cell)]
-    if sum(map(looks_like_amount, said)) < MOSTLY * len(said):
+        return Column(at, name, Kind.DATE, tuple(moments[cell] for cell in cells))
+    if not _are_mostly(said, [cell for cell in said if looks_like_amount(cell)]):
         return Column(at, name, Kind.TEXT, (None,) * len(cells))
+    return _of_names_or_amounts(at, name, cells, mark, are_years=years)
+
+
+def _are_mostly(said: Counter[str], some: Iterable[str]) -> bool:
+    """Whether these are most of the cells that say something; `said` has how many there are of each."""
+    return sum(said[cell] for cell in some) >= MOSTLY * said.total()
+
+
+def _of_names_or_amounts(at: int, name: str, cells: Sequence[str], mark: Mark, *, are_years: bool) -> Column:
+    said = [cell for cell in cells if not is_empty(cell)]
     if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, said):
         return Column(at, name, Kind.NAME, (None,) * len(cells))
     column = _of_amounts(at, name, cells, mark)
@@ -158,13 +165,12 @@ def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
 
 
 def _of_amounts(at: int, name: str, cells: Sequence[str], mark: Mark) -> Column:
-    amounts = [amount_of(cell, mark) for cell in cells]
+    known = {cell: amount_of(cell, mark) for cell in dict.fromkeys(cells)}
+    amounts = [known[cell] for cell in cells]
     units = Counter(one.unit for one in amounts if one)
     shown = _unit_in(name)
     problem = ""
-    if mark is Mark.UNKNOWN and any(
-        looks_like_amount(cell) and one is None for cell, one in zip(cells, amounts, strict=True)
-    ):
+    if mark is Mark.UNKNOWN and any(looks_like_amount(cell) and one is None for cell, one in known.items()):
         problem = _("the numbers of the table can be read with a decimal point or a decimal comma")
     elif len(units) > 1:
         names = {one.unit: one.written for one in amounts if one}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
@@ -36,11 +36,6 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         found = in_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
     except Refused as error:
         refused = str(error)
-    left_out = [LeftOut(number, why) for why, number in work.left_out.items()]
-    if totals := sum(row.is_total for row in table.rows):
-        left_out.append(LeftOut(totals, _("a total of other rows")))
-    if labels := sum(row.is_label and not row.is_total for row in table.rows):
-        left_out.append(LeftOut(labels, _("nothing but its first cell")))
     rows = work.rows
     return Computation(
         document=document,
@@ -57,7 +52,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         rows=tuple(TableRow(row.cells, row.page, row.start, row.end) for row in rows[:MOST_ROWS]),
         result=found.result,
         values=found.values,
-        left_out=tuple(left_out),
+        left_out=tuple(_left_out(work)),
         notes=tuple(work.notes),
         refused=refused,
         few=plan.few,
@@ -66,6 +61,19 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         pick=plan.pick,
         groups=found.groups,
     )
+
+
+def _left_out(work: Work) -> Iterator[LeftOut]:
+    """Yield how many rows were left out, for each reason."""
+    for why, number in work.left_out.items():
+        yield LeftOut(number, why)
+    known = work.plan.known
+    if len(known.rows) == len(known.table.rows):
+        return
+    if totals := sum(row.is_total for row in known.table.rows):
+        yield LeftOut(totals, _("a total of other rows"))
+    if labels := sum(row.is_label and not row.is_total for row in known.table.rows):
+        yield LeftOut(labels, _("nothing but its first cell"))
 
 
 def _count(work: Work) -> Found:

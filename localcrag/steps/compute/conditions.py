@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 
 from localcrag.steps.compute.amounts import CLOCK, Amount, is_empty
 from localcrag.steps.compute.columns import Column, Kind
@@ -18,6 +19,9 @@ from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
 
+MOST_CELLS = 4096
+"""Of which the stems are remembered, as a column has the same ones again and again."""
+
 
 def meets(test: Test, at: int, cell: str) -> bool | None:
     """Return whether the row at a place meets a condition; `cell` is its text in the condition's column."""
@@ -27,9 +31,14 @@ def meets(test: Test, at: int, cell: str) -> bool | None:
         return _against(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
         # What is empty may be meant to be as the cell above it.
-        said = [stems_of(value) for value in (test.value, *test.others)]
-        return None if is_empty(cell) else (stems_of(cell) in said) is not test.negated
+        said = map(_stems, (test.value, *test.others))
+        return None if is_empty(cell) else (_stems(cell) in said) is not test.negated
     return _of_value(test, test.column.values[at])
+
+
+@lru_cache(maxsize=MOST_CELLS)
+def _stems(cell: str) -> tuple[str, ...]:
+    return tuple(stems_of(cell))
 
 
 def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:

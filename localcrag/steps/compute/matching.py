@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,7 +63,7 @@ class Known:
     @cached_property
     def columns(self) -> list[Column]:
         """The columns, with the values of these rows."""
-        return columns_of(self.table)
+        return columns_of(self.table, self.rows)
 
     @cached_property
     def units(self) -> set[str]:
@@ -165,15 +166,16 @@ class Known:
         """Each value of a column of words, by its stems."""
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
         for column in self.of_kind(Kind.TEXT):
-            of_column: dict[tuple[str, ...], list[str]] = {}
-            for row in self.rows:
-                cell = row.cells[column.at]
+            of_column: dict[tuple[str, ...], tuple[str, int]] = {}
+            for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
                 if not is_empty(cell):
-                    of_column.setdefault(tuple(stems_of(cell)), []).append(cell)
-            for stems, cells in of_column.items():
-                letter = len(cells[0]) == 1 and cells[0].isupper()
+                    stems = tuple(stems_of(cell))
+                    first, others = of_column.get(stems, (cell, 0))
+                    of_column[stems] = first, others + number
+            for stems, (cell, number) in of_column.items():
+                letter = len(cell) == 1 and cell.isupper()
                 if letter or (0 < len(stems) <= LONGEST_VALUE and not set(stems) <= FUNCTION_WORDS):
-                    values.setdefault(stems, []).append((column, cells[0], len(cells)))
+                    values.setdefault(stems, []).append((column, cell, number))
         return values
 
     def _is_meant(self, words: Sequence[Word], at: int, length: int) -> bool:

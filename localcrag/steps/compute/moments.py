@@ -30,6 +30,8 @@ _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
 _TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
 _WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
+_SAYS_ONE = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
+"""A year or three letters: without these a cell is no moment."""
 LAST_MONTH = 12
 MONTHS_OF_A_QUARTER = 3
 
@@ -80,19 +82,25 @@ def moment_at(text: str, start: int = 0) -> tuple[Moment, int] | None:
 
 def moments_in(cells: Sequence[str]) -> list[Moment | None] | None:
     """Return the moment of each cell, None for those that are none; None for all where days could be months."""
-    slashes = [found for cell in cells if (found := _SLASHES.fullmatch(_bare(cell)))]
+    bare = list(map(_bare, cells))
+    slashes = [found for cell in bare if "/" in cell and (found := _SLASHES.fullmatch(cell))]
     day_first = any(int(found[1]) > LAST_MONTH for found in slashes)
     month_first = any(int(found[2]) > LAST_MONTH for found in slashes)
     if slashes and day_first == month_first:
         return None
-    return [_of_cell(_bare(cell), day_first=day_first) for cell in cells]
+    return [_of_cell(cell, day_first=day_first) for cell in bare]
 
 
 def _bare(cell: str) -> str:
-    return _TIME.sub("", _WEEKDAY.sub("", cell.strip()))
+    cell = cell.strip()
+    if not cell[:1].isdigit():
+        cell = _WEEKDAY.sub("", cell)
+    return _TIME.sub("", cell) if ":" in cell else cell
 
 
 def _of_cell(cell: str, *, day_first: bool) -> Moment | None:
+    if not _SAYS_ONE.search(cell):
+        return None
     if found := _SLASHES.fullmatch(cell):
         day, month = (found[1], found[2]) if day_first else (found[2], found[1])
         return _moment({"day": day, "month": month, "year": found[3]})

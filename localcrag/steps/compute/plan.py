@@ -34,8 +34,8 @@ BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "we
 """Words between "which" and what is listed: with others something else is asked of it."""
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
 """Words of columns that hold rules: the highest of several limits is hardly what "the maximum age" asks for."""
-
-
+MOST_OF_STEM = 3
+"""Letters that a word has in common with its stem: a cell without them has no such word."""
 _NUMBER = re.compile(r"\d{1,3}")
 
 
@@ -72,7 +72,9 @@ def _unexplained(reading: Reading) -> bool:
 def _is_said_by_header(request: Request, known: Known) -> bool:
     """Whether the word that would say the operation names a column or a row: "maximum stay" is looked up there."""
     asks = set(stems_of(request.asks)) - {"number", "total"}
-    labels = {word for row in known.rows for cell in row.cells[:1] for word in stems_of(cell)}
+    begin = tuple(word[:MOST_OF_STEM] for word in asks)
+    cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
+    labels = {word for cell in cells for word in stems_of(cell)}
     headers = {word for column in known.columns for word in known.header_words(column)}
     return bool(asks & (labels | headers))
 

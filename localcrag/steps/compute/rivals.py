@@ -11,7 +11,7 @@ from localcrag.steps.compute.conditions import may_meet
 from localcrag.steps.compute.plan import plan_of
 from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.question import Request
-from localcrag.steps.compute.table import Table, places_of, tables_in
+from localcrag.steps.compute.table import Table, Tables, places_of
 
 MOST_CHUNKS = 30
 """Passages that full-text search looks for the names of columns in: several of one document are one look."""
@@ -20,14 +20,21 @@ MOST_PAGES = 50
 
 
 def rivals(
-    request: Request, found: Sequence[Candidate], store: ChunkStore, within: Collection[int] | None
+    request: Request,
+    found: Sequence[Candidate],
+    store: ChunkStore,
+    within: Collection[int] | None,
+    texts: Mapping[str, Tables],
 ) -> list[Candidate]:
-    """Return candidates with the same columns as those found, that no passage has a part of."""
+    """Return candidates with the same columns as those found, that no passage has a part of.
+
+    `texts` are documents that have been read, by name.
+    """
     seen = {(one.document, one.table.start) for one in found}
     made: list[Candidate] = []
     for header in dict.fromkeys(one.header for one in found):
         own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
-        for document, title, table in _alike(header, own, store, within):
+        for document, title, table in _alike(header, own, store, within, texts):
             place = (document, table.start)
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
@@ -52,7 +59,11 @@ def _plan_of_both(request: Request, table: Table, rival: Table, names: Sequence[
 
 
 def _alike(
-    header: Sequence[str], own: Mapping[str, int], store: ChunkStore, within: Collection[int] | None
+    header: Sequence[str],
+    own: Mapping[str, int],
+    store: ChunkStore,
+    within: Collection[int] | None,
+    texts: Mapping[str, Tables],
 ) -> Iterator[tuple[str, str | None, Table]]:
     """Yield document, title and table for the tables of documents in which full-text search finds these columns.
 
@@ -66,14 +77,15 @@ def _alike(
         if chunk in chunks:
             documents.setdefault(chunks[chunk][0], chunk)
     for document, chunk in documents.items():
-        text = store.excerpt(chunk, 0, LONGEST_TEXT)
+        read = texts.get(document)
+        if read is None:
+            text = store.excerpt(chunk, 0, LONGEST_TEXT)
+            read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
         end = -1
-        if len(text) == LONGEST_TEXT:
-            continue
-        for number, place in enumerate(places_of(text, header)):
+        for number, place in enumerate(places_of(read.text, header)):
             if place < end or number >= MOST_PAGES:
                 continue  # On a page that a table goes on over.
-            for table in tables_in(text, place, paged=chunks[chunk][1].page is not None):
+            for table in read.on_page_of(place):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from bisect import bisect_left
+from collections.abc import Generator, Sequence, Set
 from dataclasses import replace
 
 from localcrag.records.computation import Computation
@@ -48,7 +49,8 @@ def compute(asked: Asked, passages: Sequence[GradedPassage], context: Context) -
     yield StepStarted("compute", _("computing: %(what)s", what=operation_in_words(done)))
     more = _more(asked.standalone, one, done, context)
     parts = sorted((*one.passages, *more), key=lambda passage: passage.start or 0)
-    strips = tuple(strip for passage in parts for strip in _strips(one, done, passage))
+    counts = set(_cited(one, done))
+    strips = tuple(strip for passage in parts for strip in _strips(one, counts, passage))
     evidence, sources = recompose(parts, strips)
     rule = _("computed on a table of the documents, whatever the relevance of its passages")
     yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
@@ -109,11 +111,12 @@ def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[
     return prompt_injection.as_they_came(graded, found)
 
 
-def _strips(one: Candidate, done: Computation, passage: GradedPassage) -> list[Strip]:
-    """Return the rows of the table that a passage has whole, and its header: kept are those that count."""
-    counts = set(_cited(one, done))
-    rows = [(row.start, row.end) for row in one.table.rows]
-    kept = [place for place in rows if place in counts and _has(passage, place)]
+def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage) -> list[Strip]:
+    """Return the rows of the table that a passage has whole, and its header: kept are those at places that count."""
+    first = bisect_left(one.table.rows, passage.start or 0, key=lambda row: row.start)
+    last = bisect_left(one.table.rows, passage.end or 0, key=lambda row: row.start)
+    rows = [place for row in one.table.rows[first:last] if _has(passage, place := (row.start, row.end))]
+    kept = [place for place in rows if place in counts]
     header = (one.table.start, one.table.start + len(_header_text(one, passage)))
     places = [*([(header, bool(kept))] if header[1] > header[0] else []), *((place, place in counts) for place in rows)]
     begin = passage.start or 0

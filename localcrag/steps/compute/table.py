@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 
 from localcrag.text.blocks import Block, BlockKind, blocks_of
@@ -55,10 +56,11 @@ class Row:
     @property
     def is_total(self) -> bool:
         """Whether it sums up the rows above it. "Total Care Shampoo" is none."""
-        first, *others = [cell for cell in self.cells if cell] or [""]
+        first = next(filter(None, self.cells), "")
         found = _TOTAL.match(first)
         if found is None:
             return False
+        others = [cell for cell in self.cells if cell][1:]
         figures_alone = len(self.cells) > 2 and all(_has_digit(cell) or not _has_letter(cell) for cell in others)
         return figures_alone or _OF_TOTAL.match(first, found.end()) is not None
 
@@ -98,30 +100,42 @@ class _Piece:
     ruled: bool
 
 
+class Tables:
+    """The tables of a document's text, read page by page, each page once."""
+
+    def __init__(self, text: str, *, paged: bool) -> None:
+        self.text = text
+        self._pages = list(_pages(text))
+        self._paged = paged
+        self._known: dict[int, list[_Piece]] = {}
+
+    def on_page_of(self, place: int) -> Iterator[Table]:
+        """Yield the tables of the page that has a `place`, whole where they go on on other pages."""
+        here = max((at for at, (start, _) in enumerate(self._pages) if start <= place), default=0)
+        for piece in self._on(here):
+            whole = [piece]
+            behind, above = here + 1, here - 1
+            while behind - here < MOST_PAGES and _meet(whole[-1:], self._on(behind)[:1]):
+                whole.append(self._on(behind)[0])
+                behind += 1
+            while here - above < MOST_PAGES and _meet(self._on(above)[-1:], whole[:1]):
+                whole.insert(0, self._on(above)[-1])
+                above -= 1
+            table = _joined(whole)
+            if len(table.rows) >= LEAST_ROWS and _are_one(whole):
+                yield table
+
+    def _on(self, at: int) -> list[_Piece]:
+        if at not in self._known:
+            in_range = 0 <= at < len(self._pages)
+            number = at + 1 if self._paged else None
+            self._known[at] = list(_pieces(*self._pages[at], number)) if in_range else []
+        return self._known[at]
+
+
 def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
     """Yield the tables of the page of a document's text that has a `place`, whole where they go on on other pages."""
-    pages = list(_pages(text))
-    here = max((at for at, (start, _) in enumerate(pages) if start <= place), default=0)
-    known: dict[int, list[_Piece]] = {}
-
-    def pieces(at: int) -> list[_Piece]:
-        if at not in known:
-            in_range = 0 <= at < len(pages)
-            known[at] = list(_pieces(*pages[at], at + 1 if paged else None)) if in_range else []
-        return known[at]
-
-    for piece in pieces(here):
-        whole = [piece]
-        behind, above = here + 1, here - 1
-        while behind - here < MOST_PAGES and _meet(whole[-1:], pieces(behind)[:1]):
-            whole.append(pieces(behind)[0])
-            behind += 1
-        while here - above < MOST_PAGES and _meet(pieces(above)[-1:], whole[:1]):
-            whole.insert(0, pieces(above)[-1])
-            above -= 1
-        table = _joined(whole)
-        if len(table.rows) >= LEAST_ROWS and _are_one(whole):
-            yield table
+    yield from Tables(text, paged=paged).on_page_of(place)
 
 
 def places_of(text: str, names: Sequence[str]) -> Iterator[int]:
@@ -156,6 +170,8 @@ def _are_one(pieces: Sequence[_Piece]) -> bool:
     Words alone may be a row or another table's header: what belongs to the table is not known then.
     """
     first = pieces[0].table
+    if len(pieces) == 1:
+        return True
     figures = [
         column
         for column in range(len(first.header))
@@ -177,6 +193,8 @@ def _has_letter(text: str) -> bool:
 
 def _joined(pieces: Sequence[_Piece]) -> Table:
     first = pieces[0].table
+    if len(pieces) == 1:
+        return first
     rows = list(first.rows)
     for piece in pieces[1:]:
         if piece.table.header != first.header:
@@ -263,10 +281,11 @@ def _table(blocks: Sequence[Block], page: str, offset: int, number: int | None) 
     header_line = page[blocks[0].start : blocks[0].end].split("\n", 1)[0]
     header = tuple(map(_bare, cells_of(header_line)))
     barred = "|" in header_line
+    bare = cache(_bare)  # Most cells of a long table are those of other rows again.
     rows = []
     for block in blocks[1:]:
         line = page[block.start : block.end].split("\n", 1)[0]
-        cells = [_bare(cell) for cell in cells_of(line, header=header_line)]
+        cells = list(map(bare, cells_of(line, header=header_line)))
         if len(cells) > len(header) or (len(cells) < len(header) and not barred):
             return None
         cells += [""] * (len(header) - len(cells))
