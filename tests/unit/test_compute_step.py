@@ -302,3 +302,11 @@ def test_a_run_without_either_is_reported_as_before(tmp_path: Path) -> None:
     _, run = desk(tmp_path, orders=ORDERS).ask("What did Client 3 order?")
     assert "Computed on a table" not in report.markdown(run)
     assert "searched: " in report.markdown(run).replace("\\", "")
+
+
+def test_a_cell_of_one_table_and_the_name_of_another_fit_equally(tmp_path: Path) -> None:
+    sales = "# Sales\n\nDepartment | Cost\nKitchen | 200\nKitchen | 300\nGarden | 100\n"
+    quote = "# Quote for a kitchen\n\nPart | Cost\nOven | 700\nTap | 90\nSink | 150\n"
+    _, run = desk(tmp_path, sales=sales, quote=quote).ask("What is the average cost of Kitchen?")
+    assert run.computation is None
+    assert any(warning.startswith("Several tables fit") for warning in run.warnings)

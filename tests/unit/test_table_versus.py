@@ -163,6 +163,18 @@ def test_the_highest_day_or_month_is_of_its_total(question: str, text: str, resu
     assert (done.refused, done.result) == ("", result)
 
 
+def test_a_total_for_each_month_is_of_the_column_that_is_called_so() -> None:
+    log = LOG.replace("Room | Amount", "Litres | Total").replace("| A |", "| 3 |").replace("| B |", "| 4 |")
+    done = computed("What was the total per month?", log.replace("| C |", "| 5 |"))
+    assert done
+    assert [(group.name, group.result) for group in done.groups] == [("March 2026", "105.00"), ("April 2026", "15.00")]
+
+
+def test_of_single_rows_there_is_no_highest_average() -> None:
+    fees = "# Fees\n\nCourse | Fee\nYoga | 20\nChess | 30\nDance | 25\n"
+    assert computed("Which course has the highest average fee?", fees) is None
+
+
 @pytest.mark.parametrize("question", ["When were the most entries?", "Which month had the highest amount?"])
 def test_what_the_most_is_of_must_be_clear(question: str) -> None:
     assert computed(question, LOG) is None

@@ -92,12 +92,19 @@ def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
 
 
 def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
-    """Return those candidates whose table or document the question names best; all where it names none."""
+    """Return those candidates whose table or document the question names best; all where it names none.
+
+    A cell counts as much: "the cost of Kitchen" may be a department's, or of the quote for a kitchen.
+    """
     asked = {word.stem for word in words_of(request.text)}
 
     def named(one: Candidate) -> tuple[int, int]:
         of_document = said_by(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
-        return len(said_by(one.table.name) & asked), len(of_document & asked)
+        cells = {
+            stem for test in one.plan.tests if isinstance(test.value, str)
+            for value in (test.value, *test.others) for stem in said_by(value)
+        }  # fmt: skip
+        return len((said_by(one.table.name) | cells) & asked), len((of_document | cells) & asked)
 
     best = max(map(named, found), default=(0, 0))
     return [one for one in found if named(one) == best]

@@ -55,7 +55,8 @@ def highest_group(reading: Reading) -> Plan | None:
     totals = [column for column in known.of_kind(Kind.AMOUNT) if "total" in known.header_words(column)]
     if request.of_groups is Operation.SUM and totals:
         return None if by or names_period(reading) else _of_totals(reading, totals)
-    if request.of_groups and not names_period(reading) and (single := _of_single_rows(reading)):
+    sums = request.of_groups is Operation.SUM and not names_period(reading)
+    if sums and (single := _of_single_rows(reading)):
         return single
     if by is None or request.few > 1:
         return None
@@ -186,6 +187,8 @@ def _amounts(reading: Reading, by: Column, words: Sequence[Word]) -> Column | No
     known = reading.known
     others = [column for column in known.of_kind(Kind.AMOUNT) if column.at != by.at]
     named = clearest(known, others, words)
+    if not named and reading.request.asks == "total":
+        named = [column for column in others if "total" in known.header_words(column)]
     if len(named) == 1:
         return named[0]
     if named or len(others) != 1:
