@@ -1,6 +1,7 @@
 """Conversations: questions of chats, answered whether anybody looks or not, and stored as they end.
 
-One answer at a time: the models are one set, and two at once would both be late. The next question waits its turn.
+One answer at a time: the models are one set, and two at once would both be late. The next question waits its turn. Only
+where every passage is read, which takes long, it goes first: between two portions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from localcrag.app.jobs import Job
+from localcrag.app.model_turns import ModelTurn, ModelTurns
 from localcrag.app.waiting_consent import STOPPED, WaitingConsent
 from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError, QuestionError
 from localcrag.records.events import Event, RunFinished, StepStarted
@@ -75,35 +77,13 @@ class Answering:
         self.consent.end()
 
 
-class _Models:
-    """One answer's hold on the models, of which there is one set."""
-
-    def __init__(self, models: threading.Lock, stopping: threading.Event) -> None:
-        self._models, self._stopping = models, stopping
-        self._held = False
-
-    def take(self, *, wait: bool = True) -> bool:
-        """Take the models, when others have ended; return False when they are not free, or the answer is stopped."""
-        while not (held := self._models.acquire(timeout=0.1 if wait else 0)):
-            if not wait or self._stopping.is_set():
-                break
-        self._held = held
-        return held
-
-    def give_back(self) -> None:
-        """Let others have them, if this answer has."""
-        if self._held:
-            self._held = False
-            self._models.release()
-
-
 class Conversations:
     """The questions of all chats."""
 
     def __init__(self, chats: Chats, ask: Ask) -> None:
         self._chats, self._ask = chats, ask
         self._lock = threading.Lock()
-        self._models = threading.Lock()
+        self._models = ModelTurns()
         self._last: dict[int, Answering] = {}
 
     def ask(self, chat_id: int, question: str) -> Answering:
@@ -141,7 +121,7 @@ class Conversations:
     @property
     def busy(self) -> bool:
         """Whether a question is being answered, by the models and not by waiting for a person."""
-        return self._models.locked()
+        return self._models.busy
 
     def stop_all(self) -> None:
         """End every answer, and wait until what there is of them is written down."""
@@ -158,17 +138,17 @@ class Conversations:
         def answer(consent: Consent) -> Recording:
             return self._ask(chat, question, before, consent, read_all=read_all)
 
-        return self._begin(chat_id, question, answer)
+        return self._begin(chat_id, question, answer, long=read_all)
 
-    def _begin(self, chat_id: int, question: str, answer: _Answer) -> Answering:
+    def _begin(self, chat_id: int, question: str, answer: _Answer, *, long: bool = False) -> Answering:
         self._require_idle(chat_id)
         turn = self._chats.ask(chat_id, question)
         consent, stopping = WaitingConsent(), threading.Event()
-        models = _Models(self._models, stopping)
+        models = ModelTurn(self._models, stopping, long=long)
 
         def aside(query: str) -> str | None:
             # Nobody needs the models while a person thinks: other chats go on.
-            models.give_back()
+            models.end()
             try:
                 return consent(query)
             finally:
@@ -191,23 +171,26 @@ class Conversations:
         chat_id: int,
         turn: ChatTurn,
         answer: Callable[[], Recording],
-        models: _Models,
+        models: ModelTurn,
     ) -> Generator[Happened, None, None]:
         recording: Recording | None = None
         state, said = TurnState.STOPPED, ""
         try:
-            if not models.take(wait=False):
+            if not models.line_up():
                 yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
                 if not models.take():
                     return
-            try:
-                with closing(answer()) as recording:
-                    for event in recording:
-                        if isinstance(event, RunFinished):
-                            state = TurnState.ANSWERED
+            with closing(answer()) as recording:
+                for event in recording:
+                    if isinstance(event, RunFinished):
+                        state = TurnState.ANSWERED
+                    yield Happened(event, recording.run)
+                    if isinstance(event, StepStarted) and models.are_wanted:
+                        yield Happened(StepStarted("wait", _("another question goes first")), recording.run)
+                        models.end()
+                        if not models.take():
+                            return
                         yield Happened(event, recording.run)
-            finally:
-                models.give_back()
         except LocalcragError as error:
             state, said = TurnState.FAILED, str(error)
             raise
@@ -215,6 +198,7 @@ class Conversations:
             state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
+            models.end()
             # Also when it is stopped, which closes this generator: nothing of the answer is lost.
             run = recording.run if recording else None
             said = said or (run.answer if run else "")

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from localcrag import Localcrag, Restriction
 from localcrag.app.assemble import Assembly
+from localcrag.app.conversations import Conversations
+from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.database import Database
+from localcrag.pipeline import answer
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import StepStarted
-from localcrag.records.run import Run
+from localcrag.records.protocols import Calibration, Consent, Scorer, Vectors
+from localcrag.records.run import Run, Turn
 from localcrag.runs import record
+from localcrag.runs.chats import Chat, TurnState
 from localcrag.runs.coverage import unread
+from localcrag.runs.recording import Recording
+from localcrag.text.span import Span
+from tests.support.threads import DEADLOCK
 
 LEASE = """# Lease of the flat in Quay Street
 
@@ -131,3 +143,62 @@ def test_a_replay_reads_all_again(library: Assembly) -> None:
     again = library.replay(asking.run)
     assert list(again)
     assert again.run.scope == asking.run.scope
+
+
+class Portions:
+    """The real relevance model; each portion of a pass over all passages waits in it until it is let through."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+        self.begun, self.let = threading.Semaphore(0), threading.Semaphore(0)
+
+    @property
+    def name(self) -> str:
+        return self._scorer.name
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._scorer.calibration
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        self.begun.release()
+        assert self.let.acquire(timeout=DEADLOCK)
+        return self._scorer.logits(question, texts)
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        return self._scorer.strip_logits(question, texts, strips)
+
+
+def test_a_question_is_answered_while_a_pass_over_all_passages_is_going_on(library: Assembly, tmp_path: Path) -> None:
+    parts, settings = library.parts(library.settings), library.settings
+    portions = Portions(parts.scorer)
+
+    def ask(
+        chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
+        used = replace(parts, scorer=portions) if read_all else parts
+        return answer(question, parts=used, settings=settings, history=history, read_all=read_all)
+
+    chats = ChatStore(Database(tmp_path / "chats.sqlite3"))
+    conversations = Conversations(chats, ask)
+    first, second = chats.begin("default"), chats.begin("default")
+    assert conversations.ask(first.id, "Who keeps the lighthouse?").job.wait(DEADLOCK)
+    reading = conversations.ask_again(first.id, 1, read_all=True)
+    assert portions.begun.acquire(timeout=DEADLOCK)
+    asked = conversations.ask(second.id, "How many keepers does the handbook have?")
+    (waiting,) = next(asked.job.follow())
+    assert waiting.event == StepStarted("wait", "waiting for another answer to end")
+    portions.let.release()
+    assert asked.job.wait(DEADLOCK)
+    assert chats.turns(second.id)[0].answer
+    # The next portion has not been let through.
+    assert reading.job.running
+    portions.let.release(1000)
+    assert reading.job.wait(DEADLOCK)
+    said = [one.event.detail for some in reading.job.follow() for one in some if isinstance(one.event, StepStarted)]
+    at = said.index("another question goes first")
+    assert said[at + 1] == said[at - 1]
+    assert said[at + 1].startswith("reading: ")
+    (turn,) = chats.turns(first.id)
+    assert turn.state is TurnState.ANSWERED
+    assert turn.answer.startswith("All ")

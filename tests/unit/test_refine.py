@@ -10,7 +10,7 @@ import pytest
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip, Thresholds
 from localcrag.records.presets import REFERENCE, lowest_strip
-from localcrag.steps.refine.duplicates import say_the_same
+from localcrag.steps.refine.duplicates import Wording, say_the_same
 from localcrag.steps.refine.refine import Refinement, Rules, by_relevance, limit, mean_embedding, refine
 from tests.support.fakes import FakeEmbedder, FakeScorer
 from tests.support.made_records import graded
@@ -206,8 +206,8 @@ TOWER = "The tower in the old harbour was built by the town council in the year 
     ],
 )
 def test_near_duplicates_are_the_same_words_but_for_harmless_additions(one: str, other: str, expected: bool) -> None:
-    assert say_the_same(one, other) is expected
-    assert say_the_same(other, one) is expected
+    assert say_the_same(Wording.of(one), Wording.of(other)) is expected
+    assert say_the_same(Wording.of(other), Wording.of(one)) is expected
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from localcrag.steps.evaluate.stage import grade
 from localcrag.steps.read_all import summary
 from localcrag.steps.read_all.wording import all_that_answers, none_answers
 from localcrag.steps.refine.refine import Refinement, recompose
-from localcrag.steps.refine.stage import strips_and_evidence
+from localcrag.steps.refine.stage import strips_and_evidence, strips_of
 from localcrag.steps.refine.strips import split_into_strips
 from localcrag.steps.retrieve.retrieve import passages_of
 from localcrag.steps.screen import prompt_injection
@@ -37,8 +37,8 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.text.words import content_words
 
-BATCH = 32
-"""Passages between two words of how far it is, and two chances to stop."""
+BATCH = 8
+"""Passages between two words of how far it is, two chances to stop, and two for another question to go first."""
 MOST = 100
 """Passages that are kept of all that are relevant: more are no answer, and no page shows them."""
 
@@ -47,10 +47,11 @@ MOST = 100
 class _Found:
     """What a pass came to, in reading order: the relevant passages, others with the words, and the nearest of all.
 
-    `read` is how many were looked at.
+    `strips` are those of the relevant ones, `read` is how many were looked at.
     """
 
     relevant: tuple[GradedPassage, ...]
+    strips: tuple[Strip, ...]
     worded: tuple[GradedPassage, ...]
     nearest: tuple[GradedPassage, ...]
     read: int
@@ -88,6 +89,7 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
     ids = context.parts.store.chunk_ids(context.within)
     vectors = context.parts.embedder.embed(wordings(question))
     relevant: list[GradedPassage] = []
+    strips: list[Strip] = []
     worded: list[GradedPassage] = []
     nearest: tuple[GradedPassage, ...] = ()
     read = 0
@@ -98,9 +100,15 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
                   why=context.budget.running_out)
             )  # fmt: skip
             break
-        yield StepStarted("evaluate", _progress(at, len(ids), clock.cost().seconds))
+        said = _progress(at, len(ids), clock.cost().seconds)
+        with clock.paused():  # For as long as another question goes first.
+            yield StepStarted("evaluate", said)
         graded = yield from _graded(question, ids[at : at + BATCH], vectors, context, clock)
-        relevant += [passage for passage in graded if passage.grade is not Grade.INCORRECT]
+        now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
+        relevant += now
+        # Now that they have just been read: the model keeps its last readings, and all at the end would take as long
+        # again, with nobody let in between.
+        strips += strips_of(wordings(question)[-1], now, context)
         worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
         nearest = best((*nearest, *graded), context.settings.k)
         read += len(graded)
@@ -111,7 +119,9 @@ def _read(question: str, context: Context, clock: Clock) -> Generator[Event, Non
               "or ask fewer documents.", number=number, most=MOST)
         )  # fmt: skip
     kept = _most_relevant(relevant, MOST)
-    return _Found(kept, _most_relevant(worded, MOST - len(kept)), nearest, read)
+    ids_kept = {passage.id for passage in kept}
+    of_kept = tuple(strip for strip in strips if strip.passage in ids_kept)
+    return _Found(kept, of_kept, _most_relevant(worded, MOST - len(kept)), nearest, read)
 
 
 def _graded(
@@ -164,12 +174,13 @@ def _answer(asked: Asked, found: _Found, context: Context, clock: Clock) -> Gene
 
 def _refined(question: str, found: _Found, context: Context) -> Generator[Event, None, Refinement]:
     """Yield Refined, and return strips and evidence: of relevant passages what answers, of others what has words."""
-    yield StepStarted("refine", _("keeping the sentences that matter"))
     clock, rules = context.clock("refine"), context.parts.rules
+    with clock.paused():
+        yield StepStarted("refine", _("keeping the sentences that matter"))
     relevant, worded = (prompt_injection.screened(some, rules) for some in (found.relevant, found.worded))
     strips: tuple[Strip, ...] = ()
     if relevant:
-        made = yield from strips_and_evidence(wordings(question)[-1], relevant, context, clock)
+        made = yield from strips_and_evidence(wordings(question)[-1], relevant, context, clock, found.strips)
         strips = made.strips
     words = content_words(topic_of(question) or question)
     strips += tuple(strip for passage in worded for strip in _with_words(passage, words))

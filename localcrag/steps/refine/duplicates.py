@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import Self
 
 from localcrag.steps.refine.strips import count_words
 from localcrag.text.words import words_in
@@ -17,24 +19,38 @@ CHANGE_SENSE = frozenset(
 )
 
 
-def say_the_same(one: str, other: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a text, made once to be compared with many; `number` is of all that count as words."""
+
+    number: int
+    words: list[str]
+    folded: list[str]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the words of a text."""
+        words = words_in(text)
+        return cls(count_words(text), words, [word.casefold() for word in words])
+
+
+def say_the_same(one: Wording, other: Wording) -> bool:
     """Return whether the words of two texts are the same, or those of one with a few harmless words added.
 
     A number, a name or a word like "not" is never harmless, and no word may stand for another: "rose" and "fell" make
     two statements of any sentence.
     """
-    if min(count_words(one), count_words(other)) < LEAST_WORDS:
+    if min(one.number, other.number) < LEAST_WORDS:
         return False
-    shorter, longer = sorted((words_in(one), words_in(other)), key=len)
-    if not shorter:
+    shorter, longer = sorted((one, other), key=lambda either: len(either.words))
+    if not shorter.words:
         return False
-    folded = [word.casefold() for word in shorter], [word.casefold() for word in longer]
-    if folded[0] == folded[1]:
+    if shorter.folded == longer.folded:
         return True
-    if len(shorter) < SAME_SHARE * len(longer) or not _in_order(*folded):
+    if len(shorter.words) < SAME_SHARE * len(longer.words) or not _in_order(shorter.folded, longer.folded):
         return False
-    added = Counter(folded[1]) - Counter(folded[0])
-    names = {word.casefold() for word in longer[1:] if word[0].isupper()}
+    added = Counter(longer.folded) - Counter(shorter.folded)
+    names = {word.casefold() for word in longer.words[1:] if word[0].isupper()}
     return not any(word in names or word in CHANGE_SENSE or any(map(str.isdigit, word)) for word in added)
 
 

@@ -18,7 +18,7 @@ from localcrag.records.passages import Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
 from localcrag.steps.evaluate.evaluate import nearest_of_doubtful, strip_logits
 from localcrag.steps.refine.completeness import CountTokens, complete
-from localcrag.steps.refine.duplicates import say_the_same
+from localcrag.steps.refine.duplicates import Wording, say_the_same
 from localcrag.steps.refine.strips import split_into_strips
 from localcrag.steps.refine.structure import joined, path_of, rows_of, together
 
@@ -62,10 +62,13 @@ class Refinement:
 
 
 def refine(
-    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules, count_tokens: CountTokens
-) -> Refinement:
-    """Return strips and evidence of passages; decide.usable says which ones are worth it."""
-    strips = decompose(question, passages, scorer=scorer, rules=rules)
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: Rules, count_tokens: CountTokens,
+    known: Sequence[Strip] = (),
+) -> Refinement:  # fmt: skip
+    """Return strips and evidence of passages (see decide.usable); strips that are `known` are not scored again."""
+    of_known = {strip.passage for strip in known}
+    new = [passage for passage in passages if passage.id not in of_known]
+    strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))
     return chosen(question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens)
 
 
@@ -152,6 +155,7 @@ def limit(
     candidates = sorted(
         (place for place, fate in enumerate(fates) if fate in KEPT), key=lambda place: -strips[place].relevance
     )
+    wordings = {place: Wording.of(strips[place].text) for place in candidates}
     lengths = dict(zip(candidates, count_tokens([strips[place].text for place in candidates]), strict=True))
     kept: list[int] = []
     heard: set[str] = set()
@@ -161,7 +165,7 @@ def limit(
         first = strip.passage not in heard
         heard.add(strip.passage)
         if any(
-            strips[other].passage != strip.passage and say_the_same(strips[other].text, strip.text) for other in kept
+            strips[other].passage != strip.passage and say_the_same(wordings[other], wordings[place]) for other in kept
         ):
             final[place] = StripReason.DUPLICATE
             continue

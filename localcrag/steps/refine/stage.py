@@ -9,7 +9,7 @@ from localcrag.records import presets
 from localcrag.records.enums import RefinerKind
 from localcrag.records.errors import ModelError
 from localcrag.records.events import Event, Refined, StepStarted, Warned
-from localcrag.records.passages import GradedPassage
+from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import Run
 from localcrag.steps.budget import NO_STRIPS
 from localcrag.steps.clock import Clock
@@ -18,7 +18,7 @@ from localcrag.steps.evaluate.decide import usable
 from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.steps.refine import manual_selection, refine_by_llm
 from localcrag.steps.refine.manual_selection import Choice
-from localcrag.steps.refine.refine import Refinement, Rules, whole
+from localcrag.steps.refine.refine import Refinement, Rules, decompose, whole
 from localcrag.steps.refine.refine import refine as refine_by_relevance
 from localcrag.steps.screen import prompt_injection
 from localcrag.text.translation import gettext as _
@@ -67,10 +67,21 @@ def select(
     return refinement, tuple(passage for passage in before.passages if passage.id in quoted)
 
 
+def strips_of(question: str, passages: Sequence[GradedPassage], context: Context) -> tuple[Strip, ...]:
+    """Return the scored strips of passages, for `strips_and_evidence`; none where it scores none. Raises ModelError."""
+    if context.settings.refiner is not RefinerKind.STRIPS:
+        return ()
+    screened = prompt_injection.screened(passages, context.parts.rules)
+    return decompose(question, screened, scorer=context.parts.scorer, rules=_rules(context))
+
+
 def strips_and_evidence(
-    question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock
+    question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock, known: Sequence[Strip] = ()
 ) -> Generator[Event, None, Refinement]:
-    """Return strips and evidence, picked by what the settings name; whole passages where there is no score or time."""
+    """Return strips and evidence, picked by what the settings name; whole passages where there is no score or time.
+
+    `known` are strips of these passages that were scored before.
+    """
     parts = context.parts
     if not context.steps.refine:
         return whole(passages, len(passages))
@@ -84,7 +95,9 @@ def strips_and_evidence(
     scorer, rules, count_tokens = parts.scorer, _rules(context), parts.embedder.count_tokens
     try:
         if context.settings.refiner is RefinerKind.STRIPS:
-            return refine_by_relevance(question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens)
+            return refine_by_relevance(
+                question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens, known=known
+            )
         return (
             yield from refine_by_llm.extract(
                 question, passages, llm=parts.llm, scorer=scorer, rules=rules, count_tokens=count_tokens, clock=clock
