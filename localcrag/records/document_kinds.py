@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+PDF_TYPE = "application/pdf"
 KINDS = {
-    "application/pdf": "PDF",
+    PDF_TYPE: "PDF",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
     "application/msword": "Word",
     "application/vnd.oasis.opendocument.text": "OpenDocument",

@@ -12,10 +12,11 @@ from pathlib import Path
 import anydoc
 
 from localcrag.backends.readers import _compound
+from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.errors import UnreadableDocument
 
 _OOXML, _ODF = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument"
-PDF_TYPE, HTML_TYPE, RTF = "application/pdf", "text/html", "application/rtf"
+HTML_TYPE, RTF = "text/html", "application/rtf"
 DOCX, PPTX, XLSX = (
     f"{_OOXML}.{kind}" for kind in ("wordprocessingml.document", "presentationml.presentation", "spreadsheetml.sheet")
 )

@@ -30,13 +30,14 @@ from localcrag.backends.readers import (
 )
 from localcrag.backends.readers._written_as import WRITTEN_AS
 from localcrag.backends.readers.properties import properties_of
+from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.documents import ARCHIVE, Member, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 
 _Read = TypeVar("_Read")
 SUPPORTED: Mapping[str, str] = MappingProxyType(
     {
-        ".pdf": _kinds.PDF_TYPE,
+        ".pdf": PDF_TYPE,
         **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), _kinds.DOCX),
         **dict.fromkeys((".doc", ".dot"), _kinds.DOC),
         **dict.fromkeys((".odt", ".ott"), _kinds.ODT),
@@ -195,7 +196,7 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
 def _open_pages(
     media_type: str, path: Path, name: str, head: bytes, scans: Mapping[int, ScannedPage], *, told: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
-    if media_type == _kinds.PDF_TYPE:
+    if media_type == PDF_TYPE:
         return pdf.open_pages(path, name, head, scans)
     if media_type in image.TYPES:
         return image.open_pages(path, name, scans)

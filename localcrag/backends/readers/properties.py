@@ -20,6 +20,7 @@ import lxml.html
 import pypdfium2
 
 from localcrag.backends.readers import _kinds, html, mail, pdf, text
+from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.errors import DocumentError
 from localcrag.text.dates import iso_date
 from localcrag.text.titles import FRONT_MATTER, stated_title
@@ -57,7 +58,7 @@ class Properties:
 def properties_of(path: Path, media_type: str) -> Properties:
     """Return what the document at `path` says of itself, as far as that can be true."""
     readers: dict[str, Callable[[Path], Properties]] = {
-        _kinds.PDF_TYPE: _of_pdf,
+        PDF_TYPE: _of_pdf,
         _kinds.HTML_TYPE: _of_html,
         "application/xhtml+xml": _of_html,
         "text/markdown": _of_markdown,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded
@@ -31,7 +32,7 @@ from localcrag.steps.ingest.title import document_title
 from localcrag.text.dates import date_of
 from localcrag.text.translation import ngettext
 
-PICTURED = ("application/pdf", "image/")
+PICTURED = (PDF_TYPE, "image/")
 """Of documents of these kinds the file is kept as well: their pages are shown as they look."""
 
 
