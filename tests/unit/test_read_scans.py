@@ -257,6 +257,18 @@ def test_the_same_file_added_again_is_not_read_again(shelf: Shelf) -> None:
     assert shelf.store.full_text("deposit", 5)
 
 
+def test_printed_pages_are_read_by_todays_rules_when_others_are_recognised(shelf: Shelf) -> None:
+    shelf.add()
+    today = shelf.store.text("lease.pdf")
+    with shelf.database.transaction() as connection:
+        connection.execute("UPDATE documents SET layout = 3, text = 'as an earlier version read the first page'")
+    assert shelf.one.gains_when_added_again
+    results(shelf.reads())
+    # So nothing would be gained by adding it again, and nothing says so.
+    assert shelf.store.text("lease.pdf").startswith(today.strip())
+    assert not shelf.one.gains_when_added_again
+
+
 def test_only_what_is_new_is_embedded(shelf: Shelf) -> None:
     shelf.add()
     results(shelf.reads())

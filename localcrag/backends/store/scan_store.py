@@ -92,6 +92,7 @@ class ScanStore:
     ) -> None:
         """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
 
+        The whole file was read for it, its printed pages too: by the rules of now.
         A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
         """
         with self._database.transaction() as connection:
