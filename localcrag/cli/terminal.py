@@ -249,7 +249,8 @@ def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
     return done
 
 
-_UNITS = {"reading": "pages read", "recognising": "pages of scans read", "embedding": "chunks embedded"}
+_UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cutting": "characters cut into chunks",
+          "embedding": "chunks embedded"}  # fmt: skip
 
 
 def _what(event: IngestProgress) -> str:

@@ -30,8 +30,9 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """How far the work is. `phase` is reading or recognising (`done` pages of `total`), or embedding (chunks).
+    """How far the work is.
 
+    `phase` is reading or recognising (`done` pages of `total`), cutting (characters) or embedding (chunks).
     `seconds_left` is for all the files together, and `seconds_a_page` of text recognition; None as long as there is
     nothing to judge by.
     """

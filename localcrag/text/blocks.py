@@ -79,7 +79,12 @@ class Block:
 
 def blocks_of(text: str, headings: Sequence[Heading] = ()) -> list[Block]:
     """Return the blocks of `text` in order; nothing but white space is outside of them."""
-    return list(_Parser(text, headings).blocks())
+    return list(each_block(text, headings))
+
+
+def each_block(text: str, headings: Sequence[Heading] = ()) -> Iterator[Block]:
+    """Yield the blocks of `text` one by one, for texts that take long."""
+    return _Parser(text, headings).blocks()
 
 
 class _Parser:

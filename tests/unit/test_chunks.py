@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localcrag.records.documents import Chunk, Page
+from localcrag.records.ingest import IngestProgress
+from localcrag.steps.ingest import embed
 from localcrag.steps.ingest.chunk import split_into_chunks
+from localcrag.steps.ingest.outline import PORTION
 from localcrag.text.blocks import Heading
 from localcrag.text.titles import in_context
+from tests.support.fakes import FakeEmbedder
 
 
 def words(texts: Sequence[str]) -> list[int]:
@@ -99,3 +103,34 @@ def test_a_passage_is_read_with_what_it_is_part_of_but_for_what_it_says_itself()
     )
     assert in_context("Tariff", "Tariff\n\nZone A: 2.") == "Tariff\n\nZone A: 2."
     assert in_context(None, "Zone A: 2.") == "Zone A: 2."
+
+
+def test_how_far_a_long_text_is_cut_is_told_on_the_way() -> None:
+    text = "\n\n".join(f"Line {number}." for number in range(PORTION * 2 + 10))
+    told: list[tuple[str, int, int]] = []
+
+    def at(phase: str, done: int, total: int) -> IngestProgress:
+        told.append((phase, done, total))
+        return IngestProgress("a.txt", 1, 1, phase, done, total, None)
+
+    embedder, pages = FakeEmbedder(), [Page(None, text), Page(None, "The end.")]
+    cutting = embed.chunks_of(pages, "", embedder, 180, at)
+    while True:
+        try:
+            next(cutting)
+        except StopIteration as end:
+            chunks = end.value
+            break
+    half, whole = (text.index(f"Line {PORTION * part - 1}.") + len(f"Line {PORTION * part - 1}.") for part in (1, 2))
+    assert told == [("cutting", done, len(text) + 8) for done in (half, whole)]
+    assert chunks == split_into_chunks(pages, embedder.count_tokens, target=180, limit=embedder.max_tokens - 24)
+
+
+def test_much_that_is_nothing_to_the_embedder_goes_with_the_text_before_it() -> None:
+    text = "Text here.\n\n" + "\ue000\n\n" * 10_000
+
+    def count_tokens(texts: Sequence[str]) -> list[int]:
+        return [0 if one == "\ue000" else 3 for one in texts]
+
+    (chunk,) = split_into_chunks([Page(None, text)], count_tokens, target=180, limit=230)
+    assert chunk.text == text.rstrip()

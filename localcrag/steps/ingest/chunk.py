@@ -38,8 +38,13 @@ def split_into_chunks(
     (a single sentence that does is cut at white space). Every character of the pages that is not white space is in
     exactly one chunk, but for pages without any token: no question would find those.
     """
+    found = units_of(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
+    return chunks_from(pages, [unit for some in found for unit in some], target=target, limit=limit)
+
+
+def chunks_from(pages: Sequence[Page], units: Sequence[Unit], *, target: int, limit: int) -> list[Chunk]:
+    """Return the chunks that the units of a document make (see units_of), as `split_into_chunks` does."""
     target = min(target, limit)
-    units = units_of(pages, count_tokens, title=title, target=target, limit=limit)
     chunks: list[Chunk] = []
     offset, of_page = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
@@ -90,13 +95,15 @@ def _sections(units: Sequence[Unit]) -> list[list[Unit]]:
 def _parts(sections: Sequence[list[Unit]], least: float, limit: int) -> list[list[Unit]]:
     """Join sections that are too short with those that follow, where both fit into a chunk."""
     parts: list[list[Unit]] = []
+    size = 0
     for section in sections:
-        if parts and (
-            min(_tokens(parts[-1]), _tokens(section)) < least and _tokens(parts[-1]) + _tokens(section) <= limit
-        ):
-            parts[-1] = [*parts[-1], *section]
+        more = _tokens(section)
+        if parts and min(size, more) < least and size + more <= limit:
+            parts[-1] += section
+            size += more
         else:
-            parts.append(section)
+            parts.append([*section])
+            size = more
     return parts
 
 
@@ -116,14 +123,18 @@ def _share_out(units: list[Unit], target: int, limit: int) -> Iterable[list[Unit
     total = _tokens(units)
     goal = total / max(1, round(total / target))
     chunk: list[Unit] = []
+    # Counted on: units without a token are never too many for a chunk.
+    size, only_headings = 0, True
     for group in _groups(units, limit):
-        size, more = _tokens(chunk), _tokens(group)
+        more = _tokens(group)
         # Closing before the group that lies mostly beyond the goal keeps the chunks' mean at the goal.
-        beyond = size + more / 2 > goal and not all(unit.heading for unit in chunk)
+        beyond = size + more / 2 > goal and not only_headings
         if chunk and (beyond or size + more > limit):
             yield chunk
-            chunk = []
+            chunk, size, only_headings = [], 0, True
         chunk += group
+        size += more
+        only_headings = only_headings and all(unit.heading for unit in group)
     if chunk:
         yield chunk
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestEvent
 from localcrag.records.protocols import Embedder, Vectors
-from localcrag.steps.ingest.chunk import split_into_chunks
+from localcrag.steps.ingest.chunk import chunks_from
+from localcrag.steps.ingest.outline import PORTION, Unit, units_of
 from localcrag.text.titles import in_context
 
 AT_ONCE = 64
@@ -19,19 +21,36 @@ FOR_SECTION = 24
 """Tokens kept free in front of a chunk for the headings that it stands under."""
 
 
-def chunks_of(pages: Sequence[Page], title: str, embedder: Embedder, target: int) -> list[Chunk]:
-    """Return the pages cut into chunks that the embedder can read with what stands in front of them."""
+At = Callable[[str, int, int], IngestEvent]
+"""Says how far a phase of an ingest is."""
+
+
+def chunks_of(
+    pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: At
+) -> Generator[IngestEvent, None, list[Chunk]]:
+    """Return the pages cut into chunks that the embedder can read with what stands in front of them.
+
+    Yields how far that is, in characters, where there is much to cut.
+    """
     (of_title,) = embedder.count_tokens([title])
     # In a small window long headings may push out the end of a passage, but not half of it.
     limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
-    return split_into_chunks(pages, embedder.count_tokens, title=title, target=target, limit=limit)
+    ends = [0, *accumulate(len(page.text) for page in pages)]
+    units: list[Unit] = []
+    told = 0
+    for some in units_of(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
+        units += some
+        if len(units) - told >= PORTION:
+            told = len(units)
+            yield at("cutting", ends[units[-1].page] + units[-1].end, ends[-1])
+    return chunks_from(pages, units, target=target, limit=limit)
 
 
 def embedded(
     chunks: Sequence[Chunk],
     title: str,
     embedder: Embedder,
-    at: Callable[[int, int], IngestEvent],
+    at: At,
     *,
     known: Mapping[str, Vectors] = MappingProxyType({}),
 ) -> Generator[IngestEvent, None, Vectors]:
@@ -47,8 +66,8 @@ def embedded(
     new = [place for place, text in enumerate(texts) if text not in known]
     by_length = sorted(new, key=lambda place: -len(texts[place]))
     for done in range(0, len(new), AT_ONCE):
-        yield at(done, len(new))
+        yield at("embedding", done, len(new))
         some = by_length[done : done + AT_ONCE]
         vectors[some] = embedder.embed([texts[place] for place in some])
-    yield at(len(new), len(new))
+    yield at("embedding", len(new), len(new))
     return vectors

@@ -234,12 +234,12 @@ def _put(
         return document
     text = join_pages(pages)
     title = document_title(document.title, pages, upload.name)
-    chunks = chunks_of(pages, title, embedder, parts.chunk_tokens)
+    chunks = yield from chunks_of(pages, title, embedder, parts.chunk_tokens, progress.at)
     pictured = document.media_type.startswith(PICTURED)
     waits, lost = unread_pages.shared_out(pages, chunks, recognised=parts.read_scans and pictured)
     if not chunks and not waits:
         raise EmptyDocument(unread_pages.nothing(upload.name, lost))
-    vectors = yield from embedded(chunks, title, embedder, lambda done, total: progress.at("embedding", done, total))
+    vectors = yield from embedded(chunks, title, embedder, progress.at)
     shelf.put(
         upload.name,
         sha256=sha256,

@@ -7,11 +7,12 @@ group (a list with the sentence that leads into it, a table with its header) sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from localcrag.records.documents import Page
-from localcrag.text.blocks import Block, BlockKind, blocks_of
+from localcrag.text.blocks import Block, BlockKind, each_block
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 from localcrag.text.titles import heading_text
@@ -19,6 +20,8 @@ from localcrag.text.words import one_line
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
+PORTION = 2_000
+"""Units found at once: those of a long text without pages take minutes, all together."""
 LONGEST_LEAD = 200
 """Characters of what stands in front of a list's or table's rest."""
 
@@ -46,22 +49,23 @@ class Unit:
     lead: str = ""
 
 
-def units_of(pages: Sequence[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int) -> list[Unit]:
-    """Return the units of a document in order. None is longer than `limit` tokens.
+def units_of(
+    pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
+) -> Iterator[list[Unit]]:
+    """Yield the units of a document in order, in portions that each take a second or so; some may be empty.
 
-    A paragraph that has more than `target` is cut into sentences. The path of headings goes on from page to page; a
-    heading that says what the `title` says is not in it.
+    None is longer than `limit` tokens. A paragraph that has more than `target` is cut into sentences. The path of
+    headings goes on from page to page; a heading that says what the `title` says is not in it.
     """
     outline = _Outline(title)
-    units: list[Unit] = []
     for number, page in enumerate(pages):
-        drafts = [unit for block, text in _texts(page) for unit in outline.units(number, block, text)]
-        units += _measured(page.text, drafts, count_tokens, target=target, limit=limit)
-    return units
+        every = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
+        while drafts := list(islice(every, PORTION)):
+            yield _measured(page.text, drafts, count_tokens, target=target, limit=limit)
 
 
 def _texts(page: Page) -> Iterator[tuple[Block, str]]:
-    for block in blocks_of(page.text, page.headings):
+    for block in each_block(page.text, page.headings):
         yield block, page.text[block.start : block.end]
 
 

@@ -46,11 +46,11 @@ class Progress:
         return Progress(self._upload, self._number, self._pace, member)
 
     def at(self, phase: str, done: int, total: int | None) -> IngestProgress:
-        """Return the progress with `done` of `total` pages or chunks in a phase."""
+        """Return the progress with `done` of `total` pages, characters or chunks in a phase."""
         if self._member:
             return IngestProgress(self._member, self._number, self._pace.files, phase, done, total, None)
         share = done / total if total else 0.0
-        if phase == "reading":
+        if phase != "embedding":
             left = None if self._number == 1 else self._pace.seconds_left(self._upload, share * self.READING_SHARE)
         else:
             share = self.READING_SHARE + share * (1 - self.READING_SHARE)

@@ -201,9 +201,13 @@ def _put_text(reading: _Reading, parts: Parts, pace: _Pace) -> Generator[IngestE
         opened = parts.open_file(path, document.name, read)
         pages = list(opened.pages)
     title = document_title(opened.title, pages, document.name)
-    chunks = chunks_of(pages, title, parts.embedder, parts.chunk_tokens)
+
+    def at(*_: object) -> IngestProgress:
+        return pace.progress(document)
+
+    chunks = yield from chunks_of(pages, title, parts.embedder, parts.chunk_tokens, at)
     known = parts.shelf.vectors(document)
-    vectors = yield from embedded(chunks, title, parts.embedder, lambda *_: pace.progress(document), known=known)
+    vectors = yield from embedded(chunks, title, parts.embedder, at, known=known)
     parts.shelf.put_text(
         document, text=join_pages(pages), chunks=chunks, vectors=vectors, title=title, pages=list(read)
     )

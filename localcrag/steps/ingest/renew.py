@@ -62,12 +62,11 @@ def _renew_one(document: Document, shelf: OlderShelf, embedder: Embedder, chunk_
     else:
         pages = [Page(None, text)]
     title = document_title(shelf.title(document.name), pages, document.name)
-    chunks = chunks_of(pages, title, embedder, chunk_tokens)
-    vectors = yield from embedded(
-        chunks,
-        title,
-        embedder,
-        lambda done, total: IngestProgress(document.name, 1, 1, "embedding", done, total, None),
-    )
+
+    def at(phase: str, done: int, total: int) -> IngestProgress:
+        return IngestProgress(document.name, 1, 1, phase, done, total, None)
+
+    chunks = yield from chunks_of(pages, title, embedder, chunk_tokens, at)
+    vectors = yield from embedded(chunks, title, embedder, at)
     shelf.recut(document, chunks=chunks, vectors=vectors, title=title)
     yield IngestResult(document.name, IngestStatus.UPDATED, document.pages, len(chunks))
