@@ -73,10 +73,9 @@ def grade(
     for number, passage in enumerate(passages, start=1):
         key = (llm.name, question, passage.text)
         if key not in known:
+            doing = _("grading passage %(number)s of %(all)s", number=number, all=len(passages))
             with clock.paused():  # For as long as another question goes first, where all passages are read.
-                yield StepStarted(
-                    "evaluate", _("grading passage %(number)s of %(all)s", number=number, all=len(passages))
-                )
+                yield StepStarted("evaluate", doing)
             written = ""
             try:
                 for piece in clock.stream(llm, prompt(question, passage.text), JUDGEMENT.decoding):
