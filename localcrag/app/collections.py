@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.app.tags import Tags
 from localcrag.backends.ocr.recogniser import Recogniser
 from localcrag.backends.readers.reader_process import ReaderProcesses
-from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors, tag_store
+from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.temporary_file import as_file
@@ -49,6 +50,7 @@ class Collections:
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database, self._models, self._made = settings, database, models, made
+        self.tags = Tags(settings, database)
         self._readers, self._recogniser = ReaderProcesses(), Recogniser()
 
     def names(self) -> list[str]:
@@ -198,14 +200,6 @@ class Collections:
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
         shelving.rename_document(self._database, self._settings.collection(collection), old, new)
-
-    def tag(
-        self, names: Sequence[str], *, put: Sequence[str] = (), take: Sequence[str] = (), collection: str | None = None
-    ) -> None:
-        """Give and take tags of documents, or of folders, whose names end with "/"; see tag_store."""
-        name = self._settings.collection(collection)
-        tag_store.tag(self._database, name, names, put)
-        tag_store.untag(self._database, name, names, take)
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""

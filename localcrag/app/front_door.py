@@ -68,7 +68,7 @@ class Localcrag:
 
     def tag(self, name: str, *tags: str) -> None:
         """Give a document tags, or all of a folder, now and later, whose name ends with “/”. Raises StoreError."""
-        self._assembly.collections.tag([name], put=tags)
+        self._assembly.collections.tags.change([name], put=tags)
 
     def ask(
         self,

@@ -63,7 +63,7 @@ def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
 
     name, tags = valid(parsed.name), [valid(tag) for tag in parsed.tags]
     put, take = (tags, []) if parsed.gives else ([], tags)
-    opened(settings).collections.tag([name], put=put, take=take)
+    opened(settings).collections.tags.change([name], put=put, take=take)
     said = f"{name}: {'has' if parsed.gives else 'has no longer'} {', '.join(tags)}"
     print_result({"name": name, "tagged" if parsed.gives else "untagged": tags}, parsed, said)
     return DONE

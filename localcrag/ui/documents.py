@@ -67,7 +67,8 @@ def documents_title() -> str:
 def listed(collections: Collections, collection: str) -> str:
     """Return the list of documents, or what is wrong with it."""
     try:
-        return lists.documents(collections.documents(collection), collection, collections.offered())
+        there, tags = collections.documents(collection), collections.tags.of_folders(collection)
+        return lists.documents(there, collection, collections.offered(), tags)
     except LocalcragError as error:
         return html.message(str(error))
 
@@ -185,9 +186,9 @@ class DocumentEvents:
         return self.listed(collection)
 
     def tag(self, collection: str, event: gr.EventData) -> str:
-        """Give tags to documents, and take tags from them."""
+        """Give tags to documents or folders, and take tags from them."""
         names, put, take = ([str(one) for one in said] for said in (event.names, event.put, event.take))
-        told(lambda: self._collections.tag(names, put=put, take=take, collection=collection))
+        told(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:

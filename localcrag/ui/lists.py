@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from localcrag.app.background import TaskState
 from localcrag.app.uploads import Uploading
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
+from localcrag.records.restriction import folders_of
 from localcrag.runs.aggregates import Aggregates
 from localcrag.runs.chat_export import ExportForm
 from localcrag.runs.chats import Chat
@@ -22,14 +25,31 @@ GAPS_SHOWN = 10
 LABELS_SHOWN = 30
 
 
-def documents(items: Sequence[Document], collection: str, collections: Sequence[str]) -> str:
-    """Return the list of a collection's documents."""
+def documents(
+    items: Sequence[Document],
+    collection: str,
+    collections: Sequence[str],
+    folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> str:
+    """Return the list of a collection's documents, and of their folders with these tags."""
+    inside = Counter(folder for document in items for folder in folders_of(document.name))
     return TEMPLATES.get_template("documents.html").render(
         documents=items,
+        # One that is empty by now keeps its tags for what comes.
+        folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
+        origins={document.name: _origins(document, folder_tags) for document in items},
         collection=collection,
         changeable=collection != DEFAULT_COLLECTION,
         others=[name for name in collections if name != collection],
     )
+
+
+def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+    """Return a document's tags, each with the folder that it has it from, None where it is its own."""
+    from_folders = {
+        tag.casefold(): folder for folder in folders_of(document.name) for tag in folder_tags.get(folder, ())
+    }
+    return {tag: from_folders.get(tag.casefold()) for tag in document.tags}
 
 
 def uploads(items: Sequence[Uploading], said: str | None = None) -> str:

@@ -391,12 +391,16 @@ const parts = {
   // The list of documents: search, choose several, ask only these, tag, rename, move, delete, open.
   documents() {
     const listed = (tags) => tags.split(",").map((tag) => tag.trim()).filter(Boolean);
-    let words = "";
+    let words = "", unfolded = false;
     const chosen = new Set();
+    const sought = ({ dataset }) => `${dataset.name ?? dataset.folder}\n${dataset.tags}`.toLowerCase().includes(words);
     const shown = () => {
       const rows = [...element.querySelectorAll("li[data-name]")];
+      element.querySelectorAll("li[data-folder]").forEach((row) => { row.hidden = !sought(row); });
+      const folders = element.querySelector(".lc-folders");
+      if (folders) folders.open = unfolded;
       rows.forEach((row) => {
-        row.hidden = !`${row.dataset.name}\n${row.dataset.tags}`.toLowerCase().includes(words);
+        row.hidden = !sought(row);
         row.querySelector("[type=checkbox]").checked = chosen.has(row.dataset.name);
       });
       const there = new Set(rows.map((row) => row.dataset.name));
@@ -427,6 +431,10 @@ const parts = {
       } else return;
       shown();
     });
+    element.addEventListener("toggle", (event) => {
+      // One that was taken out, with the list that it was in, says it too.
+      if (event.target.isConnected) unfolded = event.target.open;
+    }, true);
     element.addEventListener("change", (event) => {
       if (!event.target.matches("select[data-move]") || !event.target.value) return;
       const target = event.target.value === "+" ? window.prompt(event.target.dataset.prompt, "") : event.target.value.slice(1);
@@ -445,13 +453,16 @@ const parts = {
         trigger("apply", { names: [...chosen] });
         if (narrow()) side("left", false);
       } else if (does === "tag") {
-        const tagsOf = (name) => listed(element.querySelector(`li[data-name="${CSS.escape(name)}"]`).dataset.tags);
-        const before = [...chosen].map(tagsOf).reduce((some, more) => some.filter((tag) => more.includes(tag)));
+        // A folder's tags are taken from the folder: in its own row.
+        const tagsOf = (name) => listed(element.querySelector(`li[data-name="${CSS.escape(name)}"]`).dataset.own);
+        const names = row ? [row.dataset.folder] : [...chosen];
+        const tags = row ? [listed(row.dataset.tags)] : names.map(tagsOf);
+        const before = tags.reduce((some, more) => some.filter((tag) => more.includes(tag)));
         const said = window.prompt(button.dataset.prompt, before.join(", "));
         if (said === null) return;
         const now = listed(said);
         trigger("edit", {
-          names: [...chosen], put: now.filter((tag) => !before.includes(tag)), take: before.filter((tag) => !now.includes(tag)),
+          names, put: now.filter((tag) => !before.includes(tag)), take: before.filter((tag) => !now.includes(tag)),
         });
       } else if (does === "rename") {
         const name = window.prompt(button.dataset.prompt, row.dataset.name);

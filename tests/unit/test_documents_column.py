@@ -19,8 +19,17 @@ from localcrag.ui import lists
 from localcrag.ui.documents import DocumentEvents
 
 
+class NoTags:
+    """Of no folder. Not real: it stores nothing."""
+
+    def of_folders(self, collection: str) -> dict[str, list[str]]:
+        return {}
+
+
 class FakeCollections:
     """Collections of one document each, which is called as its collection is. Not real: it stores nothing."""
+
+    tags = NoTags()
 
     def documents(self, collection: str) -> list[Document]:
         return [Document(1, f"of the {collection}", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
@@ -56,3 +65,11 @@ def test_folders_and_file_name_stand_apart_in_the_list() -> None:
     assert '<span class="lc-folder">papers.zip/rental/</span><span class="lc-file">lease.md</span>' in html
     only = dataclasses.replace(there[0], name="lease.md")
     assert "lc-folder" not in lists.documents([only], "attic", [])
+
+
+def test_a_folder_is_listed_with_its_tags_which_its_documents_have_from_it() -> None:
+    one = Document(1, "papers/rental/lease.md", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05", tags=("A", "own"))
+    html = lists.documents([one], "attic", [], {"papers": ["a"], "gone": ["b"]})
+    assert [name in html for name in ('"gone/"', '"papers/"', '"papers/rental/"')] == [True, True, True]
+    assert 'data-tags="A, own" data-own="own"' in html
+    assert '<span class="lc-tag lc-from-folder" title="from the folder papers">A</span>' in html
