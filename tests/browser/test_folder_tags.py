@@ -66,7 +66,12 @@ def test_tags_of_a_folder_are_given_seen_and_taken_away(chromium: Browser, tmp_p
         # Its own tags are a document's only to change: those of the folder are the folder's.
         page.locator(f"li[{lease}] input").check()
         stood: list[str] = []
-        page.once("dialog", lambda dialog: (stood.append(dialog.default_value), dialog.accept("flat")))
+
+        def answer(dialog: Dialog) -> None:
+            stood.append(dialog.default_value)
+            dialog.accept("flat")
+
+        page.once("dialog", answer)
         page.locator(".lc-chosen [data-do=tag]").click()
         expect(page.locator(f"li[{lease}]")).to_have_attribute("data-own", "flat")
         assert stood == [""]
