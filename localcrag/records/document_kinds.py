@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PDF_TYPE = "application/pdf"
+OLD_SLIDES = "application/vnd.ms-powerpoint"
 KINDS = {
     PDF_TYPE: "PDF",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word",
@@ -10,7 +11,7 @@ KINDS = {
     "application/vnd.oasis.opendocument.text": "OpenDocument",
     "application/rtf": "RTF",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint",
-    "application/vnd.ms-powerpoint": "PowerPoint",
+    OLD_SLIDES: "PowerPoint",
     "application/vnd.oasis.opendocument.presentation": "OpenDocument",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel",
     "application/vnd.ms-excel": "Excel",

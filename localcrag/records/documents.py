@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
 
-from localcrag.records.document_kinds import PDF_TYPE, SHEETS, kind_of
+from localcrag.records.document_kinds import OLD_SLIDES, PDF_TYPE, SHEETS, kind_of
 from localcrag.text.blocks import Heading
 from localcrag.text.sheet_rows import SheetRow
 
@@ -20,8 +20,8 @@ another."""
 LEAST_LAYOUT = 2
 """Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
 them, those of this number would gain nothing there, and lose what their reader knew of headings."""
-READ_BETTER_SINCE = {PDF_TYPE: 5, **dict.fromkeys(SHEETS, 6)}
-"""Kinds of documents that are read better than by rules of a lower number than this: tables; numbers of rows."""
+READ_BETTER_SINCE = {PDF_TYPE: 5, OLD_SLIDES: 6, **dict.fromkeys(SHEETS, 6)}
+"""Kinds of documents that are read better than by rules of a lower number: tables; slides; numbers of rows."""
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
 FROM_TEXT = -LAYOUT
@@ -202,7 +202,7 @@ class Document:
     def gains_when_added_again(self) -> bool:
         """Whether its file would be read better now.
 
-        So are PDFs and spreadsheets that older rules read, and what was cut anew from stored text, without its file.
+        So are the kinds above that older rules read, and what was cut anew from its stored text, without its file.
         """
         return self.layout < 0 or self.layout < READ_BETTER_SINCE.get(self.media_type, 0)
 
