@@ -51,6 +51,8 @@ def computed(question: str, text: str = TASKS, today: date | None = THURSDAY) ->
         ("Which tasks are due next year?", ["Plan"], "2027"),
         ("Which tasks were due this year so far?", ["Paint", "Clean", "Sweep"], "1 January 2026 to 26 November 2026"),
         ("Which tasks are due after today?", ["Fix", "Plan"], "26 November 2026"),
+        ("Which tasks are due from next month on?", ["Plan"], "December 2026"),
+        ("Which tasks are due by the end of next month?", ["Paint", "Clean", "Sweep", "Fix"], "December 2026"),
         ("Which tasks are due since this month?", ["Clean", "Sweep", "Fix", "Plan"], "November 2026"),
         ("Which tasks of Bo were due before this week?", ["Sweep"], "23 November 2026 to 29 November 2026"),
     ],

@@ -51,6 +51,20 @@ Clean | 2026-11-26 | 2026-11-26
 Fix | 2026-11-30 | 2026-11-20
 Plan | 2027-01-15 |
 """
+SALES = """# Sales
+
+Shop | Target | Sales | Cost
+North | 100 | 120 | 80
+South | 100 | 90 | 110
+West | 100 | 100 | 60
+"""
+TRAINS = """# Trains
+
+Train | Planned | Actual
+IC 1 | 10:05 | 10:20
+IC 2 | 23:55 | 00:10
+IC 3 | 12:00 | 11:58
+"""
 LOG = """# Log
 
 Date | Room | Amount
@@ -84,6 +98,7 @@ def computed(question: str, text: str) -> Computation | None:
         ("Which items have a higher new price than old price?", OLD_AND_NEW, ["Bread"]),
         ("Which items are below their minimum stock?", STOCK, ["Toner"]),
         ("Which tasks were done after they were due?", TASKS, ["Paint"]),
+        ("Which trains were later than planned?", TRAINS, ["IC 1"]),
         ("Which tasks were done before the due date?", TASKS, ["Fix"]),
         ("Which shops had a cost above the revenue in Bern?", SHOPS, ["Mill"]),
     ],
@@ -108,6 +123,7 @@ def test_rows_are_chosen_by_two_columns(question: str, text: str, expected: list
         ("How much over budget were we in total?", BUDGET, "130.50 €"),
         ("How much more does bread cost now than last year?", PRICES, "0.40 €"),
         ("How much over budget was Gate in total?", SHOPS, "20"),
+        ("How much over budget was IT in total?", SHOPS.replace("Gate", "IT"), "20"),
     ],
 )
 def test_columns_are_subtracted_in_one_row_or_in_all(question: str, text: str, result: str) -> None:
@@ -138,6 +154,18 @@ def test_what_was_compared_is_said_and_empty_cells_are_left_out() -> None:
         ("How much more will bread cost than last year?", PRICES),
         ("Which items are over the plan?", STOCK),
         ("Which tasks were done after Fix?", TASKS),
+        ("Which shops are below target?", SALES),  # Of two columns, neither is called as the target's.
+        (
+            "Which shops are over the max weight?",
+            "Shop | Weight | Max weight | Cost\nA | 3 | 2 | 9\nB | 1 | 2 | 9\nC | 2 | 2 | 8\n",
+        ),
+        ("Which months are more than 100 over budget?", BUDGET),  # By how much, and not above 100.
+        ("Which months are over budget by more than 100?", BUDGET),
+        (
+            "Which months had more revenue than cost?",
+            "Month | Revenue (thousands) | Cost (millions)\nMay | 9 | 2\nJune | 3 | 1\nJuly | 4 | 2\n",
+        ),
+        ("What was the average amount per day?", LOG),  # Of a day's rows, or of the days' totals.
     ],
 )
 def test_what_may_mean_something_else_is_left_alone(question: str, text: str) -> None:
@@ -168,6 +196,15 @@ def test_a_total_for_each_month_is_of_the_column_that_is_called_so() -> None:
     done = computed("What was the total per month?", log.replace("| C |", "| 5 |"))
     assert done
     assert [(group.name, group.result) for group in done.groups] == [("March 2026", "105.00"), ("April 2026", "15.00")]
+
+
+def test_a_minus_may_be_how_expenses_are_written() -> None:
+    done = computed(
+        "Which months were over plan?",
+        "Month | Plan | Spending\nMay | -100 | -150\nJune | -100 | -50\nJuly | -100 | -90\n",
+    )
+    assert done
+    assert done.refused
 
 
 def test_of_single_rows_there_is_no_highest_average() -> None:

@@ -53,7 +53,9 @@ def _of_value(test: Test, value: Amount | Moment | None) -> bool | None:
 def _against(value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation) -> bool | None:
     """Return how a value stands to another one of its row; None where one says nothing, or days cannot be told."""
     if isinstance(value, Amount) and isinstance(other, Amount):
-        return _compared(value.value, relation, other.value, None) if value.unit == other.unit else None
+        if value.unit != other.unit or (value.unit == CLOCK and abs(value.value - other.value) > 12 * 60):
+            return None  # A time may be of the day after.
+        return _compared(value.value, relation, other.value, None)
     if not isinstance(value, Moment) or not isinstance(other, Moment):
         return None
     first, last = (value.first, value.last), (other.first, other.last)

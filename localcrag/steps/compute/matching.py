@@ -174,7 +174,10 @@ class Known:
                     of_column[stems] = first, others + number
             for stems, (cell, number) in of_column.items():
                 letter = len(cell) == 1 and cell.isupper()
-                if letter or (0 < len(stems) <= LONGEST_VALUE and not set(stems) <= FUNCTION_WORDS):
+                if letter or (
+                    0 < len(stems) <= LONGEST_VALUE
+                    and (not set(stems) <= FUNCTION_WORDS or (len(cell) > 1 and cell.isupper()))
+                ):
                     values.setdefault(stems, []).append((column, cell, number))
         return values
 
@@ -186,6 +189,6 @@ class Known:
         if any(word.stem in self.header_words(column) for column in self.columns):
             return False
         if len(word.written) > 1:
-            return True
+            return word.stem not in FUNCTION_WORDS or word.written.isupper()
         ((column, _, _), *_others) = self._values[(word.stem,)]
         return word.written.isupper() and at > 0 and words[at - 1].stem in self.header_words(column)

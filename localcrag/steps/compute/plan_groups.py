@@ -28,7 +28,9 @@ def grouped(reading: Reading) -> Plan | None:
     """Return a plan for a number for each group: "how many members per town"; None where one is not clear."""
     known, request = reading.known, reading.request
     by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
-    if by is None or request.operation not in (Operation.COUNT, Operation.SUM, Operation.AVERAGE):
+    # The average of a day is the mean of its rows, or that of the days' totals.
+    operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
+    if by is None or request.operation not in operations:
         return None
     words = [word for word in free(reading) if not known.mention(by[0], [word])]
     counted = {word.start for word in reading.target} if request.target is not None else set()
@@ -77,7 +79,11 @@ def _of_single_rows(reading: Reading) -> Plan | None:
         for column in known.columns
         if column.kind is not Kind.AMOUNT and known.mention(column, free(reading)) >= EXACT
     ]
-    cells = {row.cells[named[0].at] for row in known.rows} if len(named) == 1 else set()
+    cells = (
+        {value or row.cells[named[0].at] for row, value in zip(known.rows, named[0].values, strict=True)}
+        if len(named) == 1
+        else set()
+    )
     if len(cells) < len(known.rows) or reading.tests or _has_days_of(known, named[0]):
         return None
     words = [word for word in free(reading) if not known.mention(named[0], [word])]
@@ -114,7 +120,11 @@ def is_of_groups(reading: Reading, column: Column) -> bool:
     days = [Kind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
     for other in known.of_kind(Kind.TEXT, Kind.NAME, *days):
         values = [row.cells[other.at] for row in known.rows]
-        if other.at not in {column.at, *tested} and known.mention(other, words) and len(set(values)) < len(values):
+        if (
+            (other.at not in {column.at, *tested} or other.kind is Kind.DATE)
+            and known.mention(other, words)
+            and len(set(values)) < len(values)
+        ):
             return True
     return False
 

@@ -55,7 +55,7 @@ def of_share(reading: Reading) -> Plan | None:
     known, split = reading.known, reading.request.forms.split
     whole = tuple(test for test in reading.tests if test.start < split)
     part = tuple(test for test in reading.tests if test.start >= split)
-    if not part:
+    if not part or (len(part) > 1 and any(test.column.kind is Kind.DATE for test in part)):
         return None
     tested = {test.column.at for test in reading.tests}
     words = [word for word in free(reading) if word.start < split and word.stem not in SAYS_NOTHING]

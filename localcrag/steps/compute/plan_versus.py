@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from localcrag.steps.compute.amounts import Amount
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.conditions import meets
 from localcrag.steps.compute.matching import EXACT, Known, NamedCell, Word
 from localcrag.steps.compute.reading import Reading, Test, clearest, free
+from localcrag.steps.compute.said_conditions import Condition
 from localcrag.steps.compute.vocabulary import COMPARATIVES, PRICE, ROW_NOUNS, THEN_AND_NOW, alike
 from localcrag.text.quantities import CURRENCIES
 from localcrag.text.words import FUNCTION_WORDS
@@ -18,6 +20,9 @@ IN_TIME = frozenset(("after", "before", "later", "earlier"))
 PLANS = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
 DONE = frozenset("actual spending spent expense cost used stock consumption".split())
 """What columns are called that hold what was planned, and what came of it: "over budget" names the one alone."""
+_OF_MONEY = frozenset("budget plan planned estimate estimated expected".split())
+_MONEY = frozenset("spending spent expense cost".split())
+_SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
 _DATES = frozenset(("date", "day", "time"))
 _WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
@@ -26,7 +31,9 @@ _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 def compared_in_rows(reading: Reading) -> Test | None:
     """Return the condition that two columns make of a question with `versus`; None where it is not clear which."""
     said = reading.request.forms.versus
-    if said is None or any(_is_of_another(reading, cell, said.split) for cell in reading.cells):
+    if said is None or any(_is_by(reading, one) for one in reading.request.conditions):
+        return None
+    if any(_is_of_another(reading, cell, said.split) for cell in reading.cells):
         return None
     columns = pair_of(reading, said.split, of_time=said.word in IN_TIME)
     if columns is None or not are_of(said.word, reading, columns):
@@ -67,11 +74,33 @@ def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Col
         return None
     left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
     if not left and PLANS & known.header_words(right[0]):
-        left = [one for one in columns if DONE & known.header_words(one) and not PLANS & known.header_words(one)]
+        own = known.header_words(right[0])
+        done = DONE if own & _OF_MONEY else DONE - _MONEY
+        left = [
+            one
+            for one in columns
+            if done & (its := known.header_words(one)) and not PLANS & its and own - PLANS - FUNCTION_WORDS <= its
+        ]
     if len(left) != 1 or left[0].at == right[0].at:
         return None
-    alike_in = (left[0].kind, left[0].unit) == (right[0].kind, right[0].unit)
+    alike_in = (left[0].kind, left[0].unit, _scale(left[0])) == (right[0].kind, right[0].unit, _scale(right[0]))
     return (left[0], right[0]) if alike_in else None
+
+
+def _scale(column: Column) -> str:
+    """Return what a column's header says that its amounts are in: "thousands"."""
+    found = _SCALE.search(column.name)
+    return found[0].lower() if found else ""
+
+
+def _is_by(reading: Reading, one: Condition) -> bool:
+    """Whether an amount says by how much: "more than 20 over budget"."""
+    text, said = reading.request.text, reading.request.forms.versus
+    if said is None or not isinstance(one.low, Amount):
+        return False
+    if one.end <= said.start:
+        return re.fullmatch(r"\s*(?:\w+\s+)?", text[one.end : said.start]) is not None
+    return re.search(r"\bby\s*\Z", text[: one.start]) is not None
 
 
 def _is_of_another(reading: Reading, cell: NamedCell, split: int) -> bool:

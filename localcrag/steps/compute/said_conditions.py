@@ -101,8 +101,8 @@ _DATED = _each_compiled(
     (r"\b(?:between|from) (?:the )?", Relation.WITHIN),
     (r"\b(?:before|earlier than|prior to) (?:the )?", Relation.BELOW),
     (r"\b(?:after|later than) (?:the )?", Relation.ABOVE),
-    (r"\b(?:since|starting(?: from| on| in)?) (?:the )?", Relation.AT_LEAST),
-    (r"\b(?:until|till|up to|no later than|by) (?:the )?", Relation.AT_MOST),
+    (r"\b(?:since|starting from) (?:the )?", Relation.AT_LEAST),
+    (r"\b(?:until|till|up to|no later than|by) (?:the )?(?:end of (?:the )?)?", Relation.AT_MOST),
     (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
     (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
 )
@@ -167,7 +167,11 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
 def _dated(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
     """Return the condition that a preposition makes with the day, month or year behind it."""
     if today and (relative := relative_at(text, match.end(), today)):
-        return None if relation is Relation.WITHIN else _of_relative(*relative, match.start(), relation)
+        said, end = relative
+        onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
+        if onwards:
+            relation, end = Relation.AT_LEAST, onwards.end()
+        return None if relation is Relation.WITHIN else _of_relative(said, end, match.start(), relation)
     if quarter := _QUARTER.match(text, match.end()):
         return _of_quarter(quarter, match.start(), relation)
     first = moment_at(text, match.end())

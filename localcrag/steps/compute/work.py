@@ -100,6 +100,8 @@ def _problem_of(test: Test) -> str:
 
 def _may_mean_the_sign(test: Test) -> bool:
     """Whether a bound is put to a column that has both signs: "over 50 euros" may mean what was paid, with a minus."""
+    if test.than:
+        return any(one.value < 0 for one in (*test.column.amounts, *test.than.amounts))
     return isinstance(test.value, Amount) and test.value.value > 0 and any(one.value < 0 for one in test.column.amounts)
 
 

@@ -68,11 +68,14 @@ def select(
 
 
 def strips_of(question: str, passages: Sequence[GradedPassage], context: Context) -> tuple[Strip, ...]:
-    """Return the scored strips of passages, for `strips_and_evidence`; none where it scores none. Raises ModelError."""
+    """Return the scored strips of passages, for `strips_and_evidence`; none where it scores none, or cannot."""
     if context.settings.refiner is not RefinerKind.STRIPS:
         return ()
     screened = prompt_injection.screened(passages, context.parts.rules)
-    return decompose(question, screened, scorer=context.parts.scorer, rules=_rules(context))
+    try:
+        return decompose(question, screened, scorer=context.parts.scorer, rules=_rules(context))
+    except ModelError:
+        return ()  # It is tried once more at the end, and said then.
 
 
 def strips_and_evidence(
