@@ -52,6 +52,25 @@ def test_a_scan_in_markdown_is_one_too_and_its_letters_are_no_text(tmp_path: Pat
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"data:image/png;base64, and behind it the letters of the picture, which are very many"',
+        'url = "data:image/png;base64," + data',
+        "'data:image/png;base64,\\n' is what stands in front of it.",
+        '"data:image/png;base64,AAAA is not closed and goes on',
+    ],
+)
+def test_what_is_told_about_such_urls_is_text(tmp_path: Path, written: str) -> None:
+    assert read(tmp_path / "a", "a.md", written)[0] == written
+    assert read(tmp_path / "b", "b.txt", written)[0] == written
+
+
+def test_words_behind_a_picture_whose_quotation_mark_is_missing_are_text(tmp_path: Path) -> None:
+    said, _ = read(tmp_path / "a", "a.txt", f'"{url(LOGO)} shows our logo\nin red')
+    assert said == '"data:image/png shows our logo\nin red'
+
+
 def test_a_web_page_of_nothing_but_a_scan_is_an_archive_of_it(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(f"<img src='{url(SCAN)}'>")
     document = open_document(tmp_path / "a", "a.html")

@@ -120,6 +120,21 @@ def test_what_is_attached_is_a_file_of_its_own_and_so_is_a_message(tmp_path: Pat
     assert [(one.name, one.data) for one in reply.members] == [("plan.txt", b"Berth 7.")]
 
 
+@pytest.mark.parametrize(
+    ("written", "file"),
+    [
+        (Message(html=b"<p>The keys.</p>"), Attached("notes.txt", b"Berth 7.", mime="text/plain", cid="notes@1")),
+        (Message(body="The keys."), Attached("plan.html", b"<p>Berth 7.</p>", mime="text/html", cid="plan@1")),
+    ],
+)
+def test_an_attached_text_with_a_content_id_is_a_file_and_not_what_the_message_says(
+    tmp_path: Path, written: Message, file: Attached
+) -> None:
+    document = opened(tmp_path, replace(written, attached=[file]))
+    assert text_of(document) == f"Ada Thorne wrote to Bo:\n\nThe keys.{ADDRESS}\n\nAttached: {file.name}"
+    assert [(one.name, one.data) for one in document.members] == [(file.name, file.data)]
+
+
 def test_messages_within_messages_are_taken_out_as_deep_as_they_can_be_added(tmp_path: Path) -> None:
     nested = LETTER
     for _ in range(20):

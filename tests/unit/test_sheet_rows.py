@@ -151,8 +151,9 @@ def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> 
         assert set(of_workbook(path, kind).numbered(None, 3)[1]) == {0}
 
 
-def test_a_web_page_that_claims_rows_breaks_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text(f"<p row-of-a-sheet='{'9' * 5000} x'>One</p><p row-of-a-sheet='x'>Two</p>")
+@pytest.mark.parametrize("claimed", ["9" * 5000 + " x", "x", "5 Prices"])
+def test_a_web_page_that_claims_rows_has_none(tmp_path: Path, claimed: str) -> None:
+    (tmp_path / "a").write_text(f"<p row-of-a-sheet='{claimed}'>One</p>")
     assert page_of(tmp_path / "a", "a.html").rows == ()
 
 

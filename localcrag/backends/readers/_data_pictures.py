@@ -17,10 +17,11 @@ from localcrag.text.paths import Names
 
 TYPES = frozenset((_kinds.HTML_TYPE, "application/xhtml+xml", "text/markdown"))
 """Media types of texts whose pictures are taken out."""
-# Between quotation marks a line may end within one; elsewhere that ends it.
+# Between quotation marks a line may end within one; elsewhere that ends it. What is shorter is what a text
+# says about such URLs: a GIF of a single dot has 56 letters.
 _URL = re.compile(
     r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
-    r"(?P<data>(?(mark)[\w+/=%-]*+(?:\s++[\w+/=%-]++)*+|[\w+/=%-]*+))",
+    r"(?P<data>(?(mark)(?:(?:[ \t]*+[\r\n]\s*+)?+[\w+/=%-]){40,}+\s*+(?=(?P=mark))|[\w+/=%-]{40,}+))",
     re.ASCII | re.IGNORECASE,
 )
 LEAST_BYTES = 1_000

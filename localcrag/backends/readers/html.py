@@ -6,6 +6,7 @@ import codecs
 import re
 import string
 from collections.abc import Generator
+from dataclasses import replace
 from itertools import accumulate, islice
 from pathlib import Path
 
@@ -56,7 +57,8 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
     markup = normalise(decode(data, name, declared=declared_encoding(data)))
     # Some servers and mail programs name plain text .html; its lines are worth keeping.
-    yield render(markup, name) if TAG.search(markup) else Page(None, markup)
+    # Rows of sheets are in what other readers have rendered; a page that says so itself is none.
+    yield replace(render(markup, name), rows=()) if TAG.search(markup) else Page(None, markup)
 
 
 def declared_encoding(data: bytes) -> str | None:

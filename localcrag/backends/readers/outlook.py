@@ -146,5 +146,6 @@ def _attach(made: EmailMessage, attached: Properties, name: str, *, whole: bool,
         subtype=subtype,
         filename=named or UNNAMED,
         cid=f"<{shown}>" if shown else None,
-        disposition="inline" if shown else None,
+        # Inline, a text would be what the message says.
+        disposition="inline" if shown and maintype != "text" else None,
     )
