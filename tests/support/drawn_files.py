@@ -27,15 +27,16 @@ _WORD = " ".join(
 
 def chart(
     title: str, series: Mapping[str, Sequence[float]], categories: Sequence[str | float], *, code: str = "General",
-    kind: str = "bar", of_categories: str = "", cells: str = "",
+    kind: str = "bar", of_categories: str = "", cells: str = "", from_1904: bool = False,
 ) -> bytes:  # fmt: skip
     """Return a chart's part; `code` is the format of its values, `of_categories` that of its categories.
 
-    `cells` says where its values stand.
+    `cells` says where its values stand. Categories that are texts are kept as such.
     """
     across, up = ("xVal", "yVal") if kind == "scatter" else ("cat", "val")
     cached = f"<c:formatCode>{of_categories}</c:formatCode>{_points(categories)}"
-    named = f"<c:numRef><c:numCache>{cached}</c:numCache></c:numRef>"
+    of = "str" if any(isinstance(one, str) for one in categories) else "num"
+    named = f"<c:{of}Ref><c:{of}Cache>{cached}</c:{of}Cache></c:{of}Ref>"
     written = "".join(
         f"<c:ser><c:tx><c:strRef><c:strCache>{_points([name])}</c:strCache></c:strRef></c:tx><c:{across}>{named}"
         f"</c:{across}><c:{up}><c:numRef>{cells}<c:numCache><c:formatCode>{code}</c:formatCode>{_points(values)}</c:numCache>"
@@ -44,7 +45,8 @@ def chart(
     )
     axis = f"<c:valAx>{_title('Number of berths')}</c:valAx>" if kind == "bar" else ""
     return (
-        f"<c:chartSpace {C} {A}><c:chart>{_title(title)}<c:plotArea><c:{kind}Chart>{written}</c:{kind}Chart>{axis}"
+        f'<c:chartSpace {C} {A}><c:date1904 val="{from_1904:d}"/>'
+        f"<c:chart>{_title(title)}<c:plotArea><c:{kind}Chart>{written}</c:{kind}Chart>{axis}"
         "</c:plotArea></c:chart></c:chartSpace>"
     ).encode()
 
@@ -129,12 +131,21 @@ def drawn_docx(path: Path, drawings: Sequence[str], parts: Mapping[str, bytes] |
     return path
 
 
-def commented_xlsx(path: Path, chart_part: bytes, notes: Mapping[str, str], *, threaded: str = "") -> Path:
-    """Write a workbook of two sheets: on the first a text box, a chart, and notes of Bo by their cells.
+FEES: Mapping[str, Sequence[Sequence[str | float]]] = {
+    "Fees": [["Berth", "Fee"], ["A", 3.0]],
+    "Other": [["Who", "What"], ["B", "c"]],
+}
+
+
+def commented_xlsx(
+    path: Path, chart_part: bytes, notes: Mapping[str, str], *, threaded: str = "",
+    sheets: Mapping[str, Sequence[Sequence[str | float]]] = FEES, on: int = 1,
+) -> Path:  # fmt: skip
+    """Write a workbook of `sheets`: `on` the first a text box, a chart, and notes of Bo by their cells.
 
     `threaded` is what a comment of the kind since 2018 says on the first of these cells.
     """
-    make_xlsx(path, {"Fees": [["Berth", "Fee"], ["A", 3.0]], "Other": [["Who", "What"], ["B", "c"]]})
+    make_xlsx(path, sheets)
     space = f'xmlns="{_OOXML}/spreadsheetml/2006/main"'
     listed = "".join(
         f'<comment ref="{at}" authorId="0"><text><t>Bo: {one}</t></text></comment>' for at, one in notes.items()
@@ -152,7 +163,7 @@ def commented_xlsx(path: Path, chart_part: bytes, notes: Mapping[str, str], *, t
         one = f'<threadedComment ref="{next(iter(notes))}" personId="p1"><text>{threaded}</text></threadedComment>'
         parts["xl/threadedComments/threadedComment1.xml"] = f"<ThreadedComments {kind}>{one}</ThreadedComments>"
         parts["xl/persons/person.xml"] = f'<personList {kind}><person id="p1" displayName="Ada"/></personList>'
-    put_parts(path, "xl/worksheets/_rels/sheet1.xml.rels", {f"r{at}": name for at, name in enumerate(parts)})
+    put_parts(path, f"xl/worksheets/_rels/sheet{on}.xml.rels", {f"r{at}": name for at, name in enumerate(parts)})
     put_parts(path, "xl/drawings/_rels/drawing1.xml.rels", {"chart1": "xl/charts/chart1.xml"})
     for name, text in parts.items():
         replace_part(path, name, text.encode())

@@ -9,6 +9,7 @@ import pytest
 
 from localcrag.backends.readers import _old_slides
 from localcrag.backends.readers.open_document import open_document
+from tests.support.compound_files import compound
 from tests.support.office_files import make_ppt
 
 SLIDES = [("Prices", "A ticket costs 12 euros.", "Mention the discount."), ("", "", ""), ("Hours", "From 9 to 5.", "")]
@@ -60,3 +61,11 @@ def test_saves_in_a_circle_and_directories_without_end_end(tmp_path: Path) -> No
     directory = data.rindex(struct.pack("<HH", 0, 0x1772)) + 8
     path.write_bytes(data[:directory] + b"\x01\x00\xf0\xff" + data[directory + 4 :])
     assert _old_slides.slides_of(path) is None
+
+
+def test_directories_of_nothing_end(tmp_path: Path) -> None:
+    empty = struct.pack("<HHI", 0, 0x1772, 2_000_000) + bytes(2_000_000)
+    edit = EDIT + struct.pack("<8x5I", 8, 44, 0, 0, 0)  # It says that it was saved before, by itself.
+    stream = bytes(8) + edit + empty
+    (tmp_path / "a").write_bytes(compound({"PowerPoint Document": stream, "Current User": struct.pack("<16xI", 8)}))
+    assert _old_slides.slides_of(tmp_path / "a") is None

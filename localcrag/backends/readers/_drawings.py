@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import lxml.etree
@@ -20,18 +21,24 @@ MOST_POINTS, DEEPEST = 2_000, 6
 """Of a diagram: its texts, and how deep they lie within one another."""
 DRAWING_ERRORS = (etree.LxmlError, ValueError, OverflowError)
 _DAY_ONE = datetime(1899, 12, 30)  # noqa: DTZ001 - a day without a time zone, as spreadsheets count
-_OF_DATE = re.compile(r"[yd]", re.IGNORECASE)
+_FROM_1904 = timedelta(days=1462)
+"""By which days are later in workbooks that count from 1904."""
+_LONGEST_CODE = 255
+"""Characters of a number's format that are read; Excel has no longer ones."""
+_TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
+_OF_DATE = re.compile(r"[yd]")
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 
 
 def parsed(data: bytes) -> Element:
-    """Return a part's root element; entities stay unread. Raises what is among DRAWING_ERRORS."""
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, huge_tree=True))
+    """Return a part's root element without comments; entities stay unread. Raises what is among DRAWING_ERRORS."""
+    parser = etree.XMLParser(resolve_entities=False, huge_tree=True, remove_comments=True, remove_pis=True)
+    return etree.fromstring(data, parser)
 
 
 def paragraphs(element: Element) -> list[str]:
     """Return the paragraphs of DrawingML within an element that say something."""
-    said = ("".join(run.text or "" for run in one.iter("{*}t")) for one in element.iter("{*}p"))
+    said = ("".join(run.text or " " for run in one.iter("{*}t", "{*}br")) for one in element.iter("{*}p"))
     return [text for one in said if (text := " ".join(one.split()))]
 
 
@@ -109,33 +116,36 @@ _Series = tuple[str, Points, Points]
 
 
 def _series(root: Element) -> Iterator[_Series]:
+    from_1904 = any(one.get("val", "1") in {"1", "true"} for one in root.iterchildren("{*}date1904"))
+    day_one = _DAY_ONE + _FROM_1904 if from_1904 else _DAY_ONE
     for one in root.iter("{*}ser"):
         name = one.find("{*}tx")
         named = "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
-        yield named, _points(one, "cat", "xVal"), _points(one, "val", "yVal")
+        yield named, _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
     data = {one.get("id"): one for one in root.iter("{*}data")}  # Charts since 2016.
     for one in root.iter("{*}series"):
         name, number = one.find("{*}tx"), one.find("{*}dataId")
         named = "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
         of = None if number is None else data.get(number.get("val"))
         if of is not None:
-            yield named, _points(of, "strDim"), _points(of, "numDim")
+            yield named, _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
 
 
-def _points(of: Element, *names: str) -> Points:
+def _points(of: Element, day_one: datetime, *names: str) -> Points:
     holder = next((found for name in names if (found := of.find(f"{{*}}{name}")) is not None), None)
     points: Points = {}
     if holder is None:
         return points
-    code = next((one.text or "" for one in holder.iter("{*}formatCode")), "")
-    for point in holder.iter("{*}pt"):
+    are_texts = next(holder.iter(*_TEXTS), None) is not None
+    code = next((one.text or "" for one in holder.iter("{*}formatCode")), "")[:_LONGEST_CODE]
+    plain = _LITERAL.sub("", code).lower()
+    for point in islice(holder.iter("{*}pt"), MOST_POINTS):
         inner = point.find("{*}v")
         text = " ".join(((point if inner is None else inner).text or "").split())
+        said = text if are_texts else _written(text, plain, day_one)
         at = _int(point.get("idx"))
         # Of categories on several levels the outer one stands in front.
-        points[at] = f"{_written(text, code)} {points[at]}".strip() if at in points else _written(text, code)
-        if len(points) > MOST_POINTS:
-            break
+        points[at] = f"{said} {points[at]}".strip() if at in points else said
     return points
 
 
@@ -156,17 +166,19 @@ def _table(series: Sequence[_Series]) -> Iterator[str]:
         yield f"<p>The chart shows more values; {MOST_ROWS} of each of {MOST_SERIES} series at most are read.</p>"
 
 
-def _written(value: str, code: str) -> str:
-    """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date."""
+def _written(value: str, code: str, day_one: datetime) -> str:
+    """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date.
+
+    `code` is without literal text, in lower case; `day_one` is the one before the first that is counted.
+    """
     try:
         number = float(value)
     except ValueError:
         return value
-    plain = _LITERAL.sub("", code)
-    if "%" in plain:
+    if "%" in code:
         return f"{number * 100:.10g}%"
-    if plain.lower() != "general" and _OF_DATE.search(plain) and 0 < number < 2_958_466:  # the year 9999
-        return f"{_DAY_ONE + timedelta(days=int(number)):%Y-%m-%d}"
+    if code != "general" and _OF_DATE.search(code) and 0 < number < 2_957_004:  # the year 9999, from 1904 as well
+        return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
     return f"{number:.12g}" if abs(number) < 1e15 else value
 
 

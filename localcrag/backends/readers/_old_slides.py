@@ -96,7 +96,7 @@ def _saved(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
         while at < end:
             (packed,) = struct.unpack_from("<I", stream, at)
             first, count = packed & 0xFFFFF, packed >> 20
-            left -= count
+            left -= 1 + count
             if left < 0:
                 break
             for number, offset in enumerate(struct.unpack_from(f"<{count}I", stream, at + 4), start=first):

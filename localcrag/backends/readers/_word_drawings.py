@@ -17,6 +17,7 @@ MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
 LONGEST_ANCHOR = 80
 """Characters of what a comment is on that are said in front of it."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _ID = "}id"
 # Characters of private use, which no text is written with.
@@ -35,7 +36,10 @@ class Drawn:
 
         def of(mark: re.Match[str]) -> str:
             number = int(mark[1])
-            return self.marked[number] if number < len(self.marked) else ""
+            if number >= len(self.marked):
+                return ""
+            said, self.marked[number] = self.marked[number], ""  # Who types a mark again gets nothing for it.
+            return said
 
         return _MARK.sub(of, markup) + "".join(self.below)
 
@@ -143,19 +147,24 @@ def _anchors(root: Element) -> dict[str, str]:
     """Return the words that comments are on, by the comments' numbers."""
     told: dict[str, str] = {}
     begun: set[str] = set()
-    for one in root.iter(f"{_W}t", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
-        if one.tag == f"{_W}t":
+    for one in root.iter(*_SAID, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
+        if one.tag == f"{_W}commentRangeStart":
+            if len(told) < MOST_COMMENTS:
+                told[one.get(f"{_W}id", "")] = ""
+                begun.add(one.get(f"{_W}id", ""))
+        elif one.tag == f"{_W}commentRangeEnd":
+            begun.discard(one.get(f"{_W}id", ""))
+        elif said := _letters(one):
             for key in list(begun):
-                told[key] += one.text or ""
+                told[key] += said
                 if len(told[key]) > LONGEST_ANCHOR:
                     begun.discard(key)
-        elif one.tag == f"{_W}commentRangeStart" and len(told) < MOST_COMMENTS:
-            told[one.get(f"{_W}id", "")] = ""
-            begun.add(one.get(f"{_W}id", ""))
-        else:
-            begun.discard(one.get(f"{_W}id", ""))
     return told
 
 
 def _text(paragraph: Element) -> str:
-    return "".join(run.text or "" for run in paragraph.iter(f"{_W}t"))
+    return "".join(map(_letters, paragraph.iter(*_SAID)))
+
+
+def _letters(one: Element) -> str:
+    return one.text or "" if one.tag == f"{_W}t" else " "
