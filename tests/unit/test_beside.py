@@ -43,7 +43,9 @@ def test_a_comment_of_the_newer_kind_takes_the_place_of_its_copy(tmp_path: Path)
 
 def test_what_cannot_be_read_of_a_sheet_or_is_too_much_is_said(tmp_path: Path) -> None:
     path = drawn.commented_xlsx(tmp_path / "a", b"<c:chartSpace>", {"B2": "x"})
-    assert text_of(path) == f"## Fees\n\nBerth | Fee\nA | 3\n\n{LOST}{OTHER}"
+    assert text_of(path) == f"{TABLE}{LOST}\n\nComment on B2 by Bo: x{OTHER}"
+    path = replace_part(path, "xl/comments1.xml", b"<comments>")
+    assert text_of(path) == f"## Fees\n\nBerth | Fee\nA | 3\n\n{LOST}\n\nPrices of 2026\n\n{LOST}{OTHER}"
     path = drawn.commented_xlsx(tmp_path / "b", IN_CELLS, {f"A{at}": "x" for at in range(2_100)})
     assert "Of what is drawn and commented here, 2,000 pieces are read." in text_of(path)
 
@@ -66,4 +68,21 @@ def test_a_slide_says_what_of_it_cannot_be_read(tmp_path: Path) -> None:
     laughs = b"<!DOCTYPE x [<!ENTITY a 'ha'><!ENTITY b '&a;&a;'>]><c:chartSpace>&b;"
     path = replace_part(drawn.commented_pptx(tmp_path / "a", SHARES, "x"), "ppt/charts/chart1.xml", laughs)
     _, second = open_document(path, "a.pptx").pages
-    assert second.text == f"## Winter\n\nAll of them\n\n{LOST}\n\nNotes: Speak up"
+    assert second.text == f"## Winter\n\nAll of them\n\n{LOST}\n\nComment by Bo: x\n\nNotes: Speak up"
+
+
+def test_what_a_sheet_lists_twice_is_said_once_and_paragraphs_are_apart(tmp_path: Path) -> None:
+    path = drawn.commented_xlsx(tmp_path / "a", IN_CELLS, {"B2": "Only in winter"})
+    again = {"again": "xl/comments1.xml", "too": "xl/drawings/drawing1.xml"}
+    drawn.put_parts(path, "xl/worksheets/_rels/sheet1.xml.rels", again)
+    assert text_of(path) == f"{TABLE}Chart: Fees. Fee\n\nComment on B2 by Bo: Only in winter{OTHER}"
+    said = "Say</a:t></a:r></a:p><a:p><a:r><a:t>more</a:t></a:r><a:br/><a:r><a:t>now"
+    _, second = open_document(drawn.commented_pptx(tmp_path / "b", SHARES, said, modern=True), "b.pptx").pages
+    assert "Comment by Bo: Say more now" in second.text
+
+
+def test_a_sheet_without_cells_has_its_name_over_what_stands_on_it(tmp_path: Path) -> None:
+    sheets = {"Fees": drawn.FEES["Fees"], "Dash": [], "Other": drawn.FEES["Other"]}
+    path = drawn.commented_xlsx(tmp_path / "a", IN_CELLS, {"B2": "Only in winter"}, sheets=sheets, on=2)
+    dash = "## Dash\n\nPrices of 2026\n\nChart: Fees. Fee\n\nComment on B2 by Bo: Only in winter"
+    assert text_of(path) == f"## Fees\n\nBerth | Fee\nA | 3{OTHER}\n\n{dash}"

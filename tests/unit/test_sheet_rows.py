@@ -26,6 +26,7 @@ from localcrag.text.sheet_rows import SheetRow, rows_within
 from localcrag.ui.chat.answer_html import answer_html
 from localcrag.ui.run_panel import panel
 from tests.support.desk import Desk
+from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder
 from tests.support.office_files import Cell, make_xlsx
 from tests.support.old_databases import old_database
@@ -149,6 +150,17 @@ def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> 
     (tmp_path / "b").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000))
     for path, kind in ((tmp_path / "a", XLSX), (tmp_path / "b", XLS), (tmp_path / "a", ODS)):
         assert set(of_workbook(path, kind).numbered(None, 3)[1]) == {0}
+
+
+@pytest.mark.parametrize(
+    "repeated", ["<row ", "<x:row ", "<v ", "<row ><v ", "<mergeCell ", "<mergeCell ref=", '<row r="1" hidden=']
+)
+def test_markup_without_end_is_gone_through_once(tmp_path: Path, repeated: str) -> None:
+    make_xlsx(tmp_path / "a", {"Stock": STOCK})
+    replace_part(tmp_path / "a", "xl/worksheets/sheet1.xml", f"<sheetData>{repeated * 200_000}".encode())
+    assert of_workbook(tmp_path / "a", XLSX).names == []
+    replace_part(tmp_path / "a", "content.xml", b"<table:table table:name " * 100_000)
+    assert of_workbook(tmp_path / "a", ODS).names == []
 
 
 @pytest.mark.parametrize("claimed", ["9" * 5000 + " x", "x", "5 Prices"])

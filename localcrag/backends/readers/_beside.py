@@ -54,14 +54,20 @@ def beside_slide(parts: Mapping[str, bytes]) -> str:
 
 def _beside(part: str, parts: Mapping[str, bytes]) -> str:
     """Return what stands beside the text of a sheet or a slide."""
+    said: list[str] = []
+    roots = []
     try:
-        roots = [(name, parsed(parts[name])) for _, name in related(part, parts) if name in parts]
-        drawn = [said for name, root in roots for said in _drawn(name, root, parts)]
-        said = [f"<p>{escape(one)}</p>" for one in _comments([root for _, root in roots], parts)]
+        for name in dict.fromkeys(name for _, name in related(part, parts) if name in parts):
+            try:
+                roots.append(parsed(parts[name]))
+                said += _drawn(name, roots[-1], parts)
+            except DRAWING_ERRORS:
+                said.append(_LOST)
+        said += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
     except _BROKEN:
-        return _LOST
-    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(drawn + said) > MOST else ""
-    return "".join([*drawn, *said][:MOST]) + lost
+        said.append(_LOST)
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
+    return "".join(said[:MOST]) + lost
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
@@ -78,7 +84,10 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
                 continue
             number = next((value for key, value in one.attrib.items() if key.endswith("}id")), "")
             chart = parts.get(targets.get(number, ""))
-            yield chart_markup(chart, in_cells=True) if chart else _LOST
+            try:
+                yield chart_markup(chart, in_cells=True) if chart else _LOST
+            except DRAWING_ERRORS:
+                yield _LOST
 
 
 def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
@@ -89,23 +98,27 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
     replaced = set()
     for one in () if threaded is None else threaded.iter("{*}threadedComment"):
         replaced.add(one.get("ref"))
-        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), one.iter("{*}text"))
+        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), _texts(one.iter("{*}text")))
     notes = by_kind.get("comments")
     authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
     for one in () if notes is None else notes.iter("{*}comment"):
         if one.get("ref") not in replaced:
             number = one.get("authorId", "")
             author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
-            yield _comment(one.get("ref"), author, one.iter("{*}t"))
+            yield _comment(one.get("ref"), author, _texts(one.iter("{*}t")))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
-        own = (run for body in one.iterchildren("{*}txBody") for run in body.iter("{*}t"))
-        yield _comment(None, author, [*one.iterchildren("{*}text"), *own])
+        own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
+        yield _comment(None, author, [*_texts(one.iterchildren("{*}text")), " ".join(own)])
 
 
-def _comment(on: str | None, author: str, texts: Iterable[Element]) -> str:
+def _texts(elements: Iterable[Element]) -> list[str]:
+    return [one.text or "" for one in elements]
+
+
+def _comment(on: str | None, author: str, texts: Iterable[str]) -> str:
     author = " ".join(author.split())
-    said = " ".join("".join(one.text or "" for one in texts).split()).removeprefix(f"{author}:").strip()
+    said = " ".join("".join(texts).split()).removeprefix(f"{author}:").strip()
     return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
 
 

@@ -36,7 +36,8 @@ def markup_of(
     """Return a document as HTML, its notes below it.
 
     Of slides, what is set apart are the speaker's notes; of `sheets`, each grid may hold several tables. `beside` is
-    what stands beside them as HTML, by the names of sheets; under an empty name that of a slide.
+    what stands beside them as HTML, by the names of sheets; under an empty name that of a slide. That of a
+    sheet without cells stands under its name.
     """
     return "".join(_Markup(slides, sheets, dict(beside)).pieces(document))
 
@@ -49,15 +50,16 @@ class _Markup:
 
     def pieces(self, document: Document) -> Iterator[str]:
         self._notes = {note.id: number for number, note in enumerate(document.notes, start=1)}
-        sheet = ""
         for block in document.blocks:
             if self._sheets is not None and block.kind == "heading":
-                yield self._beside.pop(sheet, "")
-                sheet = "".join(piece.text or "" for piece in block.content or ())
+                yield self._beside.pop(self._sheet or "", "")
+                self._sheet = "".join(piece.text or "" for piece in block.content or ())
             elif self._slides and block.kind == "block_quote":
-                yield self._beside.pop(sheet, "")
+                yield self._beside.pop("", "")
             yield from self._block(block)
-        yield from (self._beside.pop(sheet, ""), *self._beside.values())
+        yield self._beside.pop(self._sheet or "", "")
+        for name, said in self._beside.items():
+            yield f"<h2>{escape(name)}</h2>{said}" if said and self._sheet is not None else said
         if document.notes:
             yield "<ol>"
             for note in document.notes:
@@ -71,7 +73,6 @@ class _Markup:
     def _block(self, block: Block) -> Iterator[str]:
         match block.kind:
             case "heading":
-                self._sheet = "".join(piece.text or "" for piece in block.content or ())
                 yield f"<h{block.level}>{self._inline(block.content)}</h{block.level}>"
             case "paragraph":
                 yield f"<p>{self._inline(block.content)}</p>"

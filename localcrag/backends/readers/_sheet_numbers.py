@@ -25,12 +25,13 @@ BLANK_LINE = "\u2028"
 """In the place of an empty line of a CSV, which anydoc would leave out: white space, also within a cell."""
 _BLANK_LINES = re.compile(r"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?=[\r\n])")
 _WORKBOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-_ROW = re.compile(rb"<(?:\w+:)?row(?:\s([^>]*))?>")
+# No attribute holds a "<": what begins a tag again and again, and never ends it, is gone through once.
+_ROW = re.compile(rb"<(?:\w+:)?row(?:\s([^<>]*))?>")
 _NUMBER = re.compile(rb"(?:^|\s)r\s*=\s*[\"'](\d{1,7})[\"']")
 _HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
-_VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^>/]*)?>[^<]")
-_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
-_TABLE = re.compile(r"<table:table\s[^>]*?table:name=\"([^\"]*)\"")
+_VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^<>/]*)?>[^<]")
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
+_TABLE = re.compile(r"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
 _ERRORS = (
     *_kinds.ZIP_ERRORS,
     _compound.DamagedCompound,
