@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ _SHAPES = tuple(
     f"{_DRAW}{name}" for name in "custom-shape rect ellipse circle line polyline polygon path connector caption".split()
 )
 _PARAGRAPHS = (f"{_TEXT}p", f"{_TEXT}h")
+_BLOCKS = (*_PARAGRAPHS, f"{_TEXT}list")
+_APART = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
+"""What sets words apart."""
 _OBJECT = re.compile(r"(?:\./)?([^/]+)/?")
 _BROKEN = (*_kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
 
@@ -60,30 +63,47 @@ def text_with_drawings(path: Path) -> bytes:
 
 
 def put_in_place(root: Element, objects: Mapping[str, bytes]) -> None:
-    """Put behind each paragraph what its shapes and charts say, comments at the end of the text or of their slide."""
-    for comment in list(root.iter(f"{_OFFICE}annotation"))[:MOST]:
-        slide = next(comment.iterancestors(f"{_DRAW}page"), None)
-        body = next(comment.iterancestors(f"{_OFFICE}text"), None)
-        if slide is not None:
-            slide.append(_boxed(root, _paragraph(root, _said(comment))))
-        elif body is not None:
-            body.append(_paragraph(root, _said(comment)))
+    """Put behind each paragraph what its shapes and charts say.
+
+    Comments, and what is on the page itself, come at the end of the text or of their slide.
+    """
+    for number, comment in enumerate([*islice(root.iter(f"{_OFFICE}annotation"), MOST + 1)]):
+        _append(root, comment, [_paragraph(root, _said(comment) if number < MOST else _lost("comments"))])
     etree.strip_elements(root, f"{_OFFICE}annotation", with_tail=False)
     last: dict[Element, Element] = {}
-    for one in list(root.iter(f"{_DRAW}object", *_SHAPES))[:MOST]:
-        slide = next(one.iterancestors(f"{_DRAW}page"), None)
-        if slide is not None:
-            slide.extend(_boxed(root, block) for block in _chart(root, one, objects))
-            continue
+    # What shapes on slides say is read as it is.
+    of_slides = next(root.iter(f"{_DRAW}page"), None) is not None
+    drawn = root.iter(f"{_DRAW}object", *(() if of_slides else _SHAPES))
+    for number, one in enumerate([*islice(drawn, MOST + 1)]):
+        if number == MOST:
+            _append(root, one, [_paragraph(root, _lost("drawings"))])
+            return
+        behind = _chart(root, one, objects) if one.tag == f"{_DRAW}object" else [*one.iterchildren(*_BLOCKS)]
         place = next(reversed([*one.iterancestors(*_PARAGRAPHS)]), None)
-        if place is None:
+        if place is None or place.getparent() is None or of_slides:
+            _append(root, one, behind)
             continue
-        behind = _chart(root, one, objects) if one.tag == f"{_DRAW}object" else [*one.iterchildren(*_PARAGRAPHS)]
         at: Element = last.get(place, place)
         for block in behind:
             block.tail = None
             at.addnext(block)
             at = last[place] = block
+
+
+def _append(root: Element, of: Element, blocks: Iterable[Element]) -> None:
+    """Put blocks at the end of the slide or of the text that an element is on."""
+    slide = next(of.iterancestors(f"{_DRAW}page"), None)
+    body = next(of.iterancestors(f"{_OFFICE}text"), None)
+    for block in blocks:
+        block.tail = None
+        if slide is not None:
+            slide.append(_boxed(root, block))
+        elif body is not None:
+            body.append(block)
+
+
+def _lost(what: str) -> str:
+    return f"The document has more than {MOST:,} {what}; the others are not read."
 
 
 def beside_tables(path: Path) -> dict[str, str]:
@@ -114,7 +134,7 @@ def _on_table(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
             names = ", ".join(filter(None, rows[0])) if rows else ""
             yield ". ".join(filter(None, (lead, names)))
         else:
-            yield from filter(None, map(_words, one.iterchildren(*_PARAGRAPHS)))
+            yield from filter(None, map(_words, one.iterchildren(*_BLOCKS)))
 
 
 def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[Element]:
@@ -158,7 +178,11 @@ def _said(comment: Element) -> str:
 
 
 def _words(element: Element) -> str:
-    return " ".join("".join(element.itertext()).split())
+    said: list[str] = []
+    for event, one in etree.iterwalk(element, events=("start", "end")):
+        text = one.text if event == "start" else one.tail if one is not element else ""
+        said.append(f" {text or ''}" if one.tag in _APART else text or "")
+    return " ".join("".join(said).split())
 
 
 def _paragraph(root: Element, text: str) -> Element:

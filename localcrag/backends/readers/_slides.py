@@ -11,6 +11,7 @@ from typing import Any
 import lxml.etree
 
 from localcrag.backends.readers._beside import beside_slide
+from localcrag.backends.readers._drawings import parsed
 from localcrag.backends.readers._open_drawings import objects_of, put_in_place
 from localcrag.backends.readers._relations import related, relations_of
 
@@ -41,7 +42,7 @@ def slides_of(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]
     `listing` is the part that lists them. Raises what zipfile raises, KeyError where it is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
-        root = etree.fromstring(archive.read(listing), etree.XMLParser(resolve_entities=False, huge_tree=True))
+        root = parsed(archive.read(listing))
         if listing == OPEN_DOCUMENT:
             put_in_place(root, objects_of(archive))
         slides = [slide for slide in root.iter(*_LISTED[listing]) if slide is not root]
