@@ -51,7 +51,9 @@ class Progress:
             return IngestProgress(self._member, self._number, self._pace.files, phase, done, total, None)
         share = done / total if total else 0.0
         if phase != "embedding":
-            left = None if self._number == 1 else self._pace.seconds_left(self._upload, share * self.READING_SHARE)
+            # What is cut has been read: that it begins anew would throw the guess back.
+            share = self.READING_SHARE * (1 if phase == "cutting" else share)
+            left = None if self._number == 1 else self._pace.seconds_left(self._upload, share)
         else:
             share = self.READING_SHARE + share * (1 - self.READING_SHARE)
             # Of the very first batch nothing is known yet.
