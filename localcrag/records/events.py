@@ -59,7 +59,7 @@ class GradePiece:
 class Evaluated:
     """Each passage's relevance and grade, in the order in which they were retrieved; after a retry the best of all.
 
-    `read` is how many were looked at now, to keep these, or taken as they are, where none is scored.
+    `read` is how many were looked at, or taken as they are where none is scored; a second look counts none.
     """
 
     passages: tuple[GradedPassage, ...]

@@ -48,7 +48,7 @@ def unread(run: Run) -> Unread | None:
     scope = run.scope
     if scope is None or scope.whole or scope.read >= scope.passages or run.computation or run.stopped:
         return None
-    seconds = sum(step.seconds for step in run.steps if step.name == "evaluate") or None
+    seconds = next((step.seconds for step in run.steps if step.name == "evaluate"), None)
     each = seconds / scope.read if seconds is not None and scope.read else None
     question = run.standalone_question
     whole = each * scope.passages * len(wordings(question)) if each is not None else None

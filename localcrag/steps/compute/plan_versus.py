@@ -1,4 +1,4 @@
-"""Two columns of a row that are compared: which months were over budget, and which items cost more than last year."""
+"""Two columns of a row that are compared: which months were over budget, and by how much."""
 
 from __future__ import annotations
 

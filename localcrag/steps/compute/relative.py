@@ -1,4 +1,4 @@
-"""Days, weeks, months and years that are said from today: "last month", "this year so far", "tomorrow"."""
+"""Days, weeks, months and years that are said from today: "last month", "this year so far"."""
 
 from __future__ import annotations
 

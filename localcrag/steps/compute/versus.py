@@ -1,4 +1,4 @@
-"""A question that compares two columns of a row: "above budget", "more bookings than places", "later than promised"."""
+"""A question that compares two columns of a row: "above budget", "later than promised"."""
 
 from __future__ import annotations
 

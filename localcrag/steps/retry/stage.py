@@ -44,5 +44,5 @@ def retry(
     clock = context.clock("evaluate")
     more = yield from score(question, found, context, clock, first=len(first))
     both = yield from keep(question, known + more, context, clock)
-    yield Evaluated(both, clock.cost(), len(more))
+    yield Evaluated(both, clock.cost())
     return both, (yield from decide(query, both, context))
