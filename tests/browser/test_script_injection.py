@@ -173,7 +173,7 @@ def harmless(page: Page) -> None:
 
 
 def test_names_of_documents_chats_and_collections_are_text(page: Page) -> None:
-    expect(page.locator("#lc-documents .lc-name").first).to_be_visible()
+    expect(page.locator("#lc-documents [data-name] .lc-name").first).to_be_visible()
     # Some differ only in what a name is cleared of.
     assert page.locator("#lc-documents li[data-name]").count() > len(INJECTIONS) - 10
     assert page.locator("#lc-chats .lc-chat-title").count() > len(INJECTIONS)
@@ -185,7 +185,7 @@ def test_names_of_documents_chats_and_collections_are_text(page: Page) -> None:
     harmless(page)
     page.keyboard.press("Escape")
     page.locator("#lc-chats .lc-more summary").first.click()
-    page.locator("#lc-documents .lc-name").first.hover()
+    page.locator("#lc-documents [data-name] .lc-name").first.hover()
 
 
 def test_documents_are_shown_as_text(page: Page) -> None:
