@@ -46,6 +46,11 @@ def laid(text: str, *dropped: str, citation: str = "[1]", path: tuple[str, ...] 
             STEPS, [], "“To clean it:”\n\n1. Switch it off.\n2. Open the lid.\n3. Rinse the sieve. [1]", id="steps",
         ),
         pytest.param(
+            "Item | Price\nRope | 2\nKnot | 3\n\nDay | From | To\nMonday | 8 | 9\nFriday | 9 | 9", [],
+            "| Item | Price |\n| --- | --- |\n| Rope | 2 |\n| Knot | 3 |\n\n"
+            "| Day | From | To |\n| --- | --- | --- |\n| Monday | 8 | 9 |\n| Friday | 9 | 9 |\n\n[1]", id="two tables",
+        ),
+        pytest.param(
             "4. Switch it off.\n5. Open it.", [], "4. Switch it off.\n5. Open it. [1]", id="their own numbers",
         ),
         pytest.param(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from localcrag.steps.answer.fragments import Fragment
 from localcrag.text.blocks import BlockKind
@@ -124,7 +124,9 @@ def _written(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None) -
         case BlockKind.ITEM:
             return ["\n".join(_items(run))]
         case BlockKind.ROW:
-            return _table(run)
+            # A header begins a table of its own.
+            begins = [0, *(at for at, one in enumerate(run) if at and one.kind is BlockKind.HEADER), len(run)]
+            return [text for start, end in pairwise(begins) for text in _table(run[start:end])]
         case BlockKind.CODE:
             return [_code(one.text) for one in run]
         case BlockKind.LINE:
