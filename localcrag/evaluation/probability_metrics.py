@@ -49,19 +49,21 @@ def reliability(probabilities: Floats, marks: Marks, weights: Floats | None = No
     """Return the reliability curve over BINS bins of equal width, empty ones left out."""
     weights = np.ones(len(probabilities)) if weights is None else weights
     places = bins_of(probabilities)
-    curve = []
-    for number in np.unique(places):
-        inside = places == number
-        share = weights[inside]
-        curve.append(
-            Bin(
-                float(np.average(probabilities[inside], weights=share)),
-                float(np.average(marks[inside], weights=share)),
-                float(share.sum() / weights.sum()),
-                int(inside.sum()),
-            )
+    # All bins in one go each: a bootstrap asks for thousands of curves.
+    counts, of_bins, said, relevant = (
+        np.bincount(places, values, minlength=BINS)
+        for values in (None, weights, weights * probabilities, weights * marks)
+    )
+    total = of_bins.sum()
+    return [
+        Bin(
+            float(said[at] / of_bins[at]),
+            float(relevant[at] / of_bins[at]),
+            float(of_bins[at] / total),
+            int(counts[at]),
         )
-    return curve
+        for at in np.flatnonzero(counts)
+    ]
 
 
 def calibration_error(probabilities: Floats, marks: Marks, weights: Floats | None = None) -> float:
