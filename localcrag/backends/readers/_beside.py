@@ -12,10 +12,9 @@ from markupsafe import escape
 
 from localcrag.backends.readers import _kinds, _packages
 from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, paragraphs, parsed
-from localcrag.backends.readers._relations import related
+from localcrag.backends.readers._relations import named_by, related, visible_sheets
 
 Element = Any  # lxml has no type hints
-WORKBOOK = "xl/workbook.xml"
 MOST = 2_000
 """Of text boxes, charts and comments of a sheet or slide."""
 _OF_SHEETS = re.compile(
@@ -34,16 +33,10 @@ def beside_sheets(path: Path) -> dict[str, str]:
         with zipfile.ZipFile(path) as archive:
             known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
             parts = {part.filename: _packages.unpacked(archive, part) for part in known}
-        sheets = dict(related(WORKBOOK, parts))
-        listed = list(parsed(parts[WORKBOOK]).iter("{*}sheet"))
+        sheets = list(visible_sheets(parts))
     except _BROKEN:  # Whoever reads the cells says so; one in Excel's own format (XLSB) lists its sheets otherwise.
         return {}
-    found: dict[str, str] = {}
-    for sheet in listed:
-        number = next((value for name, value in sheet.attrib.items() if name.endswith("}id")), "")
-        if sheet.get("state", "visible") == "visible" and (said := _beside(sheets.get(number, ""), parts)):
-            found[sheet.get("name") or ""] = said
-    return found
+    return {name: said for name, part in sheets if (said := _beside(part, parts))}
 
 
 def beside_slide(parts: Mapping[str, bytes]) -> str:
@@ -73,7 +66,7 @@ def _beside(part: str, parts: Mapping[str, bytes]) -> str:
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
     kind = _kind(root)
     if kind == "chartSpace":
-        yield chart_markup(parts[name])
+        yield chart_markup(root)
     elif kind == "wsDr":
         targets = dict(related(name, parts))
         for one in root.iter("{*}txBody", "{*}chart"):
@@ -82,10 +75,9 @@ def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str
             if _kind(one) == "txBody":
                 yield "".join(f"<p>{escape(said)}</p>" for said in paragraphs(one))
                 continue
-            number = next((value for key, value in one.attrib.items() if key.endswith("}id")), "")
-            chart = parts.get(targets.get(number, ""))
+            chart = parts.get(targets.get(named_by(one), ""))
             try:
-                yield chart_markup(chart, in_cells=True) if chart else _LOST
+                yield chart_markup(parsed(chart), in_cells=True) if chart else _LOST
             except DRAWING_ERRORS:
                 yield _LOST
 

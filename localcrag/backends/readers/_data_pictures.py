@@ -33,23 +33,27 @@ _NAME = "picture"
 def members(path: Path) -> Generator[Member, None, None]:
     """Yield the pictures of a file that may show text."""
     names = Names()
-    for name, data in pictures_in(path.read_bytes().decode("latin-1"), LEAST_PIXELS):
+    for name, data in pictures_in(path.read_bytes().decode("latin-1"), LEAST_PIXELS, set()):
         yield Member(names.of(within(name)), data)
 
 
-def pictures_in(text: str, least_pixels: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures of a text that have so many pixels, each once and with a name."""
-    seen: set[bytes] = set()
+def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of a text that have so many pixels, each once (`was_seen`) and with a name."""
     for found in _URL.finditer(text):
         if len(found["data"]) > MOST_BYTES * 4 // 3:
             continue
         data = _decoded(found["data"])
-        digest = hashlib.sha256(data).digest()
-        known = digest in seen
-        seen.add(digest)
-        if not known and len(data) >= LEAST_BYTES and may_show_text(data, least_pixels):
+        if not was_seen(data, seen) and len(data) >= LEAST_BYTES and may_show_text(data, least_pixels):
             kind = found["kind"].lower()
             yield f"{_NAME}.{_ENDINGS.get(kind, kind)}", data
+
+
+def was_seen(data: bytes, seen: set[bytes]) -> bool:
+    """Return whether a picture is among those seen, which are kept by their digests, and put it there."""
+    digest = hashlib.sha256(data).digest()
+    known = digest in seen
+    seen.add(digest)
+    return known
 
 
 def without_pictures(text: str) -> str:

@@ -42,15 +42,12 @@ def paragraphs(element: Element) -> list[str]:
     return [text for one in said if (text := " ".join(one.split()))]
 
 
-def chart_markup(data: bytes, *, in_cells: bool = False) -> str:
+def chart_markup(root: Element, *, in_cells: bool = False) -> str:
     """Return a chart's title, what its axes are called, and its values as a table.
 
     Of values that stand `in_cells` of the same file it has what their series are called: as a second table, they would
-    be counted twice.
-
-    Raises what is among DRAWING_ERRORS.
+    be counted twice. Raises what is among DRAWING_ERRORS.
     """
-    root = parsed(data)
     cells = [one.text or "" for one in root.iter("{*}f")]
     values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file.
     chart = root.find("{*}chart")
@@ -67,9 +64,8 @@ def chart_markup(data: bytes, *, in_cells: bool = False) -> str:
     return lead + ("".join(_table(series)) if values else "")
 
 
-def diagram_markup(data: bytes) -> str:
-    """Return the texts of a diagram as lists within lists. Raises what is among DRAWING_ERRORS."""
-    root = parsed(data)
+def diagram_markup(root: Element) -> str:
+    """Return the texts of a diagram as lists within lists."""
     texts = {one.get("modelId"): " ".join(paragraphs(one)) for one in root.iter("{*}pt")}
     within: dict[str, list[tuple[int, str]]] = {}
     for one in root.iter("{*}cxn"):
@@ -119,16 +115,18 @@ def _series(root: Element) -> Iterator[_Series]:
     from_1904 = any(one.get("val", "1") in {"1", "true"} for one in root.iterchildren("{*}date1904"))
     day_one = _DAY_ONE + _FROM_1904 if from_1904 else _DAY_ONE
     for one in root.iter("{*}ser"):
-        name = one.find("{*}tx")
-        named = "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
-        yield named, _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
+        yield _name(one), _points(one, day_one, "cat", "xVal"), _points(one, day_one, "val", "yVal")
     data = {one.get("id"): one for one in root.iter("{*}data")}  # Charts since 2016.
     for one in root.iter("{*}series"):
-        name, number = one.find("{*}tx"), one.find("{*}dataId")
-        named = "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
+        number = one.find("{*}dataId")
         of = None if number is None else data.get(number.get("val"))
         if of is not None:
-            yield named, _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
+            yield _name(one), _points(of, day_one, "strDim"), _points(of, day_one, "numDim")
+
+
+def _name(series: Element) -> str:
+    name = series.find("{*}tx")
+    return "" if name is None else " ".join(text.text or "" for text in name.iter("{*}v"))
 
 
 def _points(of: Element, day_one: datetime, *names: str) -> Points:

@@ -53,11 +53,11 @@ def files(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
             yield part, inside
 
 
-def pictures_in_html(letter: EmailMessage) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures that are written into a letter's HTML itself, each with a name; of those the large ones."""
+def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the large pictures that are written into a letter's HTML itself, new ones (`was_seen`), with a name."""
     html = _html(letter)
     if b"base64," in html:
-        yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS)
+        yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen)
 
 
 def is_signature(part: EmailMessage) -> bool:

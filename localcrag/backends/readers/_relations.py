@@ -9,6 +9,9 @@ from typing import Any
 import lxml.etree
 
 etree: Any = lxml.etree  # has no type hints
+Element = Any
+WORKBOOK = "xl/workbook.xml"
+"""The part that lists a workbook's sheets."""
 
 
 def relations_of(part: str) -> str:
@@ -26,3 +29,20 @@ def related(part: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
         target = one.get("Target") or ""
         folder = "" if target.startswith("/") else posixpath.dirname(part)
         yield one.get("Id") or "", posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
+
+
+def named_by(element: Element, ending: str = "}id") -> str:
+    """Return the name by which an element refers to a part: that of its attribute with such an ending."""
+    return next((str(value) for name, value in element.attrib.items() if name.endswith(ending)), "")
+
+
+def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each sheet of a workbook that is not hidden, with its part, empty where that is not told.
+
+    `parts` has WORKBOOK and what that refers to. Raises KeyError where it has not, and etree.LxmlError.
+    """
+    targets = dict(related(WORKBOOK, parts))
+    listed = etree.fromstring(parts[WORKBOOK], etree.XMLParser(resolve_entities=False, huge_tree=True))
+    for sheet in listed.iter("{*}sheet"):
+        if sheet.get("state", "visible") == "visible":
+            yield sheet.get("name") or "", targets.get(named_by(sheet), "")

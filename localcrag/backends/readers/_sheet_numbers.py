@@ -6,7 +6,6 @@ file. Where that does not come to as many rows as there are, none has a number: 
 
 from __future__ import annotations
 
-import posixpath
 import re
 import struct
 import zipfile
@@ -14,17 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
-from typing import Any
-
-import lxml.etree
 
 from localcrag.backends.readers import _compound, _kinds, _packages
+from localcrag.backends.readers._relations import WORKBOOK, etree, relations_of, visible_sheets
 
-etree: Any = lxml.etree  # has no type hints
 BLANK_LINE = "\u2028"
 """In the place of an empty line of a CSV, which anydoc would leave out: white space, also within a cell."""
 _BLANK_LINES = re.compile(r"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?=[\r\n])")
-_WORKBOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 # No attribute holds a "<": what begins a tag again and again, and never ends it, is gone through once.
 _ROW = re.compile(rb"<(?:\w+:)?row(?:\s([^<>]*))?>")
 _NUMBER = re.compile(rb"(?:^|\s)r\s*=\s*[\"'](\d{1,7})[\"']")
@@ -106,17 +101,13 @@ def of_workbook(path: Path, media_type: str) -> Sheets:
 
 
 def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
-    parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
     with zipfile.ZipFile(path) as archive:
 
         def part(name: str) -> bytes:
             return _packages.unpacked(archive, archive.getinfo(name))
 
-        targets = {one.get("Id"): one.get("Target") or "" for one in etree.fromstring(part(_RELATIONS), parser)}
-        for sheet in etree.fromstring(part(_WORKBOOK), parser).iter("{*}sheet"):
-            if sheet.get("state", "visible") == "visible":
-                target = next((targets[value] for name, value in sheet.attrib.items() if name.endswith("}id")), "")
-                yield sheet.get("name") or "", _of_worksheet(part(posixpath.join("/xl", target).lstrip("/")))
+        for name, sheet in visible_sheets({one: part(one) for one in (WORKBOOK, relations_of(WORKBOOK))}):
+            yield name, _of_worksheet(part(sheet))
 
 
 def _of_worksheet(xml: bytes) -> _Rows:

@@ -13,7 +13,7 @@ import lxml.etree
 from localcrag.backends.readers._beside import beside_slide
 from localcrag.backends.readers._drawings import parsed
 from localcrag.backends.readers._open_drawings import objects_of, put_in_place
-from localcrag.backends.readers._relations import related, relations_of
+from localcrag.backends.readers._relations import named_by, related, relations_of
 
 etree: Any = lxml.etree  # has no type hints
 Element = Any
@@ -79,7 +79,7 @@ def _parts_of(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[
 
 def _own(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
     """Return the parts that are the slide's alone: itself, its notes, and what those refer to."""
-    number = next((value for name, value in slide.attrib.items() if name.endswith("}id")), "")
+    number = named_by(slide)
     itself = [target for key, target in related(POWERPOINT, parts) if key == number]
     notes = [target for part in itself for _, target in related(part, parts) if target.startswith(_OF_SLIDES)]
     return {name for part in (*itself, *notes) for name in (part, relations_of(part))}

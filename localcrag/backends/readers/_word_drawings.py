@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import escape
 
 from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, diagram_markup, parsed
+from localcrag.backends.readers._relations import named_by
 
 Element = Any  # lxml has no type hints
 COMMENTS = "word/comments.xml"
@@ -19,7 +20,6 @@ LONGEST_ANCHOR = 80
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_ID = "}id"
 # Characters of private use, which no text is written with.
 _MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 
@@ -120,11 +120,9 @@ def _of_graphics(drawing: Element, targets: Mapping[str, str], parts: Mapping[st
     for graphic in drawing.iter("{*}graphicData"):
         for one in graphic.iterchildren("{*}chart", "{*}relIds") if _is_of(graphic, drawing) else ():
             is_chart = one.tag.endswith("}chart")
-            ending = _ID if is_chart else "}dm"
-            key = next((value for name, value in one.attrib.items() if name.endswith(ending)), "")
-            part = parts.get(targets.get(key, ""))
+            part = parts.get(targets.get(named_by(one, "}id" if is_chart else "}dm"), ""))
             try:
-                made.append((chart_markup if is_chart else diagram_markup)(part) if part else "")
+                made.append((chart_markup if is_chart else diagram_markup)(parsed(part)) if part else "")
             except DRAWING_ERRORS:
                 part = None
             if part is None:

@@ -7,7 +7,6 @@ document of its own.
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 
 from localcrag.backends.readers import _kinds, _letter_parts, outlook
+from localcrag.backends.readers._data_pictures import was_seen
 from localcrag.backends.readers._letter_heads import MALFORMED, HeadPolicy
 from localcrag.backends.readers._letter_parts import field
 from localcrag.backends.readers._member_names import UNNAMED, within
@@ -72,19 +72,10 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
         letter = _parsed(one)
         folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
         for part, inside in _letter_parts.files(letter):
-            if not _letter_parts.is_signature(part) and not (inside and _again(_letter_parts.content(part), seen)):
+            if not _letter_parts.is_signature(part) and not (inside and was_seen(_letter_parts.content(part), seen)):
                 yield _member(part, names, folder, sent)
-        for named, data in _letter_parts.pictures_in_html(letter):
-            if not _again(data, seen):
-                yield Member(names.of(within(f"{folder}{named}")), data, sent)
-
-
-def _again(data: bytes, seen: set[bytes]) -> bool:
-    """Return whether a picture is among those seen, and put it there."""
-    digest = hashlib.sha256(data).digest()
-    known = digest in seen
-    seen.add(digest)
-    return known
+        for named, data in _letter_parts.pictures_in_html(letter, seen):
+            yield Member(names.of(within(f"{folder}{named}")), data, sent)
 
 
 def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
