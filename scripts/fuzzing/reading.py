@@ -14,6 +14,7 @@ from typing import Any
 from fuzzing import contract
 from localcrag.backends.processes.frames import Frame, receive
 from localcrag.backends.readers.answering import answer
+from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.documents import ScannedLine, ScannedPage
 
 SLOW, SLOW_A_MEGABYTE = 10.0, 20.0
@@ -85,7 +86,7 @@ class Reading:
         if last.get("error") == "PasswordNeeded":
             self._asked({**of_file, "password": last["known"] or self._password})
         shown = frames[0][0].get("media_type", "")
-        if shown == "application/pdf" or shown.startswith("image/"):
+        if shown == PDF_TYPE or shown.startswith("image/"):
             pages = [(content, text.decode("utf-8", "replace")) for content, text in frames if "number" in content]
             self._drawn(pages[0][1].split("\n")[:3] if pages else [])
             if pages and pages[0][0]["unread"]:

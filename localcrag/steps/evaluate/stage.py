@@ -64,8 +64,8 @@ def score(
     Under a time budget, as many as there is time for, in batches.
     """
     done: tuple[GradedPassage, ...] = ()
-    others = passages[len(passages) if first is None else first :]
-    for part in (passages[: len(passages) - len(others)], others):
+    first = len(passages) if first is None else first
+    for part in (passages[:first], passages[first:]):
         if any(one.grade is Grade.CORRECT for one in done):
             break
         if done and part:
