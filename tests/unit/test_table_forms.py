@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from localcrag.records.computation import Computation
-from localcrag.steps.compute.compute import compute
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import tables_in
+from tests.support.table_questions import computed_on
 
 STOCK = """# Storeroom
 
@@ -39,10 +36,7 @@ Cy | Atlas | 4
 
 
 def computed(question: str, text: str = STOCK) -> Computation | None:
-    request = request_of(question)
-    (table,) = tables_in(text, 0, paged=False)
-    plan = plan_of(request, table, ["list"]) if request else None
-    return compute(plan, "list.csv", None) if plan else None
+    return computed_on(text, question)
 
 
 def rows(question: str, text: str = STOCK) -> list[str] | None:

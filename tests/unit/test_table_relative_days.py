@@ -7,10 +7,7 @@ from datetime import date
 import pytest
 
 from localcrag.records.computation import Computation
-from localcrag.steps.compute.compute import compute
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import tables_in
+from tests.support.table_questions import computed_on
 
 THURSDAY = date(2026, 11, 26)
 TASKS = """# Tasks
@@ -32,10 +29,7 @@ March | 25
 
 
 def computed(question: str, text: str = TASKS, today: date | None = THURSDAY) -> Computation | None:
-    request = request_of(question, today)
-    (table,) = tables_in(text, 0, paged=False)
-    plan = plan_of(request, table, ["list"]) if request else None
-    return compute(plan, "list.csv", None) if plan else None
+    return computed_on(text, question, today)
 
 
 @pytest.mark.parametrize(

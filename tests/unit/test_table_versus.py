@@ -7,10 +7,7 @@ from datetime import date
 import pytest
 
 from localcrag.records.computation import Computation
-from localcrag.steps.compute.compute import compute
-from localcrag.steps.compute.plan import plan_of
-from localcrag.steps.compute.question import request_of
-from localcrag.steps.compute.table import tables_in
+from tests.support.table_questions import computed_on
 
 BUDGET = """# Household
 
@@ -77,10 +74,7 @@ Date | Room | Amount
 
 
 def computed(question: str, text: str) -> Computation | None:
-    request = request_of(question, date(2026, 5, 4))
-    (table,) = tables_in(text, 0, paged=False)
-    plan = plan_of(request, table, ["list"]) if request else None
-    return compute(plan, "list.csv", None) if plan else None
+    return computed_on(text, question, date(2026, 5, 4))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,19 @@
+"""What a question about the only table of a text comes to, by the rules alone."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from localcrag.records.computation import Computation
+from localcrag.steps.compute.compute import compute
+from localcrag.steps.compute.plan import plan_of
+from localcrag.steps.compute.question import request_of
+from localcrag.steps.compute.table import tables_in
+
+
+def computed_on(text: str, question: str, today: date | None = None) -> Computation | None:
+    """Return the computation on a table that is called a list; None where none is meant."""
+    request = request_of(question, today)
+    (table,) = tables_in(text, 0, paged=False)
+    plan = plan_of(request, table, ["list"]) if request else None
+    return compute(plan, "list.csv", None) if plan else None
