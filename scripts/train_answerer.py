@@ -57,10 +57,11 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 LEARNING_RATE = 4e-4
 WARM_UP = 0.04
 AT_ONCE = 8
-"""Examples of a step."""
+"""Examples of a step on a processor; a GPU has room for more (--at-once)."""
 USUAL_TOKENS = 20
 """Written tokens of an example, by which its loss is divided."""
-MOST_TOKENS = 640
+MOST_TOKENS = 1024
+"""Of prompt and answer together; a table or a whole list may stand in the evidence."""
 MOST_WORDS = 160
 """Of a passage: longer ones are no single chunk of the app's."""
 MOST_VALIDATED = 120
@@ -78,8 +79,8 @@ QUESTIONS = {
 }
 """Questions that answering is learned from. Few of those that are bound to their text and match many."""
 QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
-ON_EVERYDAY = 2400
-"""Questions on everyday documents; for each, the app finds, judges and cuts as it does in use: a second or more."""
+SCORES = "scores.sqlite3"
+"""In the work folder: what the passages and their strips score."""
 Item = TypeVar("Item")
 Learned = Callable[[random.Random], Iterator[examples.Example]]
 """Makes the examples of a question, by chance."""
@@ -119,14 +120,14 @@ def make(given: argparse.Namespace, path: Path) -> None:
         asked += some((row for row in kept if row.source == source and row.answer_at), number, chosen)
     chosen.shuffle(asked)
     with closing(Assembly(load(data_dir=given.work / "data"))) as assembly:
-        library = examples.Library(assembly, asked)
+        library = examples.Library(assembly, given.work / SCORES, asked)
         llm = assembly.models.llm
         assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
         # All passages are in the collection, also where fewer questions are asked.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]
         with closing(Assembly(load(data_dir=given.work / "everyday"))) as other:
             if given.everyday:
-                learned += some(on_everyday(given.everyday, other, given.work), ON_EVERYDAY, chosen)
+                learned += some(on_everyday(given.everyday, other, given.work), sys.maxsize, chosen)
             unfinished = path.with_suffix(".part")
             write_examples(learned, llm, unfinished, seed)
         general = [row for row in kept if row.source in GENERAL]
@@ -150,7 +151,7 @@ def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path) -> list[L
         documents = [document for file in files for document in read_documents(file)]
     except UnreadableData as error:
         raise SystemExit(str(error)) from error
-    shelf = everyday_answers.Shelf(assembly, documents, work / "documents")
+    shelf = everyday_answers.Shelf(assembly, documents, work / "documents", work / SCORES)
     return [
         partial(everyday_answers.answering, one, asked, shelf)
         for one in documents
@@ -303,18 +304,19 @@ class Trainer:
         return {task: float(np.mean(losses)) for task, losses in found.items()}
 
 
-def batches(some_of: Sequence[Tokens], chosen: random.Random) -> list[list[Tokens]]:
-    """Return the examples in batches by chance, each of one kind of prompt and of about the same length."""
+def batches(some_of: Sequence[Tokens], chosen: random.Random, size: int = AT_ONCE) -> list[list[Tokens]]:
+    """Return the examples in batches of up to `size`, by chance, each of one kind of prompt and about one length."""
     kinds: dict[str, list[Tokens]] = {}
     for one in some_of:
         # Answering, and saying that there is no answer, begin alike.
         kinds.setdefault("answer" if one.task == examples.Task.NOT_SAID else one.task, []).append(one)
     found = []
-    for own in kinds.values():
+    for every in kinds.values():
         # Sorted among a few hundred: else a batch's length would follow from what it is about.
-        for start in range(0, len(own), 40 * AT_ONCE):
-            part = sorted(own[start : start + 40 * AT_ONCE], key=lambda one: len(one.prompt))
-            found += [part[at : at + AT_ONCE] for at in range(0, len(part), AT_ONCE)]
+        own = chosen.sample(every, len(every))
+        for start in range(0, len(own), 40 * size):
+            part = sorted(own[start : start + 40 * size], key=lambda one: len(one.prompt))
+            found += [part[at : at + size] for at in range(0, len(part), size)]
     chosen.shuffle(found)
     return found
 
@@ -354,6 +356,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--questions", type=int, metavar="N", help="so many of those that answering is learned from")
     parser.add_argument("--everyday", type=Path, nargs="*", default=[], metavar="FILE", help="documents with answers")
     parser.add_argument("--minutes", type=float, default=60, help="of training, preparation not counted")
+    parser.add_argument("--passes", type=int, default=1, help="over the examples, if the minutes reach")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, metavar="N", help="examples of a step")
     parser.add_argument("--check-every", type=int, default=100, help="steps between two checkpoints")
     parser.add_argument("--validated", type=int, default=MOST_VALIDATED, help="examples kept apart for the curve")
     parser.add_argument("--seed", type=int, default=1)
@@ -362,7 +366,8 @@ def main(given: Sequence[str] | None = None) -> None:
     made = prepare(arguments)
     fitting = [one for one in made if len(one.prompt) + len(one.target) <= MOST_TOKENS]
     known, seen = fitting[: arguments.validated], fitting[arguments.validated :]
-    todo = batches(seen, random.Random(arguments.seed))
+    chosen = random.Random(arguments.seed)
+    todo = [batch for _ in range(arguments.passes) for batch in batches(seen, chosen, arguments.at_once)]
     print(f"{len(made):,} examples, {len(made) - len(fitting)} too long: {Counter(one.task for one in fitting)}",
           file=sys.stderr, flush=True)  # fmt: skip
     trainer = Trainer(arguments.model, arguments.seed)
@@ -377,7 +382,9 @@ def main(given: Sequence[str] | None = None) -> None:
     report["number_format"] = "bf16" if trainer.in_bf16 else "fp32"
     report |= {"seed": arguments.seed, "curve": progress.curve}
     (arguments.work / "report.json").write_text(json.dumps(report, indent=2))
-    used = [one for batch in todo[: progress.step] for one in batch]
+    shown = [one for batch in todo[: progress.step] for one in batch]
+    used = list(dict.fromkeys(shown))
+    report["shown"] = len(shown)
     (arguments.out.parent / "CARD.md").write_text(card(arguments.out.parent.name, report, used), "utf-8")
 
 
@@ -424,9 +431,9 @@ trained on de-quantised weights and is loaded by llama.cpp on the quantised ones
 `tests/training/test_train_answerer.py` holds the two against each other.
 
 ## Training
-{count:,} examples ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f} minutes on {machine}
-in {number_format}. Prompts are the app's own, with evidence that its retriever, relevance model and refiner made
-(`scripts/answerer/examples.py`).
+{count:,} examples, shown {shown:,} times in all ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f}
+minutes on {machine} in {number_format}. Prompts are the app's own, with evidence that its retriever, relevance model
+and refiner made (`scripts/answerer/examples.py`).
 No question or passage of the data that it is measured on was trained on: the script leaves such rows out.
 
 {sources}

@@ -33,15 +33,18 @@ SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
 class Shelf:
     """Everyday documents in a collection of the app's own."""
 
-    def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path) -> None:
-        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added."""
+    def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scores: Path) -> None:
+        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added.
+
+        `scores`: as for Library.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for document in documents:
             document.write(folder)
         for event in assembly.ingest(uploads_from([folder])):
             if isinstance(event, IngestResult) and event.error:
                 raise SystemExit(event.error)
-        self.library = Library(assembly)
+        self.library = Library(assembly, scores)
 
 
 def is_to_be_written(labelled: Labelled) -> bool:

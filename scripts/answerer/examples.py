@@ -23,6 +23,7 @@ from typing import TypeVar
 from passage_collection import put_passages
 from relevance.pairs import Row
 from relevance.questions import dress
+from relevance.scores import KeepingScorer
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import Event
@@ -92,14 +93,19 @@ class Example:
 class Library:
     """A collection of the app's own, and what the app makes of it for a question."""
 
-    def __init__(self, assembly: Assembly, rows: Sequence[Row] = ()) -> None:
-        """Take in every distinct passage of labelled rows, under its article's title where that is known."""
+    def __init__(self, assembly: Assembly, scores: Path, rows: Sequence[Row] = ()) -> None:
+        """Take in every distinct passage of labelled rows, under its article's title where that is known.
+
+        What passages score is kept in the file `scores`: an interrupted run goes on, and a GPU may have filled it.
+        """
         names = {text: f"{number}.txt" for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
         if rows:
             put_passages(
                 assembly, {name: text for text, name in names.items()}, {names[row.passage]: row.title for row in rows}
             )
-        self._context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
+        parts = assembly.parts(assembly.settings)
+        parts = replace(parts, scorer=KeepingScorer(parts.scorer, scores))
+        self._context = Context(parts, assembly.settings, Budget(0))
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
         """Return the passages that the app finds, graded."""

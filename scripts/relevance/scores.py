@@ -98,6 +98,23 @@ class KeptScores:
         self._database.close()
 
 
+class KeepingScorer:
+    """A scorer whose logits are kept; what is known is not computed again."""
+
+    def __init__(self, scorer: Scorer, path: Path) -> None:
+        """Keep the scores of `scorer` in the file at `path`."""
+        self.name, self.calibration = scorer.name, scorer.calibration
+        self._kept = KeptScores(path, lambda: scorer)
+
+    def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+        """Return one raw logit per text, shape (len(texts),)."""
+        return self._kept.of(question, texts)
+
+    def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
+        """Return for each text one raw logit per strip of it, shape (strips,)."""
+        return [self._kept.of_strips(question, text, own) for text, own in zip(texts, strips, strict=True)]
+
+
 class Progress:
     """Says on stderr how far a work of known size is, and for how much longer it takes."""
 
