@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from email.message import EmailMessage
 from pathlib import Path
 from urllib.parse import quote
 
@@ -77,6 +79,61 @@ def test_a_web_page_of_nothing_but_a_scan_is_an_archive_of_it(tmp_path: Path) ->
     assert (document.media_type, [member.name for member in document.members]) == (ARCHIVE, ["picture.png"])
     with pytest.raises(EmptyDocument):
         read(tmp_path / "a", "a.html", f"<img src='{url(LOGO)}'>")
+
+
+def as_letters(data: bytes) -> str:
+    return base64.encodebytes(data).decode()  # In lines, as notebooks have it.
+
+
+def notebook(*cells: dict[str, object]) -> str:
+    return json.dumps({"cells": cells, "nbformat": 4, "metadata": {}})
+
+
+def shows(picture: bytes) -> dict[str, object]:
+    data = {"image/png": as_letters(picture), "text/plain": ["<Figure>"]}
+    return {"cell_type": "code", "source": "show()", "outputs": [{"output_type": "display_data", "data": data}]}
+
+
+def test_pictures_that_a_notebook_shows_are_documents_each_once_and_charts_too_small_are_not(tmp_path: Path) -> None:
+    other = scans.png(scans.picture(["Another page"], size=(1240, 500)))
+    attached = {"lease.png": {"image/png": as_letters(SCAN)}}
+    text = {"cell_type": "markdown", "source": f"# Leases\n\n![it](attachment:lease.png) <img src='{url(other)}'>"}
+    written = notebook({**text, "attachments": attached}, shows(SCAN), shows(LOGO))
+    said, found = read(tmp_path / "a", "a.ipynb", written)
+    assert found == [("lease.png", SCAN), ("picture.png", other)]
+    assert said.endswith("```\nshow()\n```\n\n```\n<Figure>\n```")
+    assert len(said) < 200, "no letters of a picture are text"
+
+
+def test_a_notebook_of_an_unknown_kind_has_no_pictures(tmp_path: Path) -> None:
+    assert read(tmp_path / "a", "a.ipynb", '{"cells": [{"source": "x", "attachments": [1]}]}')[1] == []
+    assert read(tmp_path / "b", "b.ipynb", notebook({"source": "x", "outputs": [{"data": {"image/png": 5}}]}))[1] == []
+
+
+def web_archive(html: str, *pictures: tuple[str, bytes]) -> str:
+    made = EmailMessage()
+    made["From"], made["Subject"] = "<Saved by a browser>", "Ferries"
+    made.make_related()
+    made.add_related(html, subtype="html", headers=["Content-Location: https://example.org/ferries"])
+    for place, data in pictures:
+        made.add_related(data, maintype="image", subtype="png", headers=[f"Content-Location: {place}"])
+    return made.as_string()
+
+
+def test_a_scan_in_a_web_page_saved_with_its_pictures_is_a_document_named_as_there(tmp_path: Path) -> None:
+    pictures = [("https://example.org/pictures/the%20lease.png?size=2", SCAN), ("https://example.org/logo.png", LOGO)]
+    other = scans.png(scans.picture(["Another page"], size=(1240, 500)))
+    archive = web_archive(f"<p>{LONG}</p><img src='{url(SCAN)}'><img src='{url(other)}'>", *pictures, pictures[0])
+    said, found = read(tmp_path / "a", "a.mhtml", archive)
+    assert (said.strip(), found) == (LONG.strip(), [("the lease.png", SCAN), ("picture.png", other)])
+
+
+def test_a_saved_web_page_of_nothing_but_a_scan_is_an_archive_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(web_archive("<img src='a'>", ("a", SCAN)))
+    document = open_document(tmp_path / "a", "a.mht")
+    assert (document.media_type, [member.data for member in document.members]) == (ARCHIVE, [SCAN])
+    with pytest.raises(EmptyDocument):
+        read(tmp_path / "a", "a.mht", web_archive("<img src='a'>", ("a", LOGO)))
 
 
 @pytest.mark.parametrize(

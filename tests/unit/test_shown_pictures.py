@@ -70,11 +70,12 @@ def test_other_kinds_have_such_pictures_too(tmp_path: Path, kind: str) -> None:
     if kind == "odt":
         replace_part(make_odt(path, f"<text:p>{FRAME}</text:p>"), "Pictures/scan.png", SCAN)
     elif kind == "epub":
-        replace_part(make_epub(path, ['<img src="../images/scan.png"/>']), "book/images/scan.png", SCAN)
+        replace_part(make_epub(path, ['<img src="../images/my%20scan.png"/>']), "book/images/my scan.png", SCAN)
     else:
         replace_part(make_xlsx(path, {"Fees": [["Berth"]]}), "xl/media/scan.png", SCAN)
         replace_part(path, "xl/drawings/_rels/drawing1.xml.rels", b'<r Target="../media/scan.png"/>')
-    assert [member.name for member in open_document(path, f"a.{kind}").members] == ["scan.png"]
+    named = "my scan.png" if kind == "epub" else "scan.png"
+    assert [member.name for member in open_document(path, f"a.{kind}").members] == [named]
 
 
 def test_pictures_of_headers_and_damaged_ones_are_left_alone(tmp_path: Path) -> None:

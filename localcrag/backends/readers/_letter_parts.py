@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from email.message import EmailMessage
 from urllib.parse import unquote
 
-from localcrag.backends.readers._data_pictures import pictures_in
+from localcrag.backends.readers._data_pictures import is_new, pictures_in
 from localcrag.backends.readers._letter_heads import MALFORMED
 from localcrag.backends.readers._member_names import UNNAMED
+from localcrag.backends.readers.shown_pictures import LEAST_PIXELS as LEAST_ON_A_PAGE
 from localcrag.backends.readers.shown_pictures import may_show_text
 
 LETTER = "message/rfc822"
@@ -60,6 +61,24 @@ def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[s
         yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen)
 
 
+def pictures_of_page(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of a web page saved in one file that may show text, each once and with a name.
+
+    They count as those that are written into a page of HTML itself, which come as well.
+    """
+    seen: set[bytes] = set()
+    for part in _beside_the_text(page):
+        try:
+            is_shown = _is_picture(part) and part.get_content_type() not in _DRAWINGS
+            data = content(part) if is_shown else b""
+            named = file_name(part) if is_new(data, LEAST_ON_A_PAGE, seen) else ""
+        except (*MALFORMED, RecursionError):
+            continue
+        if named:
+            yield named, data
+    yield from pictures_in(_html(page).decode("latin-1"), LEAST_ON_A_PAGE, seen)
+
+
 def is_signature(part: EmailMessage) -> bool:
     """Return whether a part is what a letter was signed with."""
     return part.get_content_type() in _SIGNATURES
@@ -70,7 +89,8 @@ def file_name(part: EmailMessage) -> str:
     if part.get_content_type() == LETTER:
         inner = _inner(part)
         return f"{(field(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
-    named = part.get_filename()
+    # Of a web page's pictures, that is where they lay.
+    named = part.get_filename() or unquote(field(part, "Content-Location").partition("?")[0].rpartition("/")[2])
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 

@@ -78,6 +78,13 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
             yield Member(names.of(within(f"{folder}{named}")), data, sent)
 
 
+def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
+    """Yield the pictures of a web page saved in one file (MHTML) that may show text."""
+    names = Names()
+    for named, data in _letter_parts.pictures_of_page(_parsed(_bytes(path, name))):
+        yield Member(names.of(within(named)), data)
+
+
 def _all(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
     if media_type == _kinds.MSG:
         return [outlook.letter(path, name, whole=True)]

@@ -144,8 +144,11 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
 
 def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
     """Return a document with the pictures that it shows in place of text: without any text it is an archive of them."""
-    if document.media_type in _data_pictures.TYPES:
-        return _with_written_pictures(document, path, name)
+    if document.media_type == mail.MHTML:
+        return _with_written_pictures(document, mail.pictures_of_page(path, name), name)
+    is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
+    if is_notebook or document.media_type in _data_pictures.TYPES:
+        return _with_written_pictures(document, _data_pictures.members(path, is_notebook=is_notebook), name)
     shown = shown_pictures.parts_of(path, document.media_type)
     if not shown:
         return replace(document, pages=_checked(document.pages, name))
@@ -162,11 +165,10 @@ def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocumen
     return replace(document, pages=_given(seen), members=members)
 
 
-def _with_written_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+def _with_written_pictures(document: OpenDocument, pictures: Generator[Member, None, None], name: str) -> OpenDocument:
     """Return a text with the pictures that are written into it; without any other text it is an archive of them."""
     try:
         pages = list(document.pages)
-        pictures = _data_pictures.members(path)
         if any(page.text.strip() for page in pages):
             return replace(document, pages=_given(pages), members=pictures)
         found = list(pictures)

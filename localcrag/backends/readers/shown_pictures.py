@@ -10,8 +10,10 @@ import re
 import warnings
 import zipfile
 from collections.abc import Generator, Sequence
+from html import unescape
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from PIL import Image
 
@@ -47,7 +49,8 @@ def parts_of(path: Path, media_type: str) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             parts = [part.filename for part in archive.infolist() if part.file_size < MOST_BYTES]
             referring = [part for part in parts if re.fullmatch(_REFERRING[media_type], part)]
-            named = {one.decode("utf-8", "replace") for part in referring for one in _NAMED.findall(archive.read(part))}
+            found = (one for part in referring for one in _NAMED.findall(archive.read(part)))
+            named = {unquote(unescape(one.decode("utf-8", "replace"))) for one in found}
             return [part for part in parts if PurePosixPath(part).name in named and _may_show_text(archive, part)]
     except _ERRORS:  # Damaged: whoever reads its text says so.
         return []
