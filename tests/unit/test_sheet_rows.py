@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 
-from localcrag.backends.readers._kinds import ODS, XLS, XLSX
-from localcrag.backends.readers._sheet_numbers import of_workbook
+from localcrag.backends.readers import _packages
+from localcrag.backends.readers._kinds import XLS, XLSX
+from localcrag.backends.readers._sheet_numbers import of_tables, of_workbook
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.store.database import Database
@@ -83,6 +85,20 @@ def test_rows_have_the_numbers_that_the_spreadsheet_program_shows(tmp_path: Path
     assert rows_of(MAKE[kind](tmp_path / "a", {"Stock": STOCK}), f"stock.{kind}") == READ
 
 
+def test_what_an_open_document_spreadsheet_says_is_unpacked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked, taken = _packages.unpacked, list[str]()
+
+    def counted(archive: ZipFile, part: ZipInfo) -> bytes:
+        taken.append(part.filename)
+        return unpacked(archive, part)
+
+    monkeypatch.setattr(_packages, "unpacked", counted)
+    assert rows_of(make_ods(tmp_path / "a", {"Stock": STOCK}), "stock.ods") == READ
+    assert taken == ["content.xml"]
+
+
 @pytest.mark.parametrize("kind", MAKE)
 def test_every_sheet_counts_its_own_rows(tmp_path: Path, kind: str) -> None:
     sheets: dict[str, list[list[str | float]]] = {
@@ -148,8 +164,8 @@ def test_rows_that_the_file_does_not_bear_out_have_no_number(tmp_path: Path) -> 
 def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"PK\x03\x04")
     (tmp_path / "b").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000))
-    for path, kind in ((tmp_path / "a", XLSX), (tmp_path / "b", XLS), (tmp_path / "a", ODS)):
-        assert set(of_workbook(path, kind).numbered(None, 3)[1]) == {0}
+    for sheets in (of_workbook(tmp_path / "a", XLSX), of_workbook(tmp_path / "b", XLS), of_tables(b"")):
+        assert set(sheets.numbered(None, 3)[1]) == {0}
 
 
 @pytest.mark.parametrize(
@@ -159,8 +175,7 @@ def test_markup_without_end_is_gone_through_once(tmp_path: Path, repeated: str) 
     make_xlsx(tmp_path / "a", {"Stock": STOCK})
     replace_part(tmp_path / "a", "xl/worksheets/sheet1.xml", f"<sheetData>{repeated * 200_000}".encode())
     assert of_workbook(tmp_path / "a", XLSX).names == []
-    replace_part(tmp_path / "a", "content.xml", b"<table:table table:name " * 100_000)
-    assert of_workbook(tmp_path / "a", ODS).names == []
+    assert of_tables(b"<table:table table:name " * 100_000).names == []
 
 
 @pytest.mark.parametrize("claimed", ["9" * 5000 + " x", "x", "5 Prices"])

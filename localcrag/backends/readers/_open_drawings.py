@@ -106,14 +106,25 @@ def _lost(what: str) -> str:
     return f"The document has more than {MOST:,} {what}; the others are not read."
 
 
-def beside_tables(path: Path) -> dict[str, str]:
-    """Return what stands beside the cells of a spreadsheet's tables, as HTML, by their names."""
+def content_of(path: Path) -> bytes:
+    """Return what a file says, as XML; nothing where that is damaged: whoever reads its cells says so."""
     try:
         with zipfile.ZipFile(path) as archive:
-            content = _packages.unpacked(archive, archive.getinfo(CONTENT))
+            return _packages.unpacked(archive, archive.getinfo(CONTENT))
+    except _BROKEN:
+        return b""
+
+
+def beside_tables(path: Path, content: bytes) -> dict[str, str]:
+    """Return what stands beside the cells of a spreadsheet's tables, as HTML, by their names.
+
+    `content` is what the file says (content_of).
+    """
+    if b"annotation" not in content and b"drawing" not in content:
+        return {}
+    try:
+        with zipfile.ZipFile(path) as archive:
             objects = objects_of(archive)
-        if b"annotation" not in content and b"drawing" not in content:
-            return {}
         tables = list(parsed(content).iter(f"{_TABLE}table"))
     except _BROKEN:
         return {}

@@ -26,7 +26,7 @@ _NUMBER = re.compile(rb"(?:^|\s)r\s*=\s*[\"'](\d{1,7})[\"']")
 _HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
 _VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^<>/]*)?>[^<]")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
-_TABLE = re.compile(r"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
+_TABLE = re.compile(rb"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
 _ERRORS = (
     *_kinds.ZIP_ERRORS,
     _compound.DamagedCompound,
@@ -87,13 +87,15 @@ def of_values(text: str) -> tuple[str, Sheets]:
     return _BLANK_LINES.sub(BLANK_LINE, text), Sheets(first=0 if text[:4].lower() == "sep=" else 1)
 
 
+def of_tables(content: bytes) -> Sheets:
+    """Return the sheets of an OpenDocument spreadsheet by what it says, as XML; of one that says nothing, none."""
+    names = [unescape(name.decode("utf-8", "replace")) for name in _TABLE.findall(content)]
+    return Sheets(names) if content else Sheets((), rows={})
+
+
 def of_workbook(path: Path, media_type: str) -> Sheets:
-    """Return the sheets of a workbook; of one that cannot be understood, none."""
+    """Return the sheets of a workbook of Excel; of one that cannot be understood, none."""
     try:
-        if media_type == _kinds.ODS:
-            with zipfile.ZipFile(path) as archive:
-                content = _packages.unpacked(archive, archive.getinfo("content.xml")).decode("utf-8", "replace")
-            return Sheets([unescape(name) for name in _TABLE.findall(content)])
         found = dict(_of_before_2007(path) if media_type == _kinds.XLS else _of_today(path))
     except _ERRORS:
         return Sheets((), rows={})

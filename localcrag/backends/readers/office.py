@@ -17,7 +17,7 @@ import anydoc
 from localcrag.backends.readers import _kinds, _old_slides, _packages, _sheet_numbers, _slides, locked_office
 from localcrag.backends.readers._beside import beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
-from localcrag.backends.readers._open_drawings import beside_tables, text_with_drawings
+from localcrag.backends.readers._open_drawings import beside_tables, content_of, text_with_drawings
 from localcrag.backends.readers._sheet_numbers import Sheets
 from localcrag.backends.readers.html import render
 from localcrag.backends.readers.text import decode
@@ -45,10 +45,9 @@ FORMATS: dict[str, tuple[Format, str]] = {
 }
 """By media type: what anydoc calls it, and people do."""
 LISTINGS = {_kinds.PPTX: _slides.POWERPOINT, _kinds.ODP: _slides.OPEN_DOCUMENT}
-_BESIDE = {_kinds.XLSX: beside_sheets, _kinds.ODS: beside_tables}
 SLIDES = frozenset((_kinds.PPT, _kinds.PPTX, _kinds.ODP))
 _SLIDES_DAMAGED = (*_kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
-WORKBOOKS = frozenset((_kinds.XLSX, _kinds.XLS, _kinds.ODS))
+WORKBOOKS = frozenset((_kinds.XLSX, _kinds.XLS))
 
 
 def open_pages(
@@ -81,13 +80,21 @@ def open_pages(
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
     data, sheets = text_with_drawings(path) if media_type == _kinds.ODT else path.read_bytes(), None
+    beside: Mapping[str, str] = {}
     if media_type in _kinds.SEPARATED:
         text, sheets = _sheet_numbers.of_values(decode(data, name))
         data = text.encode()
     elif media_type in WORKBOOKS:
         sheets = _sheet_numbers.of_workbook(path, media_type)
-    beside = _BESIDE[media_type](path) if media_type in _BESIDE else {}
+        beside = beside_sheets(path) if media_type == _kinds.XLSX else {}
+    elif media_type == _kinds.ODS:
+        sheets, beside = _of_tables(path)
     yield page(None, data, name, media_type, sheets=sheets, beside=beside)
+
+
+def _of_tables(path: Path) -> tuple[Sheets, Mapping[str, str]]:
+    content = content_of(path)
+    return _sheet_numbers.of_tables(content), beside_tables(path, content)
 
 
 def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
