@@ -14,7 +14,7 @@ from localcrag.records.document_kinds import OLD_SLIDES, PDF_TYPE, SHEETS, kind_
 from localcrag.text.blocks import Heading
 from localcrag.text.sheet_rows import SheetRow
 
-LAYOUT = 6
+LAYOUT = 7
 """The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
 another."""
 LEAST_LAYOUT = 2

@@ -107,6 +107,11 @@ def either(new: str, old: str) -> str:
     return f"<mc:AlternateContent>{choice}<mc:Fallback>{old}</mc:Fallback></mc:AlternateContent>"
 
 
+def margin(kind: str, drawings: str) -> bytes:
+    """Return the part of a header (`hdr`) or footer (`ftr`) of Word that shows drawings beside a word."""
+    return f"<w:{kind} {_WORD}><w:p><w:r><w:t>Draft</w:t>{drawings}</w:r></w:p></w:{kind}>".encode()
+
+
 def graphic(inner: str) -> str:
     """Return a drawing of Word."""
     return (

@@ -39,6 +39,24 @@ def test_text_boxes_are_read_once_each_behind_their_paragraph(tmp_path: Path) ->
     assert lines[:3] == ["Before 1, behind.", "both", "Before 2, behind."]
 
 
+def test_text_boxes_in_headers_and_footers_stand_below_the_text_each_once(tmp_path: Path) -> None:
+    address = drawn.text_box("Quay 7, 5003 Bergen")
+    path = drawn.drawn_docx(
+        tmp_path / "a",
+        [drawn.text_box("In the text")],
+        {
+            "header1.xml": drawn.margin("hdr", drawn.either(address, drawn.old_text_box("Quay 7, 5003 Bergen"))),
+            "header2.xml": drawn.margin("hdr", address),
+            "footer1.xml": drawn.margin("ftr", drawn.text_box("12") + drawn.old_text_box("Tenants &amp; Sons")),
+            "footer2.xml": b"<w:ftr><w:txbxContent>",
+        },
+    )
+    assert text_of(path) == (
+        "Before 1, behind.\n\nIn the text\n\nA text box in a header or footer could not be read.\n\n"
+        "Quay 7, 5003 Bergen\n\nTenants & Sons"
+    )
+
+
 def test_a_chart_is_a_small_table_where_it_stands(tmp_path: Path) -> None:
     path = drawn.drawn_docx(tmp_path / "a", [drawn.graphic(CHART), ""], {"charts/chart1.xml": LET})
     assert text_of(path) == (

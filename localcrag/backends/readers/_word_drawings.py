@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from markupsafe import escape
@@ -14,12 +15,15 @@ from localcrag.backends.readers._relations import named_by
 
 Element = Any  # lxml has no type hints
 COMMENTS = "word/comments.xml"
+MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
+"""The parts that stand above and below the text of every page."""
 MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
 LONGEST_ANCHOR = 80
 """Characters of what a comment is on that are said in front of it."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _SAID = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_LETTER = re.compile(r"[^\W\d_]")
 # Characters of private use, which no text is written with.
 _MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 
@@ -67,6 +71,25 @@ def put_behind_paragraphs(root: Element, targets: Mapping[str, str], parts: Mapp
         for block in behind:
             at.addnext(block)
             at = last[paragraph] = block
+
+
+def boxes_of_margins_below(parts: Mapping[str, bytes], drawn: Drawn) -> None:
+    """Have what text boxes in headers and footers say said below the text, as an address in a letterhead; each once.
+
+    First pages, and every other one, often have a header of their own with the same boxes. Numbers alone are of pages.
+    """
+    said: dict[tuple[str, ...], None] = {}
+    for name, data in parts.items():
+        if not MARGINS.fullmatch(name) or b"txbxContent" not in data:
+            continue
+        try:
+            for box in islice(parsed(data).iter(f"{_W}txbxContent"), MOST_DRAWINGS):
+                if next(box.iterancestors(f"{_W}txbxContent"), None) is None:
+                    lines = (" ".join(_text(one).split()) for one in box.iter(f"{_W}p"))
+                    said[tuple(line for line in lines if _LETTER.search(line))] = None
+        except DRAWING_ERRORS:
+            drawn.below.append("<p>A text box in a header or footer could not be read.</p>")
+    drawn.below += [f"<p>{escape(line)}</p>" for box in said for line in box]
 
 
 def comments_below(root: Element, parts: Mapping[str, bytes], drawn: Drawn) -> None:

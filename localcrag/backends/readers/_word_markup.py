@@ -10,7 +10,7 @@ from typing import Any
 import lxml.etree
 
 from localcrag.backends.readers._relations import related
-from localcrag.backends.readers._word_drawings import Drawn, comments_below, put_behind_paragraphs
+from localcrag.backends.readers._word_drawings import MARGINS, Drawn, comments_below, put_behind_paragraphs
 
 etree: Any = lxml.etree  # has no type hints
 Element = Any
@@ -18,7 +18,7 @@ NUMBERING, STYLES = "word/numbering.xml", "word/styles.xml"
 BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 DOCUMENT = re.compile(r"word/document\d*\.xml")
 WITH_TEXT = re.compile(
-    rf"{BODY.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
+    rf"{BODY.pattern}|{MARGINS.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
 )
 """The parts that say something, and what is needed to read them."""
 # Simple fields, text in a direction of its own, and what has its pronunciation above it.

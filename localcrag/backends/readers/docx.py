@@ -1,7 +1,7 @@
 """Word reader: DOCX by way of HTML, so that headings, lists, tables, notes and text boxes survive.
 
-Charts and diagrams stand where they do, comments below the text. Headers, footers, equations and deleted text of
-tracked changes are no part of it.
+Charts and diagrams stand where they do, comments below the text, and so does what text boxes in headers and footers
+say. The rest of these, equations, and deleted text of tracked changes are no part of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import mammoth as untyped_mammoth
 from localcrag.backends.readers import _kinds, _packages
 from localcrag.backends.readers._markup_headings import TITLE_CLASS
 from localcrag.backends.readers._markup_tables import WORD_TABLE_CLASS
-from localcrag.backends.readers._word_drawings import Drawn
+from localcrag.backends.readers._word_drawings import Drawn, boxes_of_margins_below
 from localcrag.backends.readers._word_markup import BODY, WITH_TEXT, known, numbered
 from localcrag.backends.readers.html import render
 from localcrag.records.documents import Page
@@ -58,6 +58,7 @@ def _known_to_mammoth(file: BinaryIO) -> tuple[BinaryIO, Drawn]:
     with zipfile.ZipFile(file) as archive:
         found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
         parts = {part.filename: _packages.unpacked(archive, part) for part in found}
+        boxes_of_margins_below(parts, drawn)
         copy = io.BytesIO()
         with zipfile.ZipFile(copy, "w") as mended:
             for part in archive.infolist():
