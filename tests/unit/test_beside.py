@@ -9,6 +9,7 @@ import pytest
 from localcrag.backends.readers.open_document import open_document
 from tests.support import drawn_files as drawn
 from tests.support.documents import replace_part
+from tests.support.spreadsheet_files import Note, make_xls, make_xlsb
 
 SHARES = drawn.chart("Let", {"Summer": [0.41, 0.17]}, ["North", "South"], code="0%", kind="line")
 IN_CELLS = drawn.chart("Fees", {"Fee": [3]}, ["A"], kind="pie", cells="<c:f>Fees!$B$2</c:f>")
@@ -48,6 +49,27 @@ def test_what_cannot_be_read_of_a_sheet_or_is_too_much_is_said(tmp_path: Path) -
     assert text_of(path) == f"## Fees\n\nBerth | Fee\nA | 3\n\n{LOST}\n\nPrices of 2026\n\n{LOST}{OTHER}"
     path = drawn.commented_xlsx(tmp_path / "b", IN_CELLS, {f"A{at}": "x" for at in range(2_100)})
     assert "Of what is drawn and commented here, 2,000 pieces are read." in text_of(path)
+
+
+NOTES: list[Note] = [(1, 1, "Bo", "Bo: Only in winter"), (0, 27, "Ada", "A")]
+"""As programs write them: with the author in front."""
+COMMENTS = "Comment on B2 by Bo: Only in winter\n\nComment on AB1 by Ada: A"
+
+
+def test_comments_on_sheets_of_other_formats_of_excel_are_said_below_their_table(tmp_path: Path) -> None:
+    make_xlsb(tmp_path / "a", drawn.FEES, notes=NOTES)
+    assert text_of(tmp_path / "a") == f"## Fees\n\nBerth | Fee\nA | 3\n\n{COMMENTS}{OTHER}"
+    make_xls(tmp_path / "b", drawn.FEES, notes=NOTES, box="Prices of 2026")
+    assert text_of(tmp_path / "b") == f"{TABLE}{COMMENTS}{OTHER}"
+
+
+def test_comments_of_such_formats_that_are_damaged_or_too_many_are_said_to_be(tmp_path: Path) -> None:
+    make_xlsb(tmp_path / "a", drawn.FEES, notes=NOTES)
+    for damaged in (b"\xfb\x04\xff", b"\xfb\x04\x09" + b"\xee" * 9):
+        replace_part(tmp_path / "a", "xl/comments1.bin", damaged)
+        assert text_of(tmp_path / "a") == f"## Fees\n\nBerth | Fee\nA | 3\n\n{LOST}{OTHER}"
+    make_xls(tmp_path / "b", drawn.FEES, notes=NOTES * 1_001)
+    assert "Of what is drawn and commented here, 2,000 pieces are read." in text_of(tmp_path / "b")
 
 
 @pytest.mark.parametrize(

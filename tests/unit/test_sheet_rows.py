@@ -32,7 +32,7 @@ from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder
 from tests.support.office_files import Cell, make_xlsx
 from tests.support.old_databases import old_database
-from tests.support.spreadsheet_files import make_ods, make_xls
+from tests.support.spreadsheet_files import make_ods, make_xls, make_xlsb
 
 STOCK: list[list[str | float]] = [
     [],
@@ -76,6 +76,7 @@ def rows_of(path: Path, name: str) -> list[tuple[str, int, str]]:
 MAKE: dict[str, Callable[[Path, Mapping[str, Sequence[Sequence[str | float]]]], Path]] = {
     "xlsx": make_xlsx,
     "xls": make_xls,
+    "xlsb": make_xlsb,
     "ods": make_ods,
 }
 
@@ -113,7 +114,9 @@ def test_every_sheet_counts_its_own_rows(tmp_path: Path, kind: str) -> None:
 def test_hidden_rows_are_counted_though_they_are_not_read(tmp_path: Path) -> None:
     make_xlsx(tmp_path / "a", {"Stock": STOCK}, hidden_rows=[2, 5])
     make_xls(tmp_path / "b", {"Stock": [["Article", "Price"], ["Rope", 12.0], ["Lamp", 31.0]]}, hidden_rows=[2])
+    make_xlsb(tmp_path / "c", {"None": [["a", "b"]], "Stock": STOCK}, hidden_rows=[2, 5], hidden=["None"])
     assert [row for row in READ if row[1] not in (2, 5)] == rows_of(tmp_path / "a", "stock.xlsx")
+    assert rows_of(tmp_path / "c", "stock.xlsb") == rows_of(tmp_path / "a", "stock.xlsx")
     assert [row[1] for row in rows_of(tmp_path / "b", "stock.xls")] == [1, 3]
 
 
@@ -164,6 +167,8 @@ def test_rows_that_the_file_does_not_bear_out_have_no_number(tmp_path: Path) -> 
 def test_a_workbook_that_cannot_be_understood_has_no_numbers(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"PK\x03\x04")
     (tmp_path / "b").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2000))
+    replace_part(make_xlsb(tmp_path / "c", {"Stock": STOCK}), "xl/worksheets/sheet1.bin", b"\xff" * 9)
+    assert of_workbook(tmp_path / "c", XLSX).names == []
     for sheets in (of_workbook(tmp_path / "a", XLSX), of_workbook(tmp_path / "b", XLS), of_tables(b"")):
         assert set(sheets.numbered(None, 3)[1]) == {0}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from markupsafe import escape
 
-from localcrag.backends.readers import _kinds, _packages
+from localcrag.backends.readers import _binary_workbooks, _compound, _kinds, _old_workbooks, _packages
 from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, paragraphs, parsed
 from localcrag.backends.readers._relations import named_by, related, visible_sheets
 
@@ -18,12 +19,12 @@ Element = Any  # lxml has no type hints
 MOST = 2_000
 """Of text boxes, charts and comments of a sheet or slide."""
 _OF_SHEETS = re.compile(
-    r"xl/(?:workbook\.xml|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.xml"
+    r"xl/(?:workbook\.(?:xml|bin)|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.(?:xml|bin)"
     r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
 )
 _OF_SLIDES = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
 _SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
-_BROKEN = (*_kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
+_BROKEN = (*_kinds.ZIP_ERRORS, *DRAWING_ERRORS, _compound.DamagedCompound, LookupError)
 _LOST = "<p>What is drawn or commented here could not be read.</p>"
 
 
@@ -34,9 +35,29 @@ def beside_sheets(path: Path) -> dict[str, str]:
             known = [part for part in archive.infolist() if _OF_SHEETS.fullmatch(part.filename)]
             parts = {part.filename: _packages.unpacked(archive, part) for part in known}
         sheets = list(visible_sheets(parts))
-    except _BROKEN:  # Whoever reads the cells says so; one in Excel's own format (XLSB) lists its sheets otherwise.
+    except _BROKEN:  # Whoever reads the cells says so.
         return {}
+    for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
+        with suppress(*_BROKEN):  # As it is, it says that it could not be read.
+            parts[name] = _binary_workbooks.comments(parts[name])
     return {name: said for name, part in sheets if (said := _beside(part, parts))}
+
+
+def beside_old_sheets(path: Path) -> dict[str, str]:
+    """Return what stands beside the cells of a workbook of Excel before 2007, without charts."""
+    found = {}
+    try:
+        for name, data, begins in _old_workbooks.sheets(path):
+            try:
+                boxes, notes = _old_workbooks.beside_cells(data, begins)
+                said = [*boxes, *(_comment(*one) for one in notes)]
+            except _BROKEN:
+                found[name] = _LOST
+            else:
+                found[name] = _limited([f"<p>{escape(one)}</p>" for one in said if one.strip()])
+    except _BROKEN:  # Whoever reads the cells says so.
+        return {}
+    return {name: said for name, said in found.items() if said}
 
 
 def beside_slide(parts: Mapping[str, bytes]) -> str:
@@ -59,6 +80,10 @@ def _beside(part: str, parts: Mapping[str, bytes]) -> str:
         said += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
     except _BROKEN:
         said.append(_LOST)
+    return _limited(said)
+
+
+def _limited(said: Sequence[str]) -> str:
     lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(said) > MOST else ""
     return "".join(said[:MOST]) + lost
 
@@ -90,27 +115,27 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
     replaced = set()
     for one in () if threaded is None else threaded.iter("{*}threadedComment"):
         replaced.add(one.get("ref"))
-        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), _texts(one.iter("{*}text")))
+        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), "".join(_texts(one.iter("{*}text"))))
     notes = by_kind.get("comments")
     authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
     for one in () if notes is None else notes.iter("{*}comment"):
         if one.get("ref") not in replaced:
             number = one.get("authorId", "")
             author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
-            yield _comment(one.get("ref"), author, _texts(one.iter("{*}t")))
+            yield _comment(one.get("ref"), author, "".join(_texts(one.iter("{*}t"))))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
         own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
-        yield _comment(None, author, [*_texts(one.iterchildren("{*}text")), " ".join(own)])
+        yield _comment(None, author, "".join([*_texts(one.iterchildren("{*}text")), " ".join(own)]))
 
 
 def _texts(elements: Iterable[Element]) -> list[str]:
     return [one.text or "" for one in elements]
 
 
-def _comment(on: str | None, author: str, texts: Iterable[str]) -> str:
+def _comment(on: str | None, author: str, text: str) -> str:
     author = " ".join(author.split())
-    said = " ".join("".join(texts).split()).removeprefix(f"{author}:").strip()
+    said = " ".join(text.split()).removeprefix(f"{author}:").strip()
     return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {said}"
 
 

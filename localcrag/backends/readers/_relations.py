@@ -8,6 +8,8 @@ from typing import Any
 
 import lxml.etree
 
+from localcrag.backends.readers import _binary_workbooks
+
 etree: Any = lxml.etree  # has no type hints
 Element = Any
 WORKBOOK = "xl/workbook.xml"
@@ -39,8 +41,14 @@ def named_by(element: Element, ending: str = "}id") -> str:
 def visible_sheets(parts: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """Yield the name of each sheet of a workbook that is not hidden, with its part, empty where that is not told.
 
-    `parts` has WORKBOOK and what that refers to. Raises KeyError where it has not, and etree.LxmlError.
+    `parts` has WORKBOOK, or the binary one, and what that refers to. Raises LookupError where it has not, struct.error
+    and etree.LxmlError.
     """
+    if binary := parts.get(_binary_workbooks.WORKBOOK):
+        of_binary = dict(related(_binary_workbooks.WORKBOOK, parts))
+        for name, named in _binary_workbooks.sheets(binary):
+            yield name, of_binary.get(named, "")
+        return
     targets = dict(related(WORKBOOK, parts))
     listed = etree.fromstring(parts[WORKBOOK], etree.XMLParser(resolve_entities=False, huge_tree=True))
     for sheet in listed.iter("{*}sheet"):

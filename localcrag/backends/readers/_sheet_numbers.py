@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
 
-from localcrag.backends.readers import _compound, _kinds, _packages
+from localcrag.backends.readers import _binary_workbooks, _compound, _kinds, _old_workbooks, _packages
 from localcrag.backends.readers._relations import WORKBOOK, etree, relations_of, visible_sheets
 
 BLANK_LINE = "\u2028"
@@ -108,8 +108,10 @@ def _of_today(path: Path) -> Iterator[tuple[str, _Rows]]:
         def part(name: str) -> bytes:
             return _packages.unpacked(archive, archive.getinfo(name))
 
-        for name, sheet in visible_sheets({one: part(one) for one in (WORKBOOK, relations_of(WORKBOOK))}):
-            yield name, _of_worksheet(part(sheet))
+        is_binary = _binary_workbooks.WORKBOOK in archive.namelist()
+        workbook = _binary_workbooks.WORKBOOK if is_binary else WORKBOOK
+        for name, sheet in visible_sheets({one: part(one) for one in (workbook, relations_of(workbook))}):
+            yield name, (_of_binary_sheet if is_binary else _of_worksheet)(part(sheet))
 
 
 def _of_worksheet(xml: bytes) -> _Rows:
@@ -128,24 +130,15 @@ def _of_worksheet(xml: bytes) -> _Rows:
     return found
 
 
-_BIFF8 = 0x600
-_BEGIN, _END, _SHEET, _OF_ROW, _OF_MERGED = 0x809, 0x0A, 0x85, 0x208, 0xE5
+_OF_ROW, _OF_MERGED = 0x208, 0xE5
 _CELLS = frozenset((0x06, 0xBD, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x27E))
 """Records of [MS-XLS]; those of cells that say something: formula, numbers, texts, truths and errors."""
 _ROW_HIDDEN = 0x20
 
 
 def _of_before_2007(path: Path) -> Iterator[tuple[str, _Rows]]:
-    with _compound.opened(path) as folder:
-        data = folder.stream("Workbook") or b""
-    if struct.unpack_from("<HHH", data)[::2] != (_BEGIN, _BIFF8):
-        raise ValueError("an older workbook")
-    for kind, at, _ in _records(data, 0):
-        if kind == _SHEET:
-            begins, state, _, length, wide = struct.unpack_from("<IBBBB", data, at)
-            name = data[at + 8 : at + 8 + length * (1 + wide % 2)].decode("utf-16-le" if wide % 2 else "latin-1")
-            if state == 0:
-                yield name, _of_records(data, _records(data, begins))
+    for name, data, begins in _old_workbooks.sheets(path):
+        yield name, _of_records(data, _old_workbooks.records(data, begins))
 
 
 def _of_records(data: bytes, records: Iterable[tuple[int, int, int]]) -> _Rows:
@@ -161,14 +154,21 @@ def _of_records(data: bytes, records: Iterable[tuple[int, int, int]]) -> _Rows:
     return found
 
 
-def _records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
-    """Yield kind, place and length of the records of a part of a workbook, without those of charts within it."""
-    depth = 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<HH", data, at)
-        depth += (kind == _BEGIN) - (kind == _END)
-        if depth == 0:
-            return
-        if depth == 1:
-            yield kind, at + 4, length
-        at += 4 + length
+_BINARY_ROW, _BINARY_MERGED = 0, 176
+_BINARY_CELLS = frozenset((*range(2, 12), 62))
+"""Records of [MS-XLSB], as above."""
+_BINARY_HIDDEN = 0x10
+
+
+def _of_binary_sheet(data: bytes) -> _Rows:
+    found, number = _Rows(), 0
+    for kind, at, _ in _binary_workbooks.records(data):
+        if kind in _BINARY_CELLS:
+            found.used.add(number)
+        elif kind == _BINARY_ROW:
+            number = int.from_bytes(data[at : at + 4], "little") + 1
+            if data[at + 11] & _BINARY_HIDDEN:
+                found.hidden.add(number)
+        elif kind == _BINARY_MERGED:
+            found.reached = max(found.reached, int.from_bytes(data[at + 4 : at + 8], "little") + 1)
+    return found

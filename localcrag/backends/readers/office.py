@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import anydoc
 
 from localcrag.backends.readers import _kinds, _old_slides, _packages, _sheet_numbers, _slides, locked_office
-from localcrag.backends.readers._beside import beside_sheets
+from localcrag.backends.readers._beside import beside_old_sheets, beside_sheets
 from localcrag.backends.readers._document_markup import PICTURE, markup_of
 from localcrag.backends.readers._open_drawings import beside_tables, content_of, text_with_drawings
 from localcrag.backends.readers._sheet_numbers import Sheets
@@ -86,7 +86,7 @@ def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None
         data = text.encode()
     elif media_type in WORKBOOKS:
         sheets = _sheet_numbers.of_workbook(path, media_type)
-        beside = beside_sheets(path) if media_type == _kinds.XLSX else {}
+        beside = (beside_sheets if media_type == _kinds.XLSX else beside_old_sheets)(path)
     elif media_type == _kinds.ODS:
         sheets, beside = _of_tables(path)
     yield page(None, data, name, media_type, sheets=sheets, beside=beside)
