@@ -99,8 +99,11 @@ def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:
     while start < len(running):
         some = running[start : start + AT_ONCE]
         found = [(one["start_index"], one["end_index"]) for one in get_sentence_boundaries(language, some)]
-        if len(found) > 1 and start + len(some) < len(running):
-            found.pop()  # It may go on.
+        if start + len(some) < len(running):
+            if len(found) > 1:
+                found.pop()  # It may go on.
+            elif (space := some.rfind(" ")) > 0:  # So that no word is torn.
+                found = [(0, space + 1)]
         yield from ((start + first, start + last) for first, last in found)
         start += found[-1][1] if found else len(some)
 

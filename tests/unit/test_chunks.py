@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestProgress
 from localcrag.steps.ingest import embed
 from localcrag.steps.ingest.chunk import split_into_chunks
-from localcrag.steps.ingest.outline import PORTION
+from localcrag.steps.ingest.outline import LETTERS_AT_ONCE, PORTION
 from localcrag.text.blocks import Heading
 from localcrag.text.titles import in_context
 from tests.support.fakes import FakeEmbedder
@@ -105,22 +107,50 @@ def test_a_passage_is_read_with_what_it_is_part_of_but_for_what_it_says_itself()
     assert in_context(None, "Zone A: 2.") == "Zone A: 2."
 
 
-def test_how_far_a_long_text_is_cut_is_told_on_the_way() -> None:
-    text = "\n\n".join(f"Line {number}." for number in range(PORTION * 2 + 10))
+def cut_on_the_way(pages: Sequence[Page]) -> tuple[list[Chunk], list[tuple[str, int, int]]]:
+    """Return the chunks of these pages, and what is told until they are there."""
     told: list[tuple[str, int, int]] = []
 
     def at(phase: str, done: int, total: int) -> IngestProgress:
         told.append((phase, done, total))
         return IngestProgress("a.txt", 1, 1, phase, done, total, None)
 
-    embedder, pages = FakeEmbedder(), [Page(None, text), Page(None, "The end.")]
-    cutting = embed.chunks_of(pages, "", embedder, 180, at)
+    cutting = embed.chunks_of(pages, "", FakeEmbedder(), 180, at)
     while True:
         try:
             next(cutting)
         except StopIteration as end:
-            chunks = end.value
-            break
+            return end.value, told
+
+
+@pytest.mark.parametrize(
+    ("piece", "behind"),
+    [
+        pytest.param("The lamp of the harbour is lit at six. ", ".", id="sentences"),
+        pytest.param("lamp and harbour and ", " and", id="words without an end"),
+        pytest.param("lamp,harbour,", ",", id="nothing but letters"),
+        pytest.param(
+            "the lamp of the harbour is lit at six and put out at seven\n", " seven", id="lines of a paragraph"
+        ),
+    ],
+)
+def test_how_far_one_giant_block_is_cut_is_told_within_it(piece: str, behind: str) -> None:
+    text = (piece * (5 * LETTERS_AT_ONCE // len(piece))).strip()
+    chunks, told = cut_on_the_way([Page(None, text)])
+    done = [one for _, one, _ in told]
+    assert len(done) >= 4
+    assert done == sorted(set(done))
+    assert max(b - a for a, b in zip([0, *done], done, strict=False)) <= 2 * LETTERS_AT_ONCE
+    # Nothing is lost, and no word is torn where there are words.
+    assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(text.split())
+    assert " " not in piece or all(chunk.text.endswith((behind, *piece.split())) for chunk in chunks)
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
+
+
+def test_how_far_a_long_text_is_cut_is_told_on_the_way() -> None:
+    text = "\n\n".join(f"Line {number}." for number in range(PORTION * 2 + 10))
+    embedder, pages = FakeEmbedder(), [Page(None, text), Page(None, "The end.")]
+    chunks, told = cut_on_the_way(pages)
     half, whole = (text.index(f"Line {PORTION * part - 1}.") + len(f"Line {PORTION * part - 1}.") for part in (1, 2))
     assert told == [("cutting", done, len(text) + 8) for done in (half, whole)]
     assert chunks == split_into_chunks(pages, embedder.count_tokens, target=180, limit=embedder.max_tokens - 24)

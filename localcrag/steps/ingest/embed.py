@@ -12,7 +12,7 @@ from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestEvent
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest.chunk import chunks_from
-from localcrag.steps.ingest.outline import PORTION, Unit, units_of
+from localcrag.steps.ingest.outline import LETTERS_AT_ONCE, PORTION, Unit, units_of
 from localcrag.text.titles import in_context
 
 AT_ONCE = 64
@@ -37,12 +37,13 @@ def chunks_of(
     limit = max(embedder.max_tokens - of_title - FOR_SECTION, embedder.max_tokens // 2)
     ends = [0, *accumulate(len(page.text) for page in pages)]
     units: list[Unit] = []
-    told = 0
+    told = told_up_to = 0
     for some in units_of(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
         units += some
-        if len(units) - told >= PORTION:
-            told = len(units)
-            yield at("cutting", ends[units[-1].page] + units[-1].end, ends[-1])
+        done = ends[units[-1].page] + units[-1].end if units else 0
+        if len(units) - told >= PORTION or done - told_up_to >= LETTERS_AT_ONCE:
+            told, told_up_to = len(units), done
+            yield at("cutting", done, ends[-1])
     return chunks_from(pages, units, target=target, limit=limit)
 
 

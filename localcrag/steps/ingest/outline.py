@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from localcrag.records.documents import Page
 from localcrag.text.blocks import Block, BlockKind, each_block
@@ -22,11 +21,16 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 PORTION = 2_000
 """Units found at once: those of a long text without pages take minutes, all together."""
+LETTERS_AT_ONCE = 200_000
+"""Characters of such units: half a megabyte without an end of a sentence takes as long as thousands of short ones."""
+LONGEST_PIECE = 100_000
+"""Characters of a block that is cut whole: a longer one, more tokens than any chunk has, is cut on the way."""
 LONGEST_LEAD = 200
 """Characters of what stands in front of a list's or table's rest."""
 
 _LEADS_IN = re.compile(r":[*_\"'”’)]*\s*\Z")
 _CAPTION = re.compile(r"(?:table|tab\.|figure)\s+[\dIVX]+\b", re.IGNORECASE)
+_NO_SPACE = re.compile(r"\S")
 _SENTENCE_BEFORE = re.compile(r"[.!?]\s+(?=\S)")
 
 
@@ -59,9 +63,39 @@ def units_of(
     """
     outline = _Outline(title)
     for number, page in enumerate(pages):
-        every = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
-        while drafts := list(islice(every, PORTION)):
+        found = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
+        for drafts in _portions(piece for unit in found for piece in _pieces(page.text, unit)):
             yield _measured(page.text, drafts, count_tokens, target=target, limit=limit)
+
+
+def _portions(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    portion: list[Unit] = []
+    letters = 0
+    for unit in units:
+        portion.append(unit)
+        letters += unit.end - unit.start
+        if len(portion) >= PORTION or letters >= LETTERS_AT_ONCE:
+            yield portion
+            portion, letters = [], 0
+    if portion:
+        yield portion
+
+
+def _pieces(text: str, unit: Unit) -> Iterator[Unit]:
+    """Yield a unit; of a giant one its sentences, and where it has none pieces that end with a word."""
+    start = unit.start
+    while unit.end - start > LONGEST_PIECE:
+        end = start + LONGEST_PIECE
+        sentences = split_sentences(text[start:end])[:-1]  # The last one may go on.
+        if sentences:
+            yield from (replace(unit, start=start + one.start, end=start + one.end) for one in sentences)
+            start += sentences[-1].end
+        else:
+            end = next((at for at in (text.rfind(space, start + 1, end) for space in "\n ") if at > 0), end)
+            yield replace(unit, start=start, end=end)
+            start = end
+        start = behind.start() if (behind := _NO_SPACE.search(text, start, unit.end)) else unit.end
+    yield replace(unit, start=start)
 
 
 def _texts(page: Page) -> Iterator[tuple[Block, str]]:
