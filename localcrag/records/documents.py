@@ -21,7 +21,8 @@ LEAST_LAYOUT = 2
 """Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
 them, those of this number would gain nothing there, and lose what their reader knew of headings."""
 READ_BETTER_SINCE = {PDF_TYPE: 5, OLD_SLIDES: 6, **dict.fromkeys(SHEETS, 6)}
-"""Kinds of documents that are read better than by rules of a lower number: tables; slides; numbers of rows."""
+"""Kinds of documents that are read better than by rules of a lower number: tables, and which pages of a PDF are no text
+that means something, so that they wait for text recognition; slides; numbers of rows."""
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
 FROM_TEXT = -LAYOUT

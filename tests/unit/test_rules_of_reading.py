@@ -53,3 +53,4 @@ def test_the_list_says_which_files_are_read_better_when_they_are_added_again(doc
     html = lists.documents([document, dataclasses.replace(PDF, name="b.pdf")], "attic", [])
     assert ("1 document was read by an earlier version." in html) is gains
     assert html.count(">read by an earlier version<") == gains
+    assert ("or whose letters mean nothing, are recognised then, too." in html) is (gains and document.kind == "PDF")
