@@ -1,4 +1,4 @@
-"""Workbooks of Excel whose parts are records of bytes (XLSB, [MS-XLSB]): their sheets, and comments on them."""
+"""Workbooks of Excel that are records of bytes (XLSB, [MS-XLSB]): their sheets, comments on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures written into a text as letters (base64): those that may show text, and the text without them."""
+"""Pictures written into a text as letters: those that may show text, and the text without them."""
 
 from __future__ import annotations
 

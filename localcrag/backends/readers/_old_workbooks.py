@@ -1,4 +1,4 @@
-"""Workbooks of Excel before 2007 ([MS-XLS]): their sheets, and what stands beside cells: comments, text boxes."""
+"""Workbooks of Excel before 2007 ([MS-XLS]): their sheets; comments and text boxes on them."""
 
 from __future__ import annotations
 
