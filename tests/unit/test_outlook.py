@@ -15,6 +15,7 @@ from localcrag.backends.readers.open_document import OpenDocument, open_document
 from localcrag.records.errors import UnreadableDocument
 from tests.support.compound_files import compound
 from tests.support.outlook_files import Attached, Message, make_msg, packed
+from tests.support.spreadsheet_files import make_xls
 
 SAID = "The keys are with Björn.\nRing 0421 55."
 DATE = "Date: Wed, 09 Apr 2025 10:00:00 +0200\n"
@@ -221,3 +222,12 @@ def test_folders_that_lie_within_themselves_are_entered_once(tmp_path: Path) -> 
     document = open_document(tmp_path / "a", "a.msg")
     assert text_of(document) == f"{HEAD}{SAID}{ADDRESS}"
     assert list(document.members) == []
+
+
+def test_a_file_that_lies_within_itself_is_entered_once(tmp_path: Path) -> None:
+    written = bytearray(make_xls(tmp_path / "a", {"Prices": [["Rope", "Lamp"]]}).read_bytes())
+    root = written.index("Root Entry".encode("utf-16-le"))
+    written[root + 66], written[root + 76 : root + 80] = 1, bytes(4)  # A folder; its first part is the first entry.
+    (tmp_path / "a").write_bytes(written)
+    with _compound.opened(tmp_path / "a") as folder:
+        assert len(list(folder.folders("root"))) == 1

@@ -112,8 +112,12 @@ def _indexed(file: Any) -> _Open:
     if file.root.size > found.left:  # Where small streams lie.
         raise ValueError("its parts are larger than itself")
     under: list[tuple[tuple[str, ...], Any]] = [((), file.root)]
+    folders = set()
     while under:
         path, folder = under.pop()
+        if folder.sid in folders:  # It lies within itself: paths would grow, and time with their square.
+            continue
+        folders.add(folder.sid)
         for entry in folder.kids:
             own = (*path, entry.name.lower())
             is_folder = entry.entry_type == olefile.STGTY_STORAGE
