@@ -50,7 +50,8 @@ class Computation:
 
     `groups` are the results for each value of the column `by`, or for each `period` ("month") of its dates; where
     `pick` asks for the highest or lowest of them, `result` is its name. Of a difference, `groups` are the two sides; of
-    a share the part and the whole. `notes` are what else has to be said of the result.
+    a share the part and the whole. A difference with a `pick` is the highest or lowest one of two columns of a row.
+    `notes` are what else has to be said of the result.
     """
 
     document: str

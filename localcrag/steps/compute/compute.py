@@ -45,7 +45,7 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         pages=tuple(dict.fromkeys(row.page for row in table.rows if row.page is not None)),
         header=table.header,
         operation=plan.operation,
-        column=" − ".join(column.name for column in plan.side_columns) or (plan.column.name if plan.column else None),
+        column=_named(plan),
         filters=tuple(map(in_words, tests)),
         of_rows=len(plan.known.rows),
         row_count=len(rows),
@@ -60,6 +60,17 @@ def compute(plan: Plan, document: str, title: str | None) -> Computation:
         period=plan.period,
         pick=plan.pick,
         groups=found.groups,
+    )
+
+
+def _named(plan: Plan) -> str | None:
+    """Return the names of the columns that are computed with."""
+    names = [column.name for column in plan.side_columns]
+    if not names or not plan.pick:
+        return " − ".join(names) or (plan.column.name if plan.column else None)
+    both = _(" and ").join(names)
+    return (
+        _("%(columns)s, in percent of %(base)s", columns=both, base=plan.percent_of.name) if plan.percent_of else both
     )
 
 

@@ -1,14 +1,16 @@
-"""The difference of two cells, totals or numbers of rows, and the share of some rows, exactly."""
+"""Differences of cells, totals or numbers of rows, the greatest of them, and the share of some rows, exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
 
 from localcrag.records.computation import Group
+from localcrag.records.enums import Operation
 from localcrag.steps.compute.amounts import Amount, written
-from localcrag.steps.compute.conditions import in_words, with_years
+from localcrag.steps.compute.conditions import in_words, why_unknown, with_years
 from localcrag.steps.compute.reading import Test
 from localcrag.steps.compute.work import (
     DIGITS,
@@ -30,6 +32,8 @@ DECIMALS_OF_A_SHARE = Decimal("0.01")
 def difference(work: Work) -> Found:
     """Return how much more the first side is than the second, with both. Raises Refused where a side has no value."""
     plan = work.plan
+    if plan.pick:
+        return furthest(work)
     if plan.column is None:
         return _of_numbers(work)
     columns = plan.side_columns or (work.column, work.column)
@@ -54,6 +58,39 @@ def difference(work: Work) -> Found:
     with localcontext(prec=DIGITS):
         result = totals[0] - totals[1]
     return Found(written(result, amounts, columns[0].mark, columns[0].shown_unit), groups=tuple(groups))
+
+
+def furthest(work: Work) -> Found:
+    """Keep the rows in which two columns differ most, or least. Raises Refused where that cannot be told."""
+    plan = work.plan
+    found: dict[int, tuple[Decimal, Decimal]] = {}
+    for column in plan.side_columns:
+        if column.problem:
+            raise Refused(column.problem)
+        refuse_below_zero(column, column.amounts)
+    for at in work.at:
+        values = [column.values[at] for column in plan.side_columns]
+        amounts = [value.value for value in values if isinstance(value, Amount)]
+        if len(amounts) < len(values):
+            column = next(one for one in plan.side_columns if not isinstance(one.values[at], Amount))
+            work.left_out[why_unknown(column, plan.known.rows[at].cells[column.at])] += 1
+            continue
+        base = amounts[plan.side_columns.index(plan.percent_of)] if plan.percent_of else Decimal(1)
+        if plan.percent_of and not base:
+            raise Refused(_("%(column)s is zero in a row, which makes no percentage", column=plan.percent_of.name))
+        with localcontext(prec=DIGITS):
+            found[at] = abs(amounts[0] - amounts[1]), base
+    if not found:
+        work.at = []
+        return Found()
+    ranks = {at: Fraction(part) / Fraction(whole) for at, (part, whole) in found.items()}
+    best = max(ranks.values()) if plan.pick is Operation.MAXIMUM else min(ranks.values())
+    work.at = [at for at, rank in ranks.items() if rank == best]
+    part, whole = found[work.at[0]]
+    if plan.percent_of:
+        return Found(_percentage(work, part, whole))
+    first = plan.side_columns[0]
+    return Found(written(part, [*first.amounts, *plan.side_columns[1].amounts], first.mark, first.shown_unit))
 
 
 def _of_numbers(work: Work) -> Found:
@@ -85,12 +122,16 @@ def share(work: Work) -> Found:
         work.at = own.at
     if totals[0] <= 0:
         raise Refused(_("there is nothing that it could be a share of"))
+    return Found(_percentage(work, totals[1], totals[0]), groups=(groups[1], groups[0]))
+
+
+def _percentage(work: Work, part: Decimal, whole: Decimal) -> str:
+    """Return which percentage a part is, and note where it is rounded."""
     with localcontext(prec=DIGITS):
-        exact = 100 * totals[1] / totals[0]
-        rounded = exact.quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
-    if rounded * totals[0] != 100 * totals[1]:
-        work.notes.append(_("The percentage is rounded."))
-    return Found(f"{rounded.normalize():f} %", groups=(groups[1], groups[0]))
+        rounded = (100 * part / whole).quantize(DECIMALS_OF_A_SHARE, ROUND_HALF_EVEN)
+        if rounded * whole != 100 * part:
+            work.notes.append(_("The percentage is rounded."))
+    return f"{rounded.normalize():f} %"
 
 
 def _measured(own: Work) -> Sequence[Amount]:

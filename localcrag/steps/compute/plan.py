@@ -11,27 +11,30 @@ from collections.abc import Callable, Sequence
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.cell_tests import add_cell_tests
 from localcrag.steps.compute.columns import Column, Kind, has_header
-from localcrag.steps.compute.matching import Known, words_of
+from localcrag.steps.compute.matching import Known
 from localcrag.steps.compute.plan_columns import (
     Plan,
+    are_people,
+    asks_for_rows,
+    asks_who,
     computed_column,
     is_in_header,
+    label_of,
     may_be_spent,
     noun_end,
     rows_meant,
     says_how_many,
 )
+from localcrag.steps.compute.plan_furthest import of_furthest
 from localcrag.steps.compute.plan_groups import grouped, highest_group, is_of_groups, names_period
 from localcrag.steps.compute.plan_sides import of_difference, of_share
 from localcrag.steps.compute.plan_versus import compared_in_rows, named_in_time
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.reading import Reading, clearest, free, place, read
 from localcrag.steps.compute.table import Table
-from localcrag.steps.compute.vocabulary import PEOPLE, PERIODS, ROW_NOUNS, SAYS_NOTHING, Superlative, alike, stems_of
+from localcrag.steps.compute.vocabulary import PERIODS, ROW_NOUNS, SAYS_NOTHING, Superlative, alike, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
-BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
-"""Words between "which" and what is listed: with others something else is asked of it."""
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
 """Words of columns that hold rules: the highest of several limits is hardly what "the maximum age" asks for."""
 MOST_OF_STEM = 3
@@ -54,11 +57,17 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
         return None  # A small number that is no cell is something else, though the table's name may have it.
     if request.forms.versus:
-        compared = compared_in_rows(reading)
-        if compared is None:
-            return None
-        reading.tests.append(compared)
+        return of_furthest(reading) if request.forms.versus.end else _compared(reading)
     return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+
+
+def _compared(reading: Reading) -> Plan | None:
+    """Return a plan for the rows in which two columns stand to each other as is said."""
+    compared = compared_in_rows(reading)
+    if compared is None:
+        return None
+    reading.tests.append(compared)
+    return _OPERATIONS[reading.request.operation](reading)
 
 
 def _unexplained(reading: Reading) -> bool:
@@ -178,26 +187,23 @@ def _counted(reading: Reading) -> Plan | None:
 
 def _filtered(reading: Reading) -> Plan | None:
     known, request = reading.known, reading.request
-    if request.text.lower().startswith("who "):
-        people = PEOPLE & known.header_words(known.columns[_label(known)])
-        return _rows(reading) if people else None
+    if asks_who(reading):
+        return _rows(reading) if are_people(known, label_of(known)) else None
     noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
     if not noun or (request.forms.different and not request.everything):
         return None
-    last = noun_end(reading, noun)
-    before = words_of(request.rest[request.target or 0 : noun[0].start])
-    if rows_meant(reading, last) is None or any(word.stem not in BEFORE_NOUN for word in before):
+    if not asks_for_rows(reading, noun):
         return None
     if (request.conditions or request.forms.versus) and reading.tests:
         return _rows(reading)
-    return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [last]))
+    return _by_words(reading, clearest(known, known.of_kind(Kind.TEXT, Kind.NAME), [noun_end(reading, noun)]))
 
 
 def _by_words(reading: Reading, of_words: Sequence[Column]) -> Plan | None:
     """Return a plan for rows, or a whole column, that a question names by words alone."""
     known = reading.known
     if not reading.request.everything:
-        first = not of_words or of_words[0].at == _label(known)
+        first = not of_words or of_words[0] is label_of(known)
         return _rows(reading) if first and _may_be_several(reading) else None
     if len(of_words) == 1 and of_words[0].kind is Kind.TEXT and not reading.tests:
         return Plan(known, Operation.VALUES, of_words[0])
@@ -212,11 +218,6 @@ def _may_be_several(reading: Reading) -> bool:
     """Whether no condition is a single row's cell: that row is looked up, and not computed."""
     single = {cell.column.at for cell in reading.cells if cell.rows == 1}
     return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
-
-
-def _label(known: Known) -> int:
-    """Return the first column of words: what a row is called."""
-    return next((column.at for column in known.of_kind(Kind.TEXT, Kind.NAME)), 0)
 
 
 _OPERATIONS: dict[Operation, Callable[[Reading], Plan | None]] = {

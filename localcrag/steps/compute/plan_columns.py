@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.columns import Column, Kind
-from localcrag.steps.compute.matching import Known, Word
+from localcrag.steps.compute.matching import Known, Word, words_of
 from localcrag.steps.compute.reading import Reading, Test, clearest
-from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike
+from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike
 
 _SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
+BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
+"""Words between "which" and what is listed: with others something else is asked of it."""
 QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
 """Words of columns that say how many of something there are: a row is not one of it then."""
 
@@ -23,7 +25,8 @@ class Plan:
 
     `few` rows are asked for where the highest or lowest values are. `by` makes it a result for each of its values, or
     for each `period` of its dates; of them `pick` asks for the highest or lowest. `sides` are the conditions of what is
-    compared, of a share those of what it is of and of what makes it; `side_columns` are columns that are compared.
+    compared, of a share those of what it is of and of what makes it; `side_columns` are columns that are compared. With
+    `pick` they are in each row, as a percentage of the column `percent_of` if there is one.
     """
 
     known: Known
@@ -36,6 +39,7 @@ class Plan:
     pick: Operation | None = None
     sides: tuple[tuple[Test, ...], ...] = ()
     side_columns: tuple[Column, ...] = ()
+    percent_of: Column | None = None
 
 
 def computed_column(reading: Reading, words: Sequence[Word]) -> Column | None:
@@ -97,6 +101,28 @@ def noun_end(reading: Reading, noun: Sequence[Word]) -> Word:
     ):
         words.pop()
     return words[-1]
+
+
+def asks_for_rows(reading: Reading, noun: Sequence[Word]) -> bool:
+    """Whether a question lists rows, or values of a column, by a noun: its words begin right behind "which"."""
+    before = words_of(reading.request.rest[reading.request.target or 0 : noun[0].start])
+    known = rows_meant(reading, noun_end(reading, noun)) is not None
+    return known and all(word.stem in BEFORE_NOUN for word in before)
+
+
+def asks_who(reading: Reading) -> bool:
+    """Whether a question begins with "who"."""
+    return reading.request.text.lower().startswith("who ")
+
+
+def label_of(known: Known) -> Column:
+    """Return the first column of words: what a row is called; the first one of a table without words."""
+    return next(iter(known.of_kind(Kind.TEXT, Kind.NAME)), known.columns[0])
+
+
+def are_people(known: Known, column: Column) -> bool:
+    """Whether the cells of a column are people, by its header."""
+    return bool(PEOPLE & known.header_words(column))
 
 
 def may_be_spent(reading: Reading, column: Column) -> bool:

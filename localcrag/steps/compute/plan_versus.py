@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from localcrag.steps.compute.amounts import Amount
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.conditions import meets
-from localcrag.steps.compute.matching import EXACT, Known, NamedCell, Word
+from localcrag.steps.compute.matching import Known, NamedCell, Word
+from localcrag.steps.compute.plan_columns import asks_who, label_of
 from localcrag.steps.compute.reading import Reading, Test, clearest, free
 from localcrag.steps.compute.said_conditions import Condition
 from localcrag.steps.compute.vocabulary import COMPARATIVES, PRICE, ROW_NOUNS, THEN_AND_NOW, alike
@@ -30,6 +31,14 @@ _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 def compared_in_rows(reading: Reading) -> Test | None:
     """Return the condition that two columns make of a question with `versus`; None where it is not clear which."""
+    said, columns = reading.request.forms.versus, compared_columns(reading)
+    if said is None or said.relation is None or columns is None:
+        return None
+    return Test(columns[0], said.relation, "", than=columns[1], start=said.split)
+
+
+def compared_columns(reading: Reading) -> tuple[Column, Column] | None:
+    """Return the two columns that a question with `versus` compares row by row; None where it is not clear which."""
     said = reading.request.forms.versus
     if said is None or any(_is_by(reading, one) for one in reading.request.conditions):
         return None
@@ -38,8 +47,7 @@ def compared_in_rows(reading: Reading) -> Test | None:
     columns = pair_of(reading, said.split, of_time=said.word in IN_TIME)
     if columns is None or not are_of(said.word, reading, columns):
         return None
-    test = Test(columns[0], said.relation, "", than=columns[1], start=said.split)
-    return test if _is_of_rows(reading, test) else None
+    return columns if _is_of_rows(reading, columns) else None
 
 
 def named_in_time(reading: Reading) -> None:
@@ -75,7 +83,8 @@ def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Col
     left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
     if not left and PLANS & known.header_words(right[0]):
         own = known.header_words(right[0])
-        done = DONE if own & _OF_MONEY else DONE - _MONEY
+        money = own & _OF_MONEY or right[0].unit in CURRENCIES.values()
+        done = DONE if money else DONE - _MONEY
         left = [
             one
             for one in columns
@@ -129,14 +138,13 @@ def are_of(word: str, reading: Reading, columns: Sequence[Column]) -> bool:
     return money or all(alike(about) & reading.known.header_words(column) for column in columns)
 
 
-def _is_of_rows(reading: Reading, test: Test) -> bool:
+def _is_of_rows(reading: Reading, compared: Sequence[Column]) -> bool:
     """Whether what is asked for has one row each: a department with several may be meant in sum."""
     known, tests = reading.known, reading.tests
     rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
-    others = [column for column in known.columns if column.at not in (test.column.at, test.than and test.than.at)]
+    others = [column for column in known.columns if column not in compared]
     nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
-    for column in others:
-        cells = [row.cells[column.at] for row in rows]
-        if any(known.mention(column, [noun]) >= EXACT for noun in nouns) and len(set(cells)) < len(cells):
-            return False
-    return True
+    named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
+    named += [label_of(known)] if asks_who(reading) else []
+    cells = [[row.cells[column.at] for row in rows] for column in named]
+    return all(len(set(own)) == len(own) for own in cells)

@@ -14,6 +14,7 @@ from datetime import date
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.forms import MOST_ROWS_ASKED, Forms, few_before, forms_in
 from localcrag.steps.compute.said_conditions import Condition, conditions_in
+from localcrag.steps.compute.versus import Versus
 from localcrag.steps.compute.vocabulary import SUPERLATIVES, Superlative
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.words import NUMBER_WORDS, blanked, one_line
@@ -136,8 +137,8 @@ def _operation(text: str, forms: Forms) -> Request | None:
     superlatives = list(_SUPERLATIVE.finditer(rest))
     counts, averages = _COUNT.search(rest), _AVERAGE.search(rest)
     if forms.versus:
-        named = [found for found in superlatives if found.start() < forms.versus.split]
-        return None if named or averages or _SUM.search(rest) else _number_or_rows(text, rest, counts)
+        named = [found for found in superlatives if forms.versus.end or found.start() < forms.versus.split]
+        return None if named or averages or _SUM.search(rest) else _of_columns(text, rest, counts, forms.versus)
     if forms.form:
         return None if superlatives or counts or averages or forms.by else _of_two_sides(text, forms)
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
@@ -147,6 +148,14 @@ def _operation(text: str, forms: Forms) -> Request | None:
     if averages:
         return Request(Operation.AVERAGE, text, blanked(rest, *averages.span()), "average")
     return _number_or_rows(text, rest, counts)
+
+
+def _of_columns(text: str, rest: str, counts: re.Match[str] | None, versus: Versus) -> Request | None:
+    """Return a request for rows in which two columns differ, or for those in which they do most."""
+    rows = _number_or_rows(text, rest, counts)
+    if rows is None or versus.end is None:
+        return rows
+    return None if counts else replace(rows, operation=Operation.DIFFERENCE)
 
 
 def _highest(

@@ -67,6 +67,12 @@ def _operation(done: Computation) -> str:
         highest = done.operation is Operation.MAXIMUM
         few = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
         return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
+    if done.operation is Operation.DIFFERENCE and done.pick:
+        greatest = done.pick is Operation.MAXIMUM
+        of_two = (
+            _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
+        )
+        return of_two.replace("%(column)s", column)
     names = {
         Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
         Operation.SUM: _("total of %(column)s"),
@@ -143,7 +149,7 @@ def _what(done: Computation) -> str:
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:
         return _("**No row** has a value")
-    over = _in(done) if done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
+    over = _in(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over(done)
     result = f": {plain(done.result)}" if done.result else ""
     return f"**{plain(_capital(operation_in_words(done)))}{result}**{over}"
 
