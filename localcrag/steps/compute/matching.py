@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from localcrag.steps.compute.amounts import is_empty, unit_of
 from localcrag.steps.compute.columns import Column, Kind, columns_of, rows_of
 from localcrag.steps.compute.table import Row, Table
-from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike, root_of, said_by, stem, stems_of
+from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike, root_of, said_by, stem, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
 LONGEST_VALUE = 6
@@ -25,11 +25,12 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a question: its stem, and its place in it."""
+    """A word of a question: its stem, its place in it, and whether it is written as a name."""
 
     stem: str
     start: int
     written: str
+    is_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,10 @@ class NamedCell:
     rows: int
 
 
-def words_of(text: str) -> list[Word]:
-    """Return the words of a text, in order."""
-    return [Word(stem(found[0]), found.start(), found[0]) for found in _TOKEN.finditer(text)]
+def words_of(text: str, names: Collection[int] = ()) -> list[Word]:
+    """Return the words of a text, in order; at `names` begin those that are written as such."""
+    found = _TOKEN.finditer(text)
+    return [Word(stem(one[0]), one.start(), one[0], one.start() in names) for one in found]
 
 
 class Known:
@@ -95,13 +97,22 @@ class Known:
         """Return what the words of a column's header begin with: "teach" of "teacher"."""
         return {root_of(word) for word in self.header_words(column) - FUNCTION_WORDS}
 
+    def are_people(self, column: Column) -> bool:
+        """Return whether the cells of a column are people, by its header."""
+        return bool(PEOPLE & self.header_words(column))
+
+    def may_be_person(self, word: Word) -> bool:
+        """Return whether a word of no meaning is called like a person, and is not written as a name."""
+        columns = [column for column, _cell, _rows in self._values.get((word.stem,), [])]
+        return word.stem in FUNCTION_WORDS and not word.is_name and any(map(self.are_people, columns))
+
     def is_row(self, word: str) -> bool:
         """Whether a word says what the rows of the table are, by how it is called."""
         last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
         return word in ROW_NOUNS or word in last
 
     def cells_named(self, words: Sequence[Word]) -> list[NamedCell] | None:
-        """Return the cells that these words name, in their order; None where one may be of several columns."""
+        """Return the cells that these words name, in their order; None where one may be of several columns, or one."""
         found: list[NamedCell] = []
         taken: set[int] = set()
         stems = [word.stem for word in words]
@@ -111,6 +122,8 @@ class Known:
                 columns = self._values.get(tuple(stems[at : at + length])) or []
                 if length == 1 and words[at].written.isdigit():
                     columns = self._numbered(words, at)
+                elif columns and length == 1 and words[at].is_name and self._is_in_header(words[at]):
+                    return None  # "Mark" of whom there is a row, or the column of that name.
                 elif not columns or not self._is_meant(words, at, length):
                     continue
                 if not columns or own & taken:
@@ -155,10 +168,12 @@ class Known:
         headers = {word for column in self.columns for word in self.header_words(column)}
         known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
         roots = {root for column in self.columns for root in self._roots(column)}
+        called = headers.union(*map(stems_of, self.names))
         return [
             word
             for word in words
-            if word.stem not in known and unit_of(word.written) not in self.units and root_of(word.stem) not in roots
+            if (word.is_name and word.stem in FUNCTION_WORDS - called)  # Whoever "Will" is, no row is his.
+            or (word.stem not in known and unit_of(word.written) not in self.units and root_of(word.stem) not in roots)
         ]
 
     @cached_property
@@ -176,19 +191,22 @@ class Known:
                 letter = len(cell) == 1 and cell.isupper()
                 if letter or (
                     0 < len(stems) <= LONGEST_VALUE
-                    and (not set(stems) <= FUNCTION_WORDS or (len(cell) > 1 and cell.isupper()))
+                    and (not set(stems) <= FUNCTION_WORDS or (len(stems) == 1 < len(cell) and cell[0].isupper()))
                 ):
                     values.setdefault(stems, []).append((column, cell, number))
         return values
+
+    def _is_in_header(self, word: Word) -> bool:
+        return any(word.stem in self.header_words(column) for column in self.columns)
 
     def _is_meant(self, words: Sequence[Word], at: int, length: int) -> bool:
         """Whether a word is a cell's value, and not a column's name; one letter is, behind its column's."""
         if length > 1:
             return True
         word = words[at]
-        if any(word.stem in self.header_words(column) for column in self.columns):
+        if self._is_in_header(word):
             return False
         if len(word.written) > 1:
-            return word.stem not in FUNCTION_WORDS or word.written.isupper()
+            return word.stem not in FUNCTION_WORDS or word.is_name or word.written.isupper()
         ((column, _, _), *_others) = self._values[(word.stem,)]
         return word.written.isupper() and at > 0 and words[at - 1].stem in self.header_words(column)

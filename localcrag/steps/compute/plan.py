@@ -14,7 +14,6 @@ from localcrag.steps.compute.columns import Column, Kind, has_header
 from localcrag.steps.compute.matching import Known
 from localcrag.steps.compute.plan_columns import (
     Plan,
-    are_people,
     asks_for_rows,
     asks_who,
     computed_column,
@@ -188,7 +187,7 @@ def _counted(reading: Reading) -> Plan | None:
 def _filtered(reading: Reading) -> Plan | None:
     known, request = reading.known, reading.request
     if asks_who(reading):
-        return _rows(reading) if are_people(known, label_of(known)) else None
+        return _rows(reading) if known.are_people(label_of(known)) else None
     noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
     if not noun or (request.forms.different and not request.everything):
         return None

@@ -10,7 +10,7 @@ from localcrag.records.enums import Operation
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.matching import Known, Word, words_of
 from localcrag.steps.compute.reading import Reading, Test, clearest
-from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike
+from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING, alike
 
 _SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
@@ -118,11 +118,6 @@ def asks_who(reading: Reading) -> bool:
 def label_of(known: Known) -> Column:
     """Return the first column of words: what a row is called; the first one of a table without words."""
     return next(iter(known.of_kind(Kind.TEXT, Kind.NAME)), known.columns[0])
-
-
-def are_people(known: Known, column: Column) -> bool:
-    """Whether the cells of a column are people, by its header."""
-    return bool(PEOPLE & known.header_words(column))
 
 
 def may_be_spent(reading: Reading, column: Column) -> bool:

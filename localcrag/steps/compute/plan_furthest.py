@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localcrag.records.enums import Operation
-from localcrag.steps.compute.plan_columns import Plan, are_people, asks_for_rows, asks_who, label_of
+from localcrag.steps.compute.plan_columns import Plan, asks_for_rows, asks_who, label_of
 from localcrag.steps.compute.plan_versus import IN_TIME, PLANS, compared_columns
 from localcrag.steps.compute.reading import Reading, Test
 from localcrag.steps.compute.said_conditions import Relation
@@ -35,7 +35,7 @@ def of_furthest(reading: Reading) -> Plan | None:
 def _is_of_rows(reading: Reading, end: int) -> bool:
     """Whether what is asked for in the words up to a place, if anything is, is a row."""
     if asks_who(reading):
-        return are_people(reading.known, label_of(reading.known))
+        return reading.known.are_people(label_of(reading.known))
     noun = [word for word in reading.target if word.start < end]
     noun = [word for word in noun if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
     return not noun or asks_for_rows(reading, noun)

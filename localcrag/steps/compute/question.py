@@ -13,6 +13,7 @@ from datetime import date
 
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.forms import MOST_ROWS_ASKED, Forms, few_before, forms_in
+from localcrag.steps.compute.names import Names, names_in
 from localcrag.steps.compute.said_conditions import Condition, conditions_in
 from localcrag.steps.compute.versus import Versus
 from localcrag.steps.compute.vocabulary import SUPERLATIVES, Superlative
@@ -30,6 +31,8 @@ class Request:
     `asks` is the word that says the operation. `target` is where the words begin that say what is counted or listed,
     in `rest`; None where the operation is of a column. `everything`: all rows are asked for in so many words. `few`: so
     many rows with the highest or lowest values are. `of_groups`: of these sums or averages the highest or lowest is.
+    `names` are the words that are written as such; those that begin at `excused` places must be cells, as any other
+    word like "may" would change what is asked for.
     """
 
     operation: Operation
@@ -43,6 +46,8 @@ class Request:
     few: int = 1
     of_groups: Operation | None = None
     forms: Forms = field(default_factory=lambda: Forms(""))
+    names: Names = field(default_factory=Names)
+    excused: frozenset[int] = frozenset()
 
 
 _POLITE = re.compile(
@@ -62,6 +67,7 @@ _CHANGES = re.compile(
     r"|n't\b|[?!.;:]\s+\w",
     re.IGNORECASE,
 )
+_NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
 _OF_COLUMNS = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
 """Words that may name one of two columns that are compared."""
@@ -70,6 +76,9 @@ _COUNT = re.compile(
     r"|^count\b(?: of| the| all)*",
     re.IGNORECASE,
 )
+_HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
+"""What is added up though nothing says so: who worked three hours and two worked five."""
+_SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
 _WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
@@ -114,15 +123,20 @@ def request_of(question: str, today: date | None = None) -> Request | None:
         return None
     if not (conditions or forms.versus) and found.operation is Operation.FILTER and not found.target:
         return None  # Nothing says that rows are asked for.
-    request = replace(found, conditions=conditions, forms=forms)
+    names = names_in(asked)
+    excused = frozenset(at for at in names.at if _CHANGES.match(found.rest, at))
+    request = replace(found, conditions=conditions, forms=forms, names=names, excused=excused)
     return None if _is_something_else(request) else request
 
 
 def _is_something_else(request: Request) -> bool:
     """Whether words change what is asked for, or say days in a way that is not understood."""
-    rest, forms = request.rest, request.forms
+    rest, text, forms = request.rest, request.text, request.forms
+    for at in request.names.at:
+        end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
+        rest, text = blanked(rest, at, end), blanked(text, at, end)
     if forms.versus or forms.form is Operation.DIFFERENCE:
-        if _FORECAST.search(request.text):
+        if _FORECAST.search(text):
             return True
         rest = _OF_COLUMNS.sub("", rest)
     elif sum(condition.relative is not None for condition in request.conditions) > 1:
@@ -194,12 +208,13 @@ def _number_or_rows(text: str, rest: str, counts: re.Match[str] | None) -> Reque
     left = blanked(rest, *counts.span()) if counts else rest
     sums = _SUM.search(left)
     left = blanked(left, *sums.span()) if sums else left
+    adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
         # With "in total" it may be a sum: the table tells what it is that is counted.
-        return Request(Operation.SUM if sums else Operation.COUNT, text, left, "number", target=counts.end())
+        return Request(Operation.SUM if adds_up else Operation.COUNT, text, left, "number", target=counts.end())
     if sums and _WHICH.match(rest):
         return None  # "Which items cost more than 400 in sum" asks for rows, by a sum that a row may have.
-    if sums:
+    if adds_up:
         much = _HOW_MUCH.search(left)
         return Request(Operation.SUM, text, blanked(left, *much.span()) if much else left, "total")
     listed = _LIST.match(rest)

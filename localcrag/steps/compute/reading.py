@@ -21,6 +21,11 @@ OF_UNIT = 4
 BEHIND = 12
 """Characters behind a condition in which a word may still name its column: "more than 3 rooms"."""
 
+_BEFORE_NAMES = frozenset(("did", "doe", "for", "of", "by", "than"))
+"""Words behind which "will" and "may" are people, however they are written."""
+_OF_WHOM = re.compile(r"(?:for|of|from|by) \w+")
+"""A preposition with a name: of a month, or of a person who is called like it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -68,10 +73,15 @@ class Reading:
 
 
 def read(request: Request, known: Known) -> Reading | None:
-    """Return a request with the cells that it names; None where one of them may be of several columns."""
-    words = words_of(request.rest)
+    """Return a request with the cells that it names; None where it is not clear whether a word is one, or of which."""
+    words = words_of(request.rest, request.names.at)
     cells = known.cells_named(words)
-    return None if cells is None else Reading(request, known, words, cells)
+    for at, word in enumerate(words):
+        if known.may_be_person(word) and not (request.names.telling and words[at - 1].stem not in _BEFORE_NAMES):
+            return None
+    if cells is None or request.excused - {word.start for cell in cells for word in cell.words}:
+        return None
+    return Reading(request, known, words, cells)
 
 
 def free(reading: Reading) -> list[Word]:
@@ -110,8 +120,13 @@ def _of_days(reading: Reading, condition: Condition) -> bool:
         for column in known.columns
         if said <= known.header_words(column) or moments_in([column.name]) == [condition.low]
     ]
-    in_cells = known.cells_named(words_of(str(condition.low))) or []
+    in_cells = known.cells_named(words_of(str(condition.low), names=(0,))) or []
     whole = [cell for cell in in_cells if len(cell.words) == len(said)]
+    people = [cell for cell in whole if known.are_people(cell.column)]
+    if people and _OF_WHOM.fullmatch(reading.request.text[condition.start : condition.end]):
+        reading.cells += people
+        return not (dates or in_headers)
+    whole = [cell for cell in whole if cell not in people]
     if condition.relation is Relation.EQUAL and (in_headers or whole):
         if dates or (in_headers and whole):
             return False
