@@ -17,8 +17,8 @@ from localcrag.cli.command_output import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
-from localcrag.records.passages import Passage
-from localcrag.records.run import Run, StepCost
+from localcrag.records.passages import Passage, Source
+from localcrag.records.run import Claim, Run, StepCost
 from localcrag.records.web import WebUse
 from localcrag.runs.coverage import unread
 from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
@@ -109,12 +109,17 @@ def show_details(run: Run) -> None:
         screen.print(f"[yellow]contradiction[/] ({escape(conflict.resolution)})")
         for side, claim in (("documents", conflict.local), ("web", conflict.web)):
             day = claim.dated or "no date"
-            screen.print(f"  {side:<9} [{claim.n}] {day}: {claim.text}", markup=False)
+            where = next(_place(source, claim) for source in run.sources if source.id == claim.source)
+            screen.print(f"  {side:<9} [{claim.n}] {where} ({day}): {claim.text}", markup=False)
     if (left := unread(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
         screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
     screen.print(f"[dim]{'; '.join(totals_in_words(totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
+
+
+def _place(source: Source, claim: Claim) -> str:
+    return source.url or places.place(str(source.document), source.page, claim.rows)
 
 
 def _passages(run: Run, share: int) -> Table:

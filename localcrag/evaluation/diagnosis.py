@@ -18,6 +18,7 @@ from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.steps.evaluate.decide import compared
 from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.text.places import place
 
 NEARLY = 0.5
 """Token F1 from which an answer that holds no accepted string may be one in other words ("5 May" for "May 5, 1990")."""
@@ -155,7 +156,9 @@ def _not_retrieved(question: Question, run: Run) -> str:
 
 
 def _set_aside(passage: GradedPassage, run: Run) -> str:
-    where = passage.document or passage.title or passage.url or "a passage"
+    where = passage.title or passage.url or "a passage"
+    if passage.document is not None:
+        where = place(passage.document, passage.page, passage.rows)
     if passage.grade is Grade.INCORRECT:
         return f"{where} holds it, and was graded incorrect: {compared(passage.relevance, run.thresholds)}"
     if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from localcrag.evaluation.answers import holds
 from localcrag.evaluation.diagnosis import best_passage, diagnose, is_right, severity
 from localcrag.evaluation.figures import Shown, Worst
 from localcrag.evaluation.results import Evaluation
 from localcrag.records.enums import Grade, Origin
+from localcrag.records.passages import GradedPassage, Source
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import Question
 from localcrag.text.places import place
+from localcrag.text.sheet_rows import SheetRow
 
 WORST = 20
 """As many as a person reads through."""
@@ -50,7 +54,7 @@ def _passage(question: Question, run: Run) -> Shown | None:
         return None
     graded: Grade | None = passage.grade if run.action else None
     return Shown(
-        where=_where(passage.origin, passage.document, passage.page, passage.title, passage.url),
+        where=_where(passage, passage.rows),
         relevance=passage.relevance if run.action else None,
         grade=graded.value if graded else None,
         text=passage.text,
@@ -63,7 +67,7 @@ def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
     pieces = []
     for piece in run.evidence:
         source = sources.get(piece.source)
-        where = _where(source.origin, source.document, source.page, source.title, source.url) if source else ""
+        where = _where(source, piece.rows) if source else ""
         pieces.append(
             Shown(
                 where=f"[{piece.n}] {where}".strip(),
@@ -76,7 +80,7 @@ def _evidence(question: Question, run: Run) -> tuple[Shown, ...]:
     return tuple(pieces)
 
 
-def _where(origin: Origin, document: str | None, page: int | None, title: str | None, url: str | None) -> str:
-    if origin is Origin.WEB or document is None:
-        return f"web: {title or url or ''}"
-    return place(document, page)
+def _where(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> str:
+    if one.origin is Origin.WEB or one.document is None:
+        return f"web: {one.title or one.url or ''}"
+    return place(one.document, one.page, rows)

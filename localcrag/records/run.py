@@ -9,6 +9,7 @@ from localcrag.records.enums import Action, Backing, ConflictJudge, Origin, Poli
 from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, Thresholds
 from localcrag.records.restriction import SearchScope
 from localcrag.records.web import WebUse
+from localcrag.text.sheet_rows import SheetRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class Reading:
 class Claim:
     """One side of a conflict: a statement of the evidence numbered `n`, and the part of it that `differs`.
 
-    `differs` is empty where the language model found the conflict. `source` is a Source's id, `dated` its day.
+    `differs` is empty where the language model found the conflict. `source` is a Source's id, `dated` its day. `rows`
+    are those of a sheet that the evidence is.
     """
 
     text: str
@@ -77,6 +79,7 @@ class Claim:
     source: str
     dated: str | None
     relevance: float
+    rows: tuple[SheetRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

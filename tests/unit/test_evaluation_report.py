@@ -19,11 +19,13 @@ from localcrag.evaluation.diagnosis import Cause, diagnose
 from localcrag.evaluation.report.report import write, write_comparison
 from localcrag.evaluation.report.summary import comparison_summary, summary
 from localcrag.evaluation.results import Evaluation
+from localcrag.evaluation.worst import worst
 from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.runs.evaluation_set import HeldBy
+from localcrag.text.sheet_rows import SheetRow
 from tests.support.made_evaluations import ASKED, HOLDS, LIMITS, evaluation, passage, question, run, varied
 
 CAUSES = {
@@ -88,6 +90,21 @@ def test_a_cause_comes_with_its_detail(made: Evaluation, name: str, why: str) ->
     loss = diagnose(next(one for one in ASKED if one.id == name), made.runs[FULL][name])
     assert loss is not None
     assert loss.why == why
+
+
+def test_what_held_the_answer_is_named_with_its_page_or_rows() -> None:
+    asked = question("q", HeldBy.DOCUMENTS, "42", documents=["talk.pptx", "a.xlsx"])
+    held = passage("1", HOLDS, 0.1)
+    paged = dataclasses.replace(held, document="talk.pptx", page=4)
+    rowed = dataclasses.replace(held, document="a.xlsx", rows=(SheetRow(0, "Prices", 7),))
+    for one, where in ((paged, "talk.pptx, slide 4"), (rowed, "a.xlsx, sheet Prices, row 7")):
+        lost = run(asked, [one], "x", action=Action.INCORRECT)
+        loss = diagnose(asked, lost)
+        assert loss
+        assert loss.why.startswith(f"{where} holds it, and was graded incorrect")
+        (shown,) = worst(evaluation([asked], {FULL: {"q": lost}}), FULL, FULL)
+        assert shown.passage
+        assert shown.passage.where == where
 
 
 def test_json_holds_every_figure_unrounded_with_interval_and_n(document: dict[str, Any]) -> None:

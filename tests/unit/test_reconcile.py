@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +15,7 @@ from localcrag.steps.clock import Clock
 from localcrag.steps.reconcile import reconcile, source_notes
 from localcrag.steps.reconcile.contradiction import Difference
 from localcrag.text.sentences import split_sentences
+from localcrag.text.sheet_rows import SheetRow
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel
 
 LONDON, DEARER = "The hotel limit in London is 195 euros.", "The hotel limit in London is 210 euros."
@@ -190,6 +192,25 @@ def test_the_answer_says_that_sources_disagree_with_both_quoted_cited_and_dated(
     )
     settled = reconcile.decided(undecided, ConflictRule.WEB)
     assert source_notes.told("It is 210 [2].", "What is it?", [settled], pieces("a", "b"), sources) == "It is 210 [2]."
+
+
+def test_the_place_of_a_statement_that_is_disputed_is_said_as_citations_say_it() -> None:
+    rows = (SheetRow(0, "Prices", 14), SheetRow(20, "Prices", 15))
+    sheet = Source("source-1", Origin.LOCAL, "prices.xlsx", None, None, None)
+    piece = dataclasses.replace(pieces("a")[0], rows=rows)
+    pair = reconcile.Pair(piece, pieces("a", "b")[1], LONDON, DEARER, 1.0)
+    (found,) = reconcile.resolve(
+        [(pair, Difference("195", "210"), ConflictJudge.FACTS)],
+        [sheet, source(2)],
+        [piece, pair.web],
+        ConflictRule.SHOW_BOTH,
+    ).conflicts
+    said = source_notes.disagreement([found], [sheet, source(2)])
+    assert "- Your document prices.xlsx, sheet Prices, rows 14–15 (no date) says: “" in said
+    slide = dataclasses.replace(sheet, document="talk.pptx", page=3)
+    assert "Your document talk.pptx, slide 3 (no date)" in source_notes.disagreement(
+        [conflict(claim(1), claim(2))], [slide, source(2)]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Differences of cells, totals or numbers of rows, the greatest of them, and the share of some rows, exactly."""
+"""Differences of cells, totals and columns, the greatest of them, and the share of some rows, exactly."""
 
 from __future__ import annotations
 

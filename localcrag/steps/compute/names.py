@@ -1,4 +1,4 @@
-"""Words of a question that are written as names: with a capital inside a sentence that is not all capitals."""
+"""Words of a question that are written as names: with a capital inside the sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that compares two columns of a row: "above budget", "later than promised", "most over budget"."""
+"""A question that compares two columns of a row: "above budget", "most over budget"."""
 
 from __future__ import annotations
 

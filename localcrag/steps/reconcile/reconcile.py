@@ -244,7 +244,7 @@ def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
 
 
 def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None]) -> Claim:
-    return Claim(text, differs, piece.n, piece.source, dates[piece.source], piece.relevance)
+    return Claim(text, differs, piece.n, piece.source, dates[piece.source], piece.relevance, piece.rows)
 
 
 def _settled(conflict: Conflict, out: set[int]) -> Conflict:

@@ -9,6 +9,7 @@ from localcrag.records.enums import Origin
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Conflict
 from localcrag.text.places import place
+from localcrag.text.sheet_rows import SheetRow
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later, ngettext
 from localcrag.text.words import shorten
@@ -45,7 +46,7 @@ def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> st
             (conflict.local, later("Your document %(title)s (%(day)s) says:")),
             (conflict.web, later("The web page %(title)s (%(day)s) says:")),
         ):
-            side = _(said, title=_title(named[claim.source]), day=claim.dated or _("no date"))
+            side = _(said, title=_where(named[claim.source], claim.rows), day=claim.dated or _("no date"))
             lines.append(f"- {side} “{claim.text}” [{claim.n}]")
     head = _("Your documents and the web disagree here.")
     return "\n".join([head, "", *dict.fromkeys(lines)]) if lines else ""
@@ -75,7 +76,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
         "Mind the age: your documents %(documents)s; the web page %(title)s of %(day)s.",
         len(older),
         documents=documents,
-        title=_title(newest),
+        title=_where(newest),
         day=(newest.dated or "")[:length],
     )
 
@@ -85,7 +86,7 @@ def about_the_present(question: str) -> bool:
     return _PRESENT.search(question.strip()) is not None
 
 
-def _title(source: Source) -> str:
+def _where(source: Source, rows: Sequence[SheetRow] = ()) -> str:
     if source.origin is Origin.WEB:
         return f"“{shorten(source.title or source.url or 'without a title', LONGEST_TITLE)}”"
-    return place(str(source.document), source.page)
+    return place(str(source.document), source.page, rows)
