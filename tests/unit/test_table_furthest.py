@@ -33,6 +33,7 @@ Ben | 300 € | 410 €
 Cem | 900 € | 100 €
 """
 OLD_AND_NEW = "# Prices\n\nItem | Old | New\nA | 1 | 2\nB | 2 | 3\nC | 1 | 1\n"
+WITH_DIFFERENCE = OLD_AND_NEW.replace("New", "New | Difference").replace("2\n", "2 | 1\n").replace("3\n", "3 | 1\n")
 TWO_FIT = "# Projects\n\nProject | Plan | Used | Actual\nA | 1 | 2 | 3\nB | 2 | 3 | 4\nC | 1 | 1 | 1\n"
 
 
@@ -119,6 +120,7 @@ def test_what_cannot_be_done_exactly_is_refused(question: str, text: str) -> Non
         ("Who exceeded their limit by the most?", LIMITS.replace("Ben", "Ann")),
         ("Which department will be furthest over budget?", DEPARTMENTS),
         ("Which project is furthest over plan?", TWO_FIT),
+        ("Which item has the biggest difference between old and new?", WITH_DIFFERENCE),
         ("Which department is furthest over budget?", DEPARTMENTS.replace("150.00 €", "150.00 $")),
     ],
 )  # fmt: skip

@@ -29,10 +29,11 @@ _SIGN = "[-−–+]"
 _SPACES = "'’ \u00a0\u202f\u2009"
 _CURRENCY = r"[€$£]|EUR|USD|GBP|CHF"
 _AMOUNT = re.compile(
+    rf"(?:(?P<outside>{_CURRENCY})[ \u00a0]?(?=\())?"
     rf"(?P<open>\()?(?P<sign>{_SIGN})?[ \u00a0]?(?P<before>{_CURRENCY})?[ \u00a0]?(?P<inner>{_SIGN})?"
     rf"(?P<number>\d(?:[\d.,{_SPACES}]*\d)?)"
     rf"[ \u00a0]?(?P<unit>[%‰]|{_CURRENCY}|[^\W\d_][^\W_]{{0,14}}(?:[/²³][^\W\d_]*)?(?: per [a-z]+)?|°[CF]?)?"
-    r"(?P<close>\))?"
+    rf"(?P<close>\))?(?:(?<=\))[ \u00a0]?(?P<behind>%|{_CURRENCY}))?"
 )
 _POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
 _COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
@@ -109,21 +110,22 @@ def looks_like_amount(text: str) -> bool:
 def amount_of(text: str, mark: Mark) -> Amount | None:
     """Return the amount that a whole cell is, None where it is anything else: "about 12", "12–15", "12, in May"."""
     found = _AMOUNT.fullmatch(text.strip())
-    if found is None or bool(found["open"]) != bool(found["close"]) or (found["before"] and found["unit"]):
+    units = [name for name in ("outside", "before", "unit", "behind") if found and found[name]]
+    if found is None or bool(found["open"]) != bool(found["close"]) or len(units) > 1:
         return None
     number = _plain(found["number"], mark)
     if number is None:
         return None
     signs = [sign for sign in (found["sign"], found["inner"]) if sign]
     negative = bool(found["open"]) or signs in (["-"], ["−"], ["–"])
-    written = found["before"] or found["unit"] or ""
+    written = found[units[0]] if units else ""
     value = Decimal(number)
     return Amount(
         -value if negative else value,
         unit_of(written) if written else "",
         len(number.partition(".")[2]),
         written,
-        bool(found["before"]),
+        bool(found["before"] or found["outside"]),
         grouped=not found["number"].partition(mark.value)[0].isdigit(),
     )
 

@@ -20,7 +20,8 @@ from localcrag.steps.compute.amounts import (
     unit_of,
 )
 from localcrag.steps.compute.moments import Moment, moments_in
-from localcrag.steps.compute.table import Row, Table
+from localcrag.steps.compute.rows import Row
+from localcrag.steps.compute.table import Table
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.quantities import CURRENCIES, UNITS
 from localcrag.text.translation import gettext as _
@@ -101,7 +102,8 @@ def rows_of(table: Table) -> list[Row]:
 
 def columns_of(table: Table, rows: Sequence[Row]) -> list[Column]:
     """Return the columns of a table; their values are those of `rows`, which are `rows_of` it."""
-    mark = mark_of({cell for row in table.rows for cell in row.cells})
+    telling = [at for at, name in enumerate(table.header) if not _IDENTIFIES.match(name)]
+    mark = mark_of({row.cells[at] for row in table.rows for at in telling})
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
 
 

@@ -15,7 +15,18 @@ from localcrag.steps.compute.compute_sides import difference, share
 from localcrag.steps.compute.conditions import in_words, why_unknown, with_years
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.plan_columns import Plan
-from localcrag.steps.compute.work import DIGITS, Found, Refused, Work, amounts_of, refuse_percentages, select, total_of
+from localcrag.steps.compute.rows import has_digit
+from localcrag.steps.compute.work import (
+    DIGITS,
+    Found,
+    Refused,
+    Work,
+    amounts_of,
+    refuse_a_total,
+    refuse_to_add,
+    select,
+    total_of,
+)
 from localcrag.text.translation import gettext as _
 
 MOST_ROWS = 200
@@ -112,7 +123,7 @@ def _distinct(work: Work, column: Column) -> list[str]:
 
 def _sum(work: Work) -> Found:
     column = work.column
-    refuse_percentages(column)
+    refuse_to_add(column, work.plan.known.columns)
     amounts = amounts_of(work)
     if not amounts:
         return Found()
@@ -171,10 +182,17 @@ def _extreme(work: Work) -> Found:
         return Found()
     if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
         raise Refused(column.problem)
+    cells = [work.plan.known.rows[at].cells[column.at] for at in work.at if column.values[at] is None]
+    if unread := next(filter(has_digit, cells), ""):
+        raise Refused(
+            _("%(column)s is “%(cell)s”, which may be the lowest or highest value", column=column.name, cell=unread)
+        )
     ranks.sort(key=lambda one: one[1], reverse=work.plan.operation is Operation.MAXIMUM)
     limit = ranks[min(work.plan.few, len(ranks)) - 1][1]
     at_least = work.plan.operation is Operation.MAXIMUM
     work.at = [at for at, rank in ranks if (rank >= limit if at_least else rank <= limit)]  # type: ignore[operator]
+    if isinstance(column.values[work.at[0]], Amount) and at_least:
+        refuse_a_total(work, work.at)
     if work.plan.few > 1:
         if len(work.at) > work.plan.few:
             work.notes.append(_("The last of them have the same value."))

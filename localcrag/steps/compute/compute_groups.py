@@ -11,7 +11,7 @@ from localcrag.records.enums import Operation
 from localcrag.steps.compute.amounts import is_empty
 from localcrag.steps.compute.conditions import why_unknown
 from localcrag.steps.compute.moments import MONTHS_OF_A_QUARTER, Moment
-from localcrag.steps.compute.work import Found, Refused, Work, amounts_of, refuse_percentages, total_of
+from localcrag.steps.compute.work import Found, Refused, Work, amounts_of, refuse_percentages, refuse_to_add, total_of
 from localcrag.text.translation import gettext as _
 
 
@@ -23,6 +23,8 @@ def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
     plan = work.plan
     if plan.operation is not Operation.COUNT:
         refuse_percentages(work.column)
+    if plan.operation is Operation.SUM:
+        refuse_to_add(work.column, plan.known.columns)
     groups: list[Group] = []
     values: list[Decimal] = []
     units: set[str] = set()

@@ -19,7 +19,7 @@ from localcrag.steps.compute.work import (
     Work,
     amounts_of,
     refuse_below_zero,
-    refuse_percentages,
+    refuse_to_add,
     select,
     total_of,
 )
@@ -53,7 +53,7 @@ def difference(work: Work) -> Found:
     if len({one.unit for one in amounts}) > 1:
         raise Refused(columns[0].problem or _("the two sides have different units"))
     if sum(group.rows for group in groups) > len(groups):
-        refuse_percentages(columns[0])
+        refuse_to_add(columns[0], plan.known.columns)
     work.at = sorted(rows)
     with localcontext(prec=DIGITS):
         result = totals[0] - totals[1]
@@ -138,7 +138,7 @@ def _measured(own: Work) -> Sequence[Amount]:
     """Return what the rows of a side are added up from: their amounts, or one for each."""
     if own.plan.column is None:
         return [Amount(Decimal(1))] * len(own.at)
-    refuse_percentages(own.column)
+    refuse_to_add(own.column, own.plan.known.columns)
     amounts = amounts_of(own)
     if own.left_out:
         raise Refused("; ".join(own.left_out))

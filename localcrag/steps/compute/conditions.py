@@ -13,8 +13,8 @@ from localcrag.steps.compute.amounts import CLOCK, Amount, is_empty
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.moments import Moment
 from localcrag.steps.compute.reading import Test
+from localcrag.steps.compute.rows import Row
 from localcrag.steps.compute.said_conditions import Relation, bare
-from localcrag.steps.compute.table import Row
 from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later

@@ -10,7 +10,8 @@ from functools import cached_property
 
 from localcrag.steps.compute.amounts import is_empty, unit_of
 from localcrag.steps.compute.columns import Column, Kind, columns_of, rows_of
-from localcrag.steps.compute.table import Row, Table
+from localcrag.steps.compute.rows import Row
+from localcrag.steps.compute.table import Table
 from localcrag.steps.compute.vocabulary import PEOPLE, ROW_NOUNS, SAYS_NOTHING, alike, root_of, said_by, stem, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 

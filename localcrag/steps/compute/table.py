@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
+from localcrag.steps.compute.rows import Row, has_digit
 from localcrag.text.blocks import Block, BlockKind, blocks_of
 from localcrag.text.table_lines import cells_of
 from localcrag.text.titles import SEPARATOR, heading_text
@@ -27,47 +28,10 @@ MOST_BETWEEN, LONGEST_BETWEEN = 2, 60
 MOST_PAGES = 200
 """That one table may go on over."""
 
-_TOTAL = re.compile(
-    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
-    r"(?:average|mean|median|carried (?:forward|over))\b",
-    re.IGNORECASE,
-)
-_OF_TOTAL = re.compile(
-    r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
-    r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
-    re.IGNORECASE,
-)
-"""What may stand behind the word in a row's label; with others it is a total where the row has no other words."""
 _SENTENCES = re.compile(r"(?:\S+ ){5,}\S*[.!?]\Z")
 """What is a whole sentence, or several, is no name."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row: its cells, as many as the header has, and its place in the document's text."""
-
-    cells: tuple[str, ...]
-    start: int
-    end: int
-    page: int | None = None
-
-    @property
-    def is_total(self) -> bool:
-        """Whether it sums up the rows above it. "Total Care Shampoo" is none."""
-        first = next(filter(None, self.cells), "")
-        found = _TOTAL.match(first)
-        if found is None:
-            return False
-        others = [cell for cell in self.cells if cell][1:]
-        figures_alone = len(self.cells) > 2 and all(_has_digit(cell) or not _has_letter(cell) for cell in others)
-        return figures_alone or _OF_TOTAL.match(first, found.end()) is not None
-
-    @property
-    def is_label(self) -> bool:
-        """Whether it has nothing but its first cell, as what stands over a group of rows."""
-        return len(self.cells) > 2 and bool(self.cells[0]) and not any(self.cells[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +139,12 @@ def _are_one(pieces: Sequence[_Piece]) -> bool:
     figures = [
         column
         for column in range(len(first.header))
-        if 2 * sum(_has_digit(row.cells[column]) for row in first.rows) > len(first.rows)
+        if 2 * sum(has_digit(row.cells[column]) for row in first.rows) > len(first.rows)
     ]
     return all(
-        piece.table.header == first.header or any(_has_digit(piece.table.header[column]) for column in figures)
+        piece.table.header == first.header or any(has_digit(piece.table.header[column]) for column in figures)
         for piece in pieces[1:]
     )
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
-def _has_letter(text: str) -> bool:
-    return any(map(str.isalpha, text))
 
 
 def _joined(pieces: Sequence[_Piece]) -> Table:

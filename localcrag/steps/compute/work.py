@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,15 +10,27 @@ from decimal import Decimal, localcontext
 
 from localcrag.records.computation import Group
 from localcrag.steps.compute.amounts import Amount
-from localcrag.steps.compute.columns import Column
+from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.conditions import meets, why_unknown, with_year
 from localcrag.steps.compute.plan_columns import Plan
 from localcrag.steps.compute.reading import Test
-from localcrag.steps.compute.table import Row
+from localcrag.steps.compute.rows import Row
+from localcrag.steps.compute.vocabulary import stems_of
 from localcrag.text.translation import gettext as _
 
 DIGITS = 60
 """That decimal arithmetic keeps: more than any sum of cells has."""
+LEAST_ADDED = 3
+"""Rows that a last one with their sum may be the total of: two numbers make a third one by chance."""
+_OF_EACH = re.compile(
+    r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
+    r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
+    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(r"(?:price|rate)\W*(?:[(\[].*)?", re.IGNORECASE)
+_RUNNING = re.compile(r"\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b", re.IGNORECASE)
+_BALANCE = re.compile(r"\bbalance\b", re.IGNORECASE)
 
 
 class Refused(Exception):
@@ -117,6 +130,8 @@ def amounts_of(work: Work) -> list[Amount]:
         else:
             work.left_out[why_unknown(column, work.plan.known.rows[at].cells[column.at])] += 1
     work.at = kept
+    if len(kept) > 1:
+        refuse_a_total(work, kept)
     if len({one.unit for one in amounts}) > 1:
         raise Refused(column.problem)
     return amounts
@@ -132,6 +147,28 @@ def refuse_below_zero(column: Column, amounts: Sequence[Amount]) -> None:
     """Raise Refused for amounts of which some are below zero."""
     if any(one.value < 0 for one in amounts):
         raise Refused(_("%(column)s has values below zero", column=column.name))
+
+
+def refuse_to_add(column: Column, columns: Sequence[Column]) -> None:
+    """Raise Refused for a column of the table's whose sum is none of anything: in percent, of one piece, or running."""
+    refuse_percentages(column)
+    beside = {word for one in columns if one is not column for word in stems_of(one.name)}
+    if _OF_EACH.search(column.name) or (_PRICE.fullmatch(column.name) and beside & {"quantity", "qty"}):
+        raise Refused(_("%(column)s is for one of each: its sum is no total", column=column.name))
+    dated = any(one.kind is Kind.DATE for one in columns)
+    if _RUNNING.search(column.name) or (dated and _BALANCE.search(column.name)):
+        raise Refused(_("%(column)s has what was before in it: its sum is no total", column=column.name))
+
+
+def refuse_a_total(work: Work, at: Sequence[int]) -> None:
+    """Raise Refused where the last row is among those at these places, and is the sum of all the others."""
+    rows, amounts = work.plan.known.rows, work.column.amounts
+    last = len(rows) - 1
+    if last not in at or not isinstance(work.column.values[last], Amount) or len(amounts) <= LEAST_ADDED:
+        return
+    if amounts[-1].value and total_of(amounts[:-1]) == amounts[-1].value:
+        label = next(filter(None, rows[last].cells))
+        raise Refused(_("the last row, “%(label)s”, may be the total of the others", label=label))
 
 
 def refuse_percentages(column: Column) -> None:
