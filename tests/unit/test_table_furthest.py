@@ -63,6 +63,14 @@ def test_rows_with_the_greatest_or_smallest_difference(question: str, text: str,
     assert (done.refused, [row.cells[0] for row in done.rows], done.result) == ("", rows, result)
 
 
+def test_a_column_called_difference_says_nothing_of_a_budget() -> None:
+    done = computed_on(
+        WITH_DIFFERENCE.replace("Old", "Budget").replace("New", "Actual"), "Which item is most over budget?"
+    )
+    assert done
+    assert [row.cells[0] for row in done.rows] == ["A", "B"]
+
+
 def test_what_was_compared_and_what_is_left_out_is_said() -> None:
     done = computed_on(DEPARTMENTS, "Which department is furthest over budget?")
     assert done

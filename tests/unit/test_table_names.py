@@ -32,6 +32,7 @@ Mark | 4
 Anna | 5
 Mark | 6
 """
+LAMPS = "# Lamps\n\nLamp | Country | State | Watts\nA | US | On | 4\nB | UK | Off | 5\nC | US | On | 6\n"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,9 @@ def test_without_dates_a_month_of_whom_is_a_person() -> None:
         ("What Did Will Spend In Total?", HOURS),  # Each word has a capital: they tell nothing.
         ("what did will spend in total?", HOURS),
         ("What is the average for Mark?", GRADES),
+        ("How many lamps are on?", LAMPS),
+        ("total watts of us", LAMPS),
+        ("total watts us lamps", LAMPS),
         ("What is the total Rose?", HOURS.replace("Hours |", "Rose |")),
     ],
 )

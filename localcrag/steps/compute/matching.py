@@ -102,10 +102,10 @@ class Known:
         """Return whether the cells of a column are people, by its header."""
         return bool(PEOPLE & self.header_words(column))
 
-    def may_be_person(self, word: Word) -> bool:
-        """Return whether a word of no meaning is called like a person, and is not written as a name."""
-        columns = [column for column, _cell, _rows in self._values.get((word.stem,), [])]
-        return word.stem in FUNCTION_WORDS and not word.is_name and any(map(self.are_people, columns))
+    def like_word(self, word: Word) -> list[NamedCell]:
+        """Return the cells that are called like a word of no meaning that is not written as a name: "us", "will"."""
+        found = [] if word.is_name or word.stem not in FUNCTION_WORDS else self._values.get((word.stem,), [])
+        return [NamedCell(column, cell, (word,), rows) for column, cell, rows in found if not word.written.isupper()]
 
     def is_row(self, word: str) -> bool:
         """Whether a word says what the rows of the table are, by how it is called."""

@@ -169,7 +169,7 @@ def _of_columns(text: str, rest: str, counts: re.Match[str] | None, versus: Vers
     rows = _number_or_rows(text, rest, counts)
     if rows is None or versus.end is None:
         return rows
-    return None if counts else replace(rows, operation=Operation.DIFFERENCE, asks="difference")
+    return None if counts else replace(rows, operation=Operation.DIFFERENCE, asks=versus.word or "difference")
 
 
 def _highest(

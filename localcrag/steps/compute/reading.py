@@ -76,12 +76,20 @@ def read(request: Request, known: Known) -> Reading | None:
     """Return a request with the cells that it names; None where it is not clear whether a word is one, or of which."""
     words = words_of(request.rest, request.names.at)
     cells = known.cells_named(words)
-    for at, word in enumerate(words):
-        if known.may_be_person(word) and not (request.names.telling and words[at - 1].stem not in _BEFORE_NAMES):
-            return None
+    if any(_may_be_cell(request, known, words, at) for at in range(len(words))):
+        return None
     if cells is None or request.excused - {word.start for cell in cells for word in cell.words}:
         return None
     return Reading(request, known, words, cells)
+
+
+def _may_be_cell(request: Request, known: Known, words: Sequence[Word], at: int) -> bool:
+    """Whether a word of no meaning may be meant as a cell though it has no capital: "total sales us", "are on"."""
+    like = known.like_word(words[at])
+    if not like or at == len(words) - 1:
+        return bool(like)
+    may_lack_capital = not request.names.telling or words[at - 1].stem in _BEFORE_NAMES
+    return may_lack_capital and any(cell.value.isupper() or known.are_people(cell.column) for cell in like)
 
 
 def free(reading: Reading) -> list[Word]:
