@@ -1,4 +1,4 @@
-"""Relevance models of a few kilobytes, with random weights and a real tokenizer."""
+"""Small relevance models with a real tokenizer: of random weights, or of a real one's first layers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from transformers import (
     PreTrainedModel,
 )
 
+from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.backends.store.calibration_file import CALIBRATION_FILE
+
 TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 WORDS = 30522
 
@@ -24,6 +27,15 @@ def tiny_bert(folder: Path, relevance_folder: Path, *, num_labels: int = 1, laye
     )
     config.num_labels = num_labels
     return _saved(BertForSequenceClassification(config), folder, relevance_folder)
+
+
+def first_layers(folder: Path, relevance_folder: Path, layers: int) -> Path:
+    """Make a model of a real one's first layers, with links to its tokenizer and to the heads above."""
+    model = BertForSequenceClassification.from_pretrained(relevance_folder, num_hidden_layers=layers)
+    _saved(model, folder, relevance_folder)
+    for name in (PLACE_FILE, CALIBRATION_FILE):
+        (folder / name).symlink_to(relevance_folder / name)
+    return folder
 
 
 def broken_bert(folder: Path, relevance_folder: Path) -> Path:
