@@ -120,6 +120,20 @@ def test_a_small_model_reads_the_prompt_that_it_was_trained_with(tmp_path: Path)
     assert desk.llm.prompts[0][0].content == SYSTEM
 
 
+@pytest.mark.parametrize(
+    ("question", "form"),
+    [
+        (HOW, "Give the steps as a numbered list, in their order."),
+        ("Which filters must be rinsed?", "Give all of them, as a list."),
+        ("May I rinse the filter?", "Begin with yes or no, and say why."),
+        ("Who rinses the filter?", "Say it directly, in one to three sentences."),
+    ],
+)
+def test_a_large_model_is_told_the_form_that_the_question_asks_for(tmp_path: Path, question: str, form: str) -> None:
+    _, desk = asked(tmp_path, question, STEPS, "1. Switch it off [1].", skills=LARGE)
+    assert desk.llm.prompts[0][-1].content.endswith(f"Question: {question}\n{form}")
+
+
 def test_a_large_model_that_refuses_is_not_believed(tmp_path: Path) -> None:
     run, _ = asked(tmp_path, HOW, STEPS, "Not in the evidence.", skills=LARGE)
     assert run.answer == IN_WORDS + SHOWN
