@@ -32,6 +32,7 @@ from tests.support.page_driver import (
     drop,
     dropped,
     each_under_way,
+    go,
     loaded_anew,
     open_settings,
     open_side,
@@ -67,6 +68,29 @@ def with_handbook(address: str, chromium: Browser, handbook: Path) -> str:
     with opened(chromium, address) as page:
         dropped(page, handbook)
     return address
+
+
+FRAMES = """{
+  const drawn = window.requestAnimationFrame.bind(window);
+  window.framesAsked = 0;
+  window.requestAnimationFrame = (step) => { window.framesAsked += 1; return drawn(step); };
+}"""
+"""Counts who asks for a frame; stands before the page's own scripts."""
+FRAMES_OF_OTHERS = """async () => {
+  const before = window.framesAsked;
+  for (let own = 0; own < 60; own += 1) await new Promise((next) => window.requestAnimationFrame(next));
+  return window.framesAsked - before - 60;
+}"""
+
+
+def test_a_page_at_rest_draws_nothing(chromium: Browser, without_search: str) -> None:
+    with chromium.new_context() as context:
+        context.add_init_script(FRAMES)
+        page = context.new_page()
+        go(page, without_search)
+        expect(question_box(page)).to_be_visible(timeout=PATIENCE)
+        # Of the sixty that Gradio's loading sign would have asked for, a few at most: what has just come is drawn.
+        assert page.evaluate(FRAMES_OF_OTHERS) < 20
 
 
 def test_a_pdf_with_a_password_is_opened_on_the_page(chromium: Browser, address: str, tmp_path: Path) -> None:

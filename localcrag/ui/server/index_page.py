@@ -1,4 +1,4 @@
-"""Gradio’s index page without links to elsewhere, and with a nonce on its scripts."""
+"""Gradio’s index page without links to elsewhere, with a nonce on its scripts, and at rest when nothing goes on."""
 
 from __future__ import annotations
 
@@ -18,10 +18,19 @@ LEADS_ELSEWHERE = re.compile(
 # Gradio writes its configuration, which holds names that a person chose, with < spelt \u003c: no text begins a script.
 SCRIPT = re.compile(rb"<script\b")
 
+# Gradio 6.31 counts the seconds of its loading sign at every frame, and goes on when the sign is gone: a tenth of a
+# core for as long as the page is open. What counts seconds does so once a second.
+AT_REST = b"""<script>{
+  const drawn = window.requestAnimationFrame.bind(window);
+  const counts = (step) => /performance\\.now\\(\\).*\\/ ?1e3/.test(String(step));
+  window.requestAnimationFrame = (step) => counts(step) ? setTimeout(step, 1000) : drawn(step);
+}</script>"""
+
 
 def cleaned(page: bytes, nonce: str) -> bytes:
     """Return the page that is served."""
-    return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), LEADS_ELSEWHERE.sub(b"", page))
+    page = LEADS_ELSEWHERE.sub(b"", page).replace(b"<head>", b"<head>" + AT_REST, 1)
+    return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), page)
 
 
 @dataclass(frozen=True, slots=True)
