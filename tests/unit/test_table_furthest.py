@@ -37,6 +37,23 @@ WITH_DIFFERENCE = OLD_AND_NEW.replace("New", "New | Difference").replace("2\n", 
 TWO_FIT = "# Projects\n\nProject | Plan | Used | Actual\nA | 1 | 2 | 3\nB | 2 | 3 | 4\nC | 1 | 1 | 1\n"
 
 
+PLANNED = PROJECTS.replace("Estimate", "Planned").replace("Project |", "Department |")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which department is furthest over budget?", "25"),
+        ("Which departments are over budget?", "Door"),
+    ],
+)
+def test_the_budget_is_the_column_of_what_was_planned(question: str, answer: str) -> None:
+    found = computed_on(PLANNED, question)
+    assert found is not None
+    assert answer in answer_of(found, "[1]")
+    assert "Roof" not in answer_of(found, "[1]")
+
+
 @pytest.mark.parametrize(
     ("question", "text", "rows", "result"),
     [

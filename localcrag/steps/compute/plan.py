@@ -27,7 +27,7 @@ from localcrag.steps.compute.plan_columns import (
 from localcrag.steps.compute.plan_furthest import of_furthest
 from localcrag.steps.compute.plan_groups import grouped, highest_group, is_of_groups, names_period
 from localcrag.steps.compute.plan_sides import of_difference, of_share
-from localcrag.steps.compute.plan_versus import compared_in_rows, named_in_time
+from localcrag.steps.compute.plan_versus import compared_in_rows, named_as_planned, named_in_time
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.reading import Reading, clearest, free, place, read
 from localcrag.steps.compute.table import Table
@@ -51,6 +51,7 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
         return None
     if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
         named_in_time(reading)
+    named_as_planned(reading)
     if _unexplained(reading) or not all(place(reading, condition) for condition in request.conditions):
         return None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):

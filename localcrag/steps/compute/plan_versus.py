@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from localcrag.steps.compute.amounts import Amount
 from localcrag.steps.compute.columns import Column, Kind
@@ -67,6 +68,17 @@ def named_in_time(reading: Reading) -> None:
     headers = {stem for column in known.columns for stem in known.header_words(column)}
     # "Before the due date" is before what is "Due".
     reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - headers)]
+
+
+def named_as_planned(reading: Reading) -> None:
+    """Have "budget" name the column that is called by another word for what was planned: "Planned"."""
+    known = reading.known
+    planned = [column for column in known.columns if _OF_MONEY & known.header_words(column)]
+    headers = {stem for column in known.columns for stem in known.header_words(column)}
+    if reading.request.forms.versus is None or len(planned) != 1:
+        return
+    own = sorted(known.header_words(planned[0]) & _OF_MONEY)[0]
+    reading.words = [replace(word, stem=own) if word.stem in _OF_MONEY - headers else word for word in reading.words]
 
 
 def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:

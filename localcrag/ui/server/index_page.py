@@ -1,4 +1,4 @@
-"""Gradio’s index page without links to elsewhere, with a nonce on its scripts, and at rest when nothing goes on."""
+"""Gradio’s index page: without links to elsewhere, with a nonce on its scripts, and at rest."""
 
 from __future__ import annotations
 
