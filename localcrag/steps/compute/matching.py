@@ -123,7 +123,7 @@ class Known:
                 columns = self._values.get(tuple(stems[at : at + length])) or []
                 if length == 1 and words[at].written.isdigit():
                     columns = self._numbered(words, at)
-                elif columns and length == 1 and words[at].is_name and self._is_in_header(words[at]):
+                elif columns and length == 1 and words[at].is_name and stems[at] in self.all_header_words:
                     return None  # "Mark" of whom there is a row, or the column of that name.
                 elif not columns or not self._is_meant(words, at, length):
                     continue
@@ -164,9 +164,14 @@ class Known:
                 found[column.at] = yes[0]
         return found
 
+    @cached_property
+    def all_header_words(self) -> frozenset[str]:
+        """The stems of the words of all headers."""
+        return frozenset(word for column in self.columns for word in self.header_words(column))
+
     def unexplained(self, words: Sequence[Word]) -> list[Word]:
         """Return the words that are nothing of the table, and say something."""
-        headers = {word for column in self.columns for word in self.header_words(column)}
+        headers = self.all_header_words
         known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
         roots = {root for column in self.columns for root in self._roots(column)}
         called = headers.union(*map(stems_of, self.names))
@@ -197,15 +202,12 @@ class Known:
                     values.setdefault(stems, []).append((column, cell, number))
         return values
 
-    def _is_in_header(self, word: Word) -> bool:
-        return any(word.stem in self.header_words(column) for column in self.columns)
-
     def _is_meant(self, words: Sequence[Word], at: int, length: int) -> bool:
         """Whether a word is a cell's value, and not a column's name; one letter is, behind its column's."""
         if length > 1:
             return True
         word = words[at]
-        if self._is_in_header(word):
+        if word.stem in self.all_header_words:
             return False
         if len(word.written) > 1:
             return word.stem not in FUNCTION_WORDS or word.is_name or word.written.isupper()

@@ -132,4 +132,4 @@ def says_how_many(known: Known) -> bool:
 
 def is_in_header(known: Known, noun: Word) -> bool:
     """Whether a noun is the name of a column, as "orders" where each row has an "Order"; or of any table's rows."""
-    return noun.stem in ROW_NOUNS or any(noun.stem in known.header_words(column) for column in known.columns)
+    return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words

@@ -65,20 +65,19 @@ def named_in_time(reading: Reading) -> None:
         own = known.header_words(named[0]) if len(named) == 1 and not of_itself else [word.stem]
         words += [Word(one, word.start, word.written) for one in sorted(own)]
     said_in_time = reading.request.forms.versus is not None and reading.request.forms.versus.word in IN_TIME
-    headers = {stem for column in known.columns for stem in known.header_words(column)}
     # "Before the due date" is before what is "Due".
-    reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - headers)]
+    reading.words = [word for word in words if not (said_in_time and word.stem in _DATES - known.all_header_words)]
 
 
 def named_as_planned(reading: Reading) -> None:
     """Have "budget" name the column that is called by another word for what was planned: "Planned"."""
     known = reading.known
     planned = [column for column in known.columns if _OF_MONEY & known.header_words(column)]
-    headers = {stem for column in known.columns for stem in known.header_words(column)}
     if reading.request.forms.versus is None or len(planned) != 1:
         return
     own = sorted(known.header_words(planned[0]) & _OF_MONEY)[0]
-    reading.words = [replace(word, stem=own) if word.stem in _OF_MONEY - headers else word for word in reading.words]
+    others = _OF_MONEY - known.all_header_words
+    reading.words = [replace(word, stem=own) if word.stem in others else word for word in reading.words]
 
 
 def pair_of(reading: Reading, split: int, *, of_time: bool = False) -> tuple[Column, Column] | None:
