@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage, Source
-from localcrag.records.run import Claim, Run, StepCost
+from localcrag.records.run import Run, StepCost
 from localcrag.records.web import WebUse
 from localcrag.runs.coverage import unread
 from localcrag.runs.diagnostics import graded_by, reading_in_words, scope_in_words, totals, totals_in_words
@@ -30,6 +30,7 @@ from localcrag.steps.evaluate.decide import compared
 from localcrag.steps.evaluate.evaluate import NOT_SCORED, is_scored
 from localcrag.text import places
 from localcrag.text.decimals import decimals
+from localcrag.text.sheet_rows import SheetRow
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ def show_details(run: Run) -> None:
         screen.print(f"[yellow]contradiction[/] ({escape(conflict.resolution)})")
         for side, claim in (("documents", conflict.local), ("web", conflict.web)):
             day = claim.dated or "no date"
-            where = next(_place(source, claim) for source in run.sources if source.id == claim.source)
-            screen.print(f"  {side:<9} [{claim.n}] {where} ({day}): {claim.text}", markup=False)
+            where = next(source for source in run.sources if source.id == claim.source)
+            screen.print(f"  {side:<9} [{claim.n}] {_place(where, claim.rows)} ({day}): {claim.text}", markup=False)
     if (left := unread(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
         screen.print(f"{left.in_words} The question asks for all there is: --read-all looks at all of them{cost}.")
@@ -118,8 +119,8 @@ def show_details(run: Run) -> None:
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 
-def _place(source: Source, claim: Claim) -> str:
-    return source.url or places.place(str(source.document), source.page, claim.rows)
+def _place(source: Source, rows: Sequence[SheetRow]) -> str:
+    return source.url or places.place(str(source.document), source.page, rows)
 
 
 def _passages(run: Run, share: int) -> Table:
@@ -183,7 +184,7 @@ def answer_text(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
-        place = source.url or places.place(str(source.document), source.page, piece.rows)
+        place = _place(source, piece.rows)
         place += f" ({source.dated})" if source.dated else ""
         lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
