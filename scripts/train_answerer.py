@@ -38,12 +38,14 @@ from everyday.questions import UnreadableData, read_documents
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
 from peft.tuners.lora import LoraLayer
 from relevance import pairs
+from relevance.scores import KeepingScorer, fingerprint
 from train_relevance import with_large_pages
 from training_loop import multiplies_in_bf16, train
 from transformers import AutoModelForCausalLM, DynamicCache
 
 from localcrag.app.assemble import Assembly
 from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.records.models import ModelRole
 from localcrag.settings import load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,8 +81,6 @@ QUESTIONS = {
 }
 """Questions that answering is learned from. Few of those that are bound to their text and match many."""
 QUERIES, FOLLOW_UPS, LEFT_ALONE = 300, 1300, 300
-SCORES = "scores.sqlite3"
-"""In the work folder: what the passages and their strips score."""
 Item = TypeVar("Item")
 Learned = Callable[[random.Random], Iterator[examples.Example]]
 """Makes the examples of a question, by chance."""
@@ -120,14 +120,15 @@ def make(given: argparse.Namespace, path: Path) -> None:
         asked += some((row for row in kept if row.source == source and row.answer_at), number, chosen)
     chosen.shuffle(asked)
     with closing(Assembly(load(data_dir=given.work / "data"))) as assembly:
-        library = examples.Library(assembly, given.work / SCORES, asked)
+        scorer = keeping_scorer(assembly, given.work)
+        library = examples.Library(assembly, scorer, asked)
         llm = assembly.models.llm
         assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
         # All passages are in the collection, also where fewer questions are asked.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]
         with closing(Assembly(load(data_dir=given.work / "everyday"))) as other:
             if given.everyday:
-                learned += some(on_everyday(given.everyday, other, given.work), sys.maxsize, chosen)
+                learned += on_everyday(given.everyday, other, given.work, scorer)
             unfinished = path.with_suffix(".part")
             write_examples(learned, llm, unfinished, seed)
         general = [row for row in kept if row.source in GENERAL]
@@ -145,13 +146,20 @@ def make(given: argparse.Namespace, path: Path) -> None:
     unfinished.unlink()
 
 
-def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path) -> list[Learned]:
+def keeping_scorer(assembly: Assembly, work: Path) -> KeepingScorer:
+    """Return the app's scorer; what it says is kept in the work folder, so that an interrupted run goes on."""
+    scorer = assembly.parts(assembly.settings).scorer
+    folder = assembly.library.path(assembly.settings.relevance, ModelRole.RELEVANCE)
+    return KeepingScorer(scorer, work / f"scores-{scorer.name}-{fingerprint(folder)}.sqlite3")
+
+
+def on_everyday(files: Sequence[Path], assembly: Assembly, work: Path, scorer: KeepingScorer) -> list[Learned]:
     """Return what is to be learned from the questions on the documents of these files. Raises SystemExit."""
     try:
         documents = [document for file in files for document in read_documents(file)]
     except UnreadableData as error:
         raise SystemExit(str(error)) from error
-    shelf = everyday_answers.Shelf(assembly, documents, work / "documents", work / SCORES)
+    shelf = everyday_answers.Shelf(assembly, documents, work / "documents", scorer)
     return [
         partial(everyday_answers.answering, one, asked, shelf)
         for one in documents

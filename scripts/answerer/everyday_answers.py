@@ -20,6 +20,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import Skill, Strictness
 from localcrag.records.ingest import IngestResult
+from localcrag.records.protocols import Scorer
 from localcrag.steps.answer import generate, verify
 from localcrag.steps.answer.stage import read_by
 from localcrag.text.question_form import asks_for_list, asks_how
@@ -33,18 +34,15 @@ SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
 class Shelf:
     """Everyday documents in a collection of the app's own."""
 
-    def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scores: Path) -> None:
-        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added.
-
-        `scores`: as for Library.
-        """
+    def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scorer: Scorer) -> None:
+        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added."""
         folder.mkdir(parents=True, exist_ok=True)
         for document in documents:
             document.write(folder)
         for event in assembly.ingest(uploads_from([folder])):
             if isinstance(event, IngestResult) and event.error:
                 raise SystemExit(event.error)
-        self.library = Library(assembly, scores)
+        self.library = Library(assembly, scorer)
 
 
 def is_to_be_written(labelled: Labelled) -> bool:

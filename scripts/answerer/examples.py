@@ -23,11 +23,11 @@ from typing import TypeVar
 from passage_collection import put_passages
 from relevance.pairs import Row
 from relevance.questions import dress
-from relevance.scores import KeepingScorer
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.events import Event
 from localcrag.records.passages import Evidence, GradedPassage
+from localcrag.records.protocols import Scorer
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import with_citations
@@ -93,18 +93,14 @@ class Example:
 class Library:
     """A collection of the app's own, and what the app makes of it for a question."""
 
-    def __init__(self, assembly: Assembly, scores: Path, rows: Sequence[Row] = ()) -> None:
-        """Take in every distinct passage of labelled rows, under its article's title where that is known.
-
-        What passages score is kept in the file `scores`: an interrupted run goes on, and a GPU may have filled it.
-        """
+    def __init__(self, assembly: Assembly, scorer: Scorer, rows: Sequence[Row] = ()) -> None:
+        """Take in every distinct passage of labelled rows, under its article's title where that is known."""
         names = {text: f"{number}.txt" for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}
         if rows:
             put_passages(
                 assembly, {name: text for text, name in names.items()}, {names[row.passage]: row.title for row in rows}
             )
-        parts = assembly.parts(assembly.settings)
-        parts = replace(parts, scorer=KeepingScorer(parts.scorer, scores))
+        parts = replace(assembly.parts(assembly.settings), scorer=scorer)
         self._context = Context(parts, assembly.settings, Budget(0))
 
     def passages(self, question: str) -> tuple[GradedPassage, ...]:
