@@ -23,6 +23,8 @@ EACH: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PR
 
 Else Gradio drops a second one while the first is under way; with "always_last", 6.31 says the first once more. Two at
 once could end in the other order, and the page would go on showing what was asked for first."""
+IN_ITS_PLACE: dict[str, Any] = {"concurrency_id": "what is shown", "concurrency_limit": 1, **PRIVATE}
+"""Of an event that changes what the chat shows: one after another, of whichever kind, as for `EACH`."""
 LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
 """Of an event that is told what its inputs hold: of several while one is under way, the last one counts."""
 GOOD = {"yes": True, "no": False, "": None}

@@ -76,11 +76,12 @@ FRAMES = """{
   window.requestAnimationFrame = (step) => { window.framesAsked += 1; return drawn(step); };
 }"""
 """Counts who asks for a frame; stands before the page's own scripts."""
-FRAMES_OF_OTHERS = """async () => {
+AT_REST = """async () => {
   const before = window.framesAsked;
   for (let own = 0; own < 60; own += 1) await new Promise((next) => window.requestAnimationFrame(next));
-  return window.framesAsked - before - 60;
+  return window.framesAsked - before - 60 < 20;
 }"""
+"""Of the sixty frames that Gradio's loading sign would ask for, a few at most."""
 
 
 def test_a_page_at_rest_draws_nothing(chromium: Browser, without_search: str) -> None:
@@ -89,8 +90,8 @@ def test_a_page_at_rest_draws_nothing(chromium: Browser, without_search: str) ->
         page = context.new_page()
         go(page, without_search)
         expect(question_box(page)).to_be_visible(timeout=PATIENCE)
-        # Of the sixty that Gradio's loading sign would have asked for, a few at most: what has just come is drawn.
-        assert page.evaluate(FRAMES_OF_OTHERS) < 20
+        # What has just come is drawn first, on a busy machine for longer than a moment.
+        page.wait_for_function(AT_REST, polling=100, timeout=PATIENCE)
 
 
 def test_a_pdf_with_a_password_is_opened_on_the_page(chromium: Browser, address: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from localcrag.ui.tabs import MOST_TABS, Tabs
 from tests.support.first_start import started_before
 
 QUESTION = "Is anything here?"
-LOG, LIVE = 1, 2
+WHERE, LOG, LIVE = 0, 1, 2
 
 
 @pytest.fixture
@@ -52,6 +52,11 @@ def request(tab: str) -> gr.Request:
 
 def the(**said: object) -> gr.EventData:
     return gr.EventData(None, said)
+
+
+def told(views: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Return what changes something."""
+    return [view for view in views if any(value != gr.skip() for value in view)]
 
 
 def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
@@ -99,6 +104,25 @@ def test_a_tab_that_shows_another_chat_by_now_is_told_no_more_of_the_first(app: 
     # Gradio says the last value of an event once more at its end.
     (last,) = views
     assert all(value == gr.skip() for value in last)
+
+
+def test_a_chat_opened_while_word_of_the_one_before_is_on_its_way_stays_open(app: App, assembly: Assembly) -> None:
+    chats = [assembly.chats.begin("default").id for _ in range(2)]
+    ask_in = {app.chats.at.column.where: str(chats[0])}
+    app.chats.ask_again(ask_in, the(turn=0, question=QUESTION), request("one"))
+    views = app.chats.follow(request("one"))
+    of_the_first = told([next(views), next(views)])
+    assert [view[WHERE] for view in of_the_first] == [str(chats[0])]
+    # Both are sent, and the page may get them in either order.
+    app.chats.open(the(chat=chats[1]), request("one"))
+    assert [view[WHERE] for view in views] == [str(chats[1])]
+
+
+def test_a_label_of_a_chat_that_was_left_does_not_bring_it_back(app: App, assembly: Assembly) -> None:
+    chats = [assembly.chats.begin("default").id for _ in range(2)]
+    app.chats.open(the(chat=chats[1]), request("one"))
+    assert app.chats.earlier(str(chats[0]), request("one")) == gr.skip()
+    assert "lc-" in app.chats.earlier(str(chats[1]), request("one"))
 
 
 def test_a_chat_without_an_answer_under_way_is_left_as_it_is(app: App, assembly: Assembly) -> None:

@@ -184,7 +184,10 @@ def each_under_way(page: Page, acts: Sequence[Callable[[], object]]) -> None:
     for route in held:  # With what follows from them.
         with page.expect_response(EVENTS):
             route.continue_()
+    answered = len(held)
     page.unroute(EVENTS)
+    for route in held[answered:]:  # What came since.
+        route.continue_()
 
 
 def open_side(page: Page, side: str) -> Locator:

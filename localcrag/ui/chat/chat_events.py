@@ -18,7 +18,7 @@ from localcrag.ui.chat import chat, scope
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.chat_choices import ChatChoices, number, preset_of
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import EACH, GOOD, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, GOOD, IN_ITS_PLACE, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -73,28 +73,29 @@ class ChatEvents:
         chosen = [at.collection, column.preset, column.llm]
         asks = [
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
-                  [*outputs, column.question], **PRIVATE),
-            column.log.submit(self.ask_again, begins, outputs, **PRIVATE),
-            at.panel.retry(self.ask_selection, [column.where], outputs, **PRIVATE),
+                  [*outputs, column.question], **IN_ITS_PLACE),
+            column.log.submit(self.ask_again, begins, outputs, **IN_ITS_PLACE),
+            at.panel.retry(self.ask_selection, [column.where], outputs, **IN_ITS_PLACE),
         ]  # fmt: skip
+        each = {**EACH, **IN_ITS_PLACE}
         opens = gr.on(
-            [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **EACH
+            [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
         )
         for event in (*asks, opens):
             event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
             event.success(self.listed, None, [at.chats], **PRIVATE)
-        column.log.input(self.like, [column.where], [column.log, at.panel], **EACH)
-        releases(column.log.expand(self.earlier, [column.where], [column.log], **PRIVATE))
+        column.log.input(self.like, [column.where], [column.log, at.panel], **each)
+        releases(column.log.expand(self.earlier, [column.where], [column.log], **IN_ITS_PLACE))
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **EACH)
         column.stop.click(self.stop, [column.where], None, **MANY)
-        column.new.click(self.new_chat, None, outputs, **MANY)
+        column.new.click(self.new_chat, None, outputs, **each)
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
         card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
         self.choices.wire(at.listing)
         at.chats.submit(self.rename, None, [at.chats], **EACH)
-        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **EACH)
+        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **each)
         at.chats.input(self.search, None, [at.chats], **EACH)
         at.chats.download(self.export, None, [at.export], **EACH)
         page.load(self.listed, None, [at.chats], **PRIVATE)
@@ -160,16 +161,20 @@ class ChatEvents:
 
         That may have ended since: the finished turn is shown then.
         """
-        shown = self._shown.get(session(request))
+        tab = session(request)
+        shown = self._shown.get(tab)
         yield self._unchanged()
         if not (shown and shown.answering):
             return
         for view in chat.follow(self._assembly, shown.answering, lambda: shown.whole):
-            if self._shown.get(session(request)) is not shown:
+            if self._shown.get(tab) is not shown:
                 # Another chat is shown now; this one goes on by itself. At the end Gradio says the last value again.
                 yield self._unchanged()
                 return
             yield view.values()
+            if self._shown.get(tab) is not shown:
+                yield from self._show_again(tab)
+                return
         shown.answering = None  # All that was found on its way would stay in memory, for every tab.
 
     def new_chat(self, request: gr.Request) -> Values:
@@ -193,21 +198,23 @@ class ChatEvents:
             answering.consent.say(None)
         return hidden()
 
-    def earlier(self, where: str, request: gr.Request) -> str:
+    def earlier(self, where: str, request: gr.Request) -> Any:
         """Show all turns of a chat from now on."""
         if shown := self._shown.get(session(request)):
             shown.whole = True
         return self.log(where, request)
 
-    def like(self, where: str, event: gr.EventData, request: gr.Request) -> tuple[str, str]:
+    def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Label an answer, and show what it came from."""
         run_id = str(event.run_id)
         told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
         return self.log(where, request), told(lambda: learning.panel_of(self._assembly, run_id))
 
-    def log(self, where: str, request: gr.Request) -> str:
-        """Return the finished turns of a chat, with what was said of them by now."""
+    def log(self, where: str, request: gr.Request) -> Any:
+        """Return the finished turns of a chat, with what was said of them by now; nothing where another is shown."""
         shown = self._shown.get(session(request))
+        if shown and shown.chat_id != number(where):
+            return gr.skip()
         whole = bool(shown and shown.whole)
         return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
 
@@ -273,5 +280,16 @@ class ChatEvents:
         answering = self.conversations.answering(chat_id) if chat_id else None
         before = self._shown.get(tab)
         whole = bool(before and before.whole and before.chat_id == chat_id)
-        self._shown.put(tab, _Shown(chat_id, answering, whole))
-        return told(lambda: chat.opened(self._assembly, chat_id, answering, whole=whole)).values()
+        shown = _Shown(chat_id, answering, whole)
+        self._shown.put(tab, shown)
+        return self._opened(shown)
+
+    def _show_again(self, tab: str) -> Iterator[Values]:
+        """Give the page back what came to be shown while it was being told of another chat."""
+        seen: _Shown | None = None
+        while (shown := self._shown.get(tab)) and shown is not seen:
+            seen = shown
+            yield self._opened(shown)
+
+    def _opened(self, shown: _Shown) -> Values:
+        return told(lambda: chat.opened(self._assembly, shown.chat_id, shown.answering, whole=shown.whole)).values()
