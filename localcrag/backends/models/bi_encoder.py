@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
 
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype
+from localcrag.backends.models.sentence_encoders import SentenceTransformer
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Vectors
 from localcrag.text.words import valid

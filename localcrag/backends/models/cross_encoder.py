@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from sentence_transformers import CrossEncoder as SentenceTransformersCrossEncoder
 
 from localcrag.backends.models.int8_linear import round_layers
 from localcrag.backends.models.place_head import PLACE_FILE, PlaceHead, Reading
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
+from localcrag.backends.models.sentence_encoders import CrossEncoder as SentenceTransformersCrossEncoder
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
