@@ -227,12 +227,13 @@ def test_a_damaged_line_in_the_middle_is_named(data: Path, tmp_path: Path) -> No
     assert "Line 2 of" in done.stderr
 
 
-def test_the_set_that_ships_with_localcrag_is_asked_as_a_whole(tmp_path: Path) -> None:
-    done = localcrag(tmp_path, "eval", str(samples.FOLDER), "--no-plain", "--json")
+def test_the_set_that_ships_with_localcrag_is_asked(tmp_path: Path) -> None:
+    # Of the forty those of its fixed seed; all of them take three minutes.
+    done = localcrag(tmp_path, "eval", str(samples.FOLDER), "--no-plain", "--json", "--questions", "16")
     found = as_json(done)
     evaluation = store.read(made(tmp_path))
     assert evaluation.missing == 0
-    assert len(evaluation.runs["localcrag"]) == 40
+    assert len(evaluation.runs["localcrag"]) == 16
     figures = {group: estimates(evaluation, "localcrag", chosen) for group, chosen in GROUPS.items()}
     # Far from what is to be reached (docs/evaluation.md has 0.6 and 0.4); below it something is broken.
     assert figures["only the web holds it"]["answer_match"].mean >= 0.3
