@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from localcrag.cli import terminal
@@ -235,6 +237,21 @@ def test_a_number_that_a_sentence_says_is_not_counted(tmp_path: Path, said: str)
     noun = "orders in March" if "orders" in said else "customers"
     _, run = desk(tmp_path, orders=f"{ORDERS}\n\n## Remarks\n\n{said}\n").ask(f"How many {noun} are there?")
     assert run.computation is None
+
+
+def test_a_sentence_of_a_passage_that_helps_less_than_the_table_says_nothing(tmp_path: Path) -> None:
+    class LikesTables(FakeScorer):
+        def logits(self, question: str, texts: Sequence[str]) -> Vectors:
+            return np.array([0.0 if "|" in text else -4.0 for text in texts], dtype=np.float32)
+
+    rows = ("Library | 82 € | 90 €", "Gardens | 150 € | 181 €", "Kitchen | 40 € | 40 €", "Archive | 9 € | 8 €")
+    budget = "Department | Planned | Actual\n" + "\n".join(rows)
+    leave = "Up to six days may be carried over, unless the head of your department says otherwise."
+    made = desk(tmp_path, budget=budget, leave=leave)
+    made.scorer = LikesTables()
+    _, run = made.ask("Which department is furthest over budget?")
+    assert run.computation
+    assert [row.cells[0] for row in run.computation.rows] == ["Gardens"]
 
 
 def test_where_another_document_answers_the_table_stands_back(tmp_path: Path) -> None:

@@ -117,9 +117,11 @@ def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
 
 
 def _is_said(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
-    """Whether a sentence of a passage seems to say the number that is asked for."""
+    """Whether a sentence of a passage that may help, or does as well as the table's, seems to say what is asked for."""
     if one.plan.operation in (Operation.FILTER, Operation.VALUES):
         return False
+    best = max((passage.relevance for passage in passages if passage.document == one.document), default=0.0)
+    passages = [passage for passage in passages if passage.grade is not Grade.INCORRECT or passage.relevance >= best]
     nouns = _nouns(request)
     asks = set(stems_of(request.asks))
     about = nouns | said_by(one.plan.column.name) if one.plan.column else nouns
