@@ -12,6 +12,7 @@ from localcrag.steps.answer.own_words import path_of
 from localcrag.steps.evaluate.evaluate import is_scored, nearest
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
+from localcrag.text.blocks import BlockKind, blocks_of
 from localcrag.text.places import page_name, row_names
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
@@ -90,7 +91,20 @@ def _around(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
     if sum(count_words(span.text) for span in cut) <= most:
         return 0, len(passage.text)
     first, last = _range(cut, next((n for n, span in enumerate(cut) if span.end > at), 0), most)
-    return cut[first].start, cut[last].end
+    return _list_begins(passage.text, cut[first].start, cut[last].end), cut[last].end
+
+
+def _list_begins(text: str, start: int, end: int) -> int:
+    """Return where the list begins that a part of a text begins in; `start` in none, and in one that is too long."""
+    begins = start
+    for block in blocks_of(text):
+        if block.start > start:
+            break
+        if block.kind is not BlockKind.ITEM:
+            begins = start
+        elif begins == start:
+            begins = block.start
+    return begins if count_words(text[begins:end]) <= WORDS else start
 
 
 def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
