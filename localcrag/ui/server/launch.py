@@ -26,7 +26,7 @@ MOST_THREADS = 250
 MOST_CONNECTIONS = 8_192
 MOST_QUEUED = 2_000
 """Events that wait at once; the page is told to come again when there are more."""
-BETWEEN_LOOKS, BETWEEN_PROGRESS = 0.05, 1.0
+BETWEEN_LOOKS, BETWEEN_PROGRESS = 0.02, 1.0
 """Seconds after which Gradio looks for events again, where there were none, and for its progress bars, of which none is
 used here. Its own are 0.05 and 0.1 on Windows, elsewhere 0.001 and 0.01: a twentieth of a core, day and night, for a
 server that nobody asks anything."""
