@@ -118,7 +118,7 @@ def test_a_chat_opened_while_word_of_the_one_before_is_on_its_way_stays_open(app
     assert [view[WHERE] for view in views] == [str(chats[1])]
 
 
-def test_a_label_of_a_chat_that_was_left_does_not_bring_it_back(app: App, assembly: Assembly) -> None:
+def test_earlier_turns_of_a_chat_that_was_left_do_not_bring_it_back(app: App, assembly: Assembly) -> None:
     chats = [assembly.chats.begin("default").id for _ in range(2)]
     app.chats.open(the(chat=chats[1]), request("one"))
     assert app.chats.earlier(str(chats[0]), request("one")) == gr.skip()

@@ -115,22 +115,22 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
     replaced = set()
     for one in () if threaded is None else threaded.iter("{*}threadedComment"):
         replaced.add(one.get("ref"))
-        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), "".join(_texts(one.iter("{*}text"))))
+        yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), _text(one.iter("{*}text")))
     notes = by_kind.get("comments")
     authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
     for one in () if notes is None else notes.iter("{*}comment"):
         if one.get("ref") not in replaced:
             number = one.get("authorId", "")
             author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
-            yield _comment(one.get("ref"), author, "".join(_texts(one.iter("{*}t"))))
+            yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
         own = [said for body in one.iterchildren("{*}txBody") for said in paragraphs(body)]
-        yield _comment(None, author, "".join([*_texts(one.iterchildren("{*}text")), " ".join(own)]))
+        yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
 
 
-def _texts(elements: Iterable[Element]) -> list[str]:
-    return [one.text or "" for one in elements]
+def _text(elements: Iterable[Element]) -> str:
+    return "".join(one.text or "" for one in elements)
 
 
 def _comment(on: str | None, author: str, text: str) -> str:

@@ -21,10 +21,10 @@ def in_groups(work: Work, operation: Callable[[Work], Found]) -> Found:
     Raises Refused where rows have no group's name that can be told, or results are in several units.
     """
     plan = work.plan
-    if plan.operation is not Operation.COUNT:
-        refuse_percentages(work.column)
     if plan.operation is Operation.SUM:
         refuse_to_add(work.column, plan.known.columns)
+    elif plan.operation is not Operation.COUNT:
+        refuse_percentages(work.column)
     groups: list[Group] = []
     values: list[Decimal] = []
     units: set[str] = set()

@@ -50,6 +50,11 @@ def words_of(text: str, names: Collection[int] = ()) -> list[Word]:
     return [Word(stem(one[0]), one.start(), one[0], one.start() in names) for one in found]
 
 
+def meaningful(words: Sequence[Word]) -> list[Word]:
+    """Return the words that say something, or what any table's rows are: "entries"."""
+    return [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+
+
 class Known:
     """What of a table a question can name: columns, cells, and what the table is called."""
 

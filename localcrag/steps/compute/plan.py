@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.cell_tests import add_cell_tests
 from localcrag.steps.compute.columns import Column, Kind, has_header
-from localcrag.steps.compute.matching import Known
+from localcrag.steps.compute.matching import Known, meaningful
 from localcrag.steps.compute.plan_columns import (
     Plan,
     asks_for_rows,
@@ -189,7 +189,7 @@ def _filtered(reading: Reading) -> Plan | None:
     known, request = reading.known, reading.request
     if asks_who(reading):
         return _rows(reading) if known.are_people(label_of(known)) else None
-    noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    noun = meaningful(reading.target)
     if not noun or (request.forms.different and not request.everything):
         return None
     if not asks_for_rows(reading, noun):

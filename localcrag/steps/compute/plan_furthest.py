@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from localcrag.records.enums import Operation
+from localcrag.steps.compute.matching import meaningful
 from localcrag.steps.compute.plan_columns import Plan, asks_for_rows, asks_who, label_of
 from localcrag.steps.compute.plan_versus import IN_TIME, PLANS, compared_columns
 from localcrag.steps.compute.reading import Reading, Test
 from localcrag.steps.compute.said_conditions import Relation
-from localcrag.steps.compute.vocabulary import ROW_NOUNS, SAYS_NOTHING
 
 
 def of_furthest(reading: Reading) -> Plan | None:
     """Return a plan for the rows with the greatest or smallest difference; None where it is not clear of what."""
     known, said = reading.known, reading.request.forms.versus
     columns = compared_columns(reading)
-    if said is None or columns is None or said.word in IN_TIME or not _is_of_rows(reading, said.start):
+    if said is None or columns is None or said.word in IN_TIME or not _asks_for_rows(reading, said.start):
         return None
     tests = tuple(reading.tests)
     if said.relation:
@@ -32,10 +32,9 @@ def of_furthest(reading: Reading) -> Plan | None:
     )  # fmt: skip
 
 
-def _is_of_rows(reading: Reading, end: int) -> bool:
+def _asks_for_rows(reading: Reading, end: int) -> bool:
     """Whether what is asked for in the words up to a place, if anything is, is a row."""
     if asks_who(reading):
         return reading.known.are_people(label_of(reading.known))
-    noun = [word for word in reading.target if word.start < end]
-    noun = [word for word in noun if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    noun = meaningful([word for word in reading.target if word.start < end])
     return not noun or asks_for_rows(reading, noun)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.columns import Column, Kind
-from localcrag.steps.compute.matching import EXACT, Known, Word
+from localcrag.steps.compute.matching import EXACT, Known, Word, meaningful
 from localcrag.steps.compute.plan_columns import (
     Plan,
     computed_column,
@@ -18,7 +18,7 @@ from localcrag.steps.compute.plan_columns import (
     says_how_many,
 )
 from localcrag.steps.compute.reading import Reading, clearest, free
-from localcrag.steps.compute.vocabulary import PERIODS, ROW_NOUNS, SAYS_NOTHING, stem
+from localcrag.steps.compute.vocabulary import PERIODS, stem
 from localcrag.text.words import FUNCTION_WORDS
 
 _WHOLE = re.compile(r"\d{1,6}")
@@ -39,7 +39,7 @@ def grouped(reading: Reading) -> Plan | None:
     if request.target is None:
         column = _amounts(reading, by[0], words)
         return _plan(reading, request.operation, column, by) if column else None
-    noun = [word for word in reading.target if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    noun = meaningful(reading.target)
     if not noun:
         return None
     last = noun_end(reading, noun)
@@ -105,7 +105,7 @@ def _of_most(reading: Reading, words: Sequence[Word]) -> Operation | None:
     known = reading.known
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may be of one order, or of all.
-    nouns = [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS]
+    nouns = meaningful(words)
     if len(nouns) == 1 and clearest(known, known.of_kind(Kind.AMOUNT), nouns):
         return Operation.SUM
     return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from localcrag.records.enums import Operation
 from localcrag.steps.compute.columns import Column, Kind
 from localcrag.steps.compute.conditions import meets
-from localcrag.steps.compute.matching import Known, Word
+from localcrag.steps.compute.matching import Known, Word, meaningful
 from localcrag.steps.compute.plan_columns import Plan, is_in_header, rows_meant, says_how_many
 from localcrag.steps.compute.plan_versus import are_of, pair_of
 from localcrag.steps.compute.reading import Reading, Test, clearest, free
-from localcrag.steps.compute.vocabulary import COMPARATIVES, LESS, ROW_NOUNS, SAYS_NOTHING, alike
+from localcrag.steps.compute.vocabulary import COMPARATIVES, LESS, SAYS_NOTHING, alike
 
 _ADDS_UP = re.compile(
     r"\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b",
@@ -39,7 +39,7 @@ def of_difference(reading: Reading) -> Plan | None:
     words = free(reading)
     column = _compared_column(known, amounts, words, request.forms.more)
     if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
-        counted = [word for word in words if word.stem not in SAYS_NOTHING or word.stem in ROW_NOUNS][:1]
+        counted = meaningful(words)[:1]
         rows = counted and rows_meant(reading, counted[0]) == (None,) and not says_how_many(known)
         return Plan(known, Operation.DIFFERENCE, None, sides=_in_order(reading, sides)) if rows else None
     if column is None:
