@@ -256,6 +256,9 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="of each source's questions that is trained on")
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that stay as they are, with the words")
+    parser.add_argument(
+        "--words-stay", action="store_true", help="as they are in --base, so that the model can ship without them"
+    )
     parser.add_argument("--learn-from", type=Path, help="a larger relevance model, whose opinion counts beside labels")
     parser.add_argument("--dropout", type=float, default=0.0, help="share of the hidden numbers left out at random")
     parser.add_argument("--groups-per-step", type=int, default=GROUPS_PER_STEP, help="that are learned from at once")
@@ -278,8 +281,8 @@ def main(given: Sequence[str] | None = None) -> None:
         lambda: Material.of(*put_together(arguments), AutoTokenizer.from_pretrained(arguments.base)),
     )
     trainer = Trainer(
-        arguments.base, arguments.seed, arguments.rate,
-        frozen=arguments.frozen, dropout=arguments.dropout, larger=arguments.learn_from,
+        arguments.base, arguments.seed, arguments.rate, frozen=arguments.frozen, words_stay=arguments.words_stay,
+        dropout=arguments.dropout, larger=arguments.learn_from,
     )  # fmt: skip
     course = Course(
         trainer, material, random.Random(arguments.seed),

@@ -84,18 +84,15 @@ class LoadedModels:
 
     def _load_scorer(self) -> Scorer:
         settings = self._settings.now
-        path = self._library.path(settings.relevance, ModelRole.RELEVANCE)
+        path, cache = self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.data_dir / "cache"
+        words = self._library.words(settings.relevance)
         from localcrag.backends.models.relevance_format import load_fastest  # noqa: PLC0415
+        from localcrag.backends.models.with_words import whole_model  # noqa: PLC0415
 
-        return ScoreCache(
-            load_fastest(
-                settings.relevance,
-                path,
-                wanted=settings.relevance_format,
-                threads=settings.threads,
-                cache=settings.data_dir / "cache",
-            )
-        )
+        if words:
+            path = whole_model(path, words, cache)
+        wanted, threads = settings.relevance_format, settings.threads
+        return ScoreCache(load_fastest(settings.relevance, path, wanted=wanted, threads=threads, cache=cache))
 
     def _load_llm(self, name: str) -> LanguageModel:
         settings = self._settings.now

@@ -49,6 +49,13 @@ class ModelLibrary:
         """Return the adapter that is loaded with a language model, None when it is one without."""
         return self._files.adapter(name)
 
+    def words(self, name: str) -> Path | None:
+        """Return the folder of the embedder whose words a relevance model reads, None when it has its own.
+
+        Raises ModelMissing and ModelDamaged.
+        """
+        return self._files.words(name)
+
     def skills(self, name: str) -> frozenset[Skill]:
         """Return what a language model can be asked for."""
         return self._files.skills(name)

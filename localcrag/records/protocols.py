@@ -35,7 +35,10 @@ class Embedder(Protocol):
         """Tokens of a text beyond which it would be cut off, special tokens not counted."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension)."""
+        """Return the vectors of texts to be found, shape (len(texts), dimension)."""
+
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        """Return the vectors of what is looked for, shape (len(questions), dimension)."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return each text's length in the embedder's tokens, special tokens not counted."""

@@ -164,7 +164,7 @@ class EmbeddedBefore:
     def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
         self._embedder = embedder
         different = list(dict.fromkeys(texts))
-        at_once = [embedder.embed(different[at : at + AT_ONCE]) for at in range(0, len(different), AT_ONCE)]
+        at_once = [embedder.embed_questions(different[at : at + AT_ONCE]) for at in range(0, len(different), AT_ONCE)]
         self._vectors = dict(zip(different, (vector for vectors in at_once for vector in vectors), strict=True))
 
     @property
@@ -181,8 +181,13 @@ class EmbeddedBefore:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
-        known = all(text in self._vectors for text in texts)
-        return np.stack([self._vectors[text] for text in texts]) if known and texts else self._embedder.embed(texts)
+        return self._embedder.embed(texts)
+
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(questions), dimension)."""
+        if not questions or not all(question in self._vectors for question in questions):
+            return self._embedder.embed_questions(questions)
+        return np.stack([self._vectors[question] for question in questions])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._embedder.count_tokens(texts)

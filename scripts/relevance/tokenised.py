@@ -23,7 +23,7 @@ MARKS = 3
 AT_ONCE = 2_000
 """Texts that are given to the tokenizer in one call."""
 
-Tokens = NDArray[np.uint16]
+Tokens = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class _Texts:
                 max_length=MOST_TOKENS,
                 return_offsets_mapping=True,
             )
-            of_texts += [np.array(one, dtype=np.uint16) for one in read["input_ids"]]
+            of_texts += [np.array(one, dtype=np.int32) for one in read["input_ids"]]
             self._offsets += [np.array(one, dtype=np.int32).reshape(-1, 2) for one in read["offset_mapping"]]
         self.tokens = np.concatenate(of_texts)
         self.starts = _starts([len(one) for one in of_texts])

@@ -88,6 +88,7 @@ class Trainer:
         rate: float = LEARNING_RATE,
         *,
         frozen: int = 0,
+        words_stay: bool = False,
         dropout: float = 0.0,
         larger: Path | None = None,
     ) -> None:
@@ -107,6 +108,8 @@ class Trainer:
         if frozen:
             for part in (self.model.bert.embeddings, *self.model.bert.encoder.layer[:frozen]):
                 part.requires_grad_(False)
+        if words_stay:
+            self.model.bert.embeddings.word_embeddings.requires_grad_(False)
         learning = [one for one in self.model.parameters() if one.requires_grad]
         self.parameters = [*learning, *self.place.parameters()]
         parts = [

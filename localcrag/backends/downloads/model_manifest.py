@@ -28,6 +28,8 @@ Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
 STRICT = ConfigDict(extra="forbid")
+BASE_OF = {ModelRole.LLM: ModelRole.LLM, ModelRole.RELEVANCE: ModelRole.EMBEDDER}
+"""What a model's base is, by what the model is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,10 @@ class RepositorySource:
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """The files lie below `prefix` inside a wheel of `size` bytes on the package index."""
+    """The files lie below `prefix` inside a wheel of `size` bytes on the package index.
+
+    `packed`: the file in it that they are made from (packed_e5.py). `with_set_up`: whether set-up brings them.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     kind: Literal["wheel"]
@@ -59,6 +64,8 @@ class WheelSource:
     version: Name
     prefix: Annotated[str, Field(pattern=r"^([A-Za-z0-9._-]+/)*$")]
     size: Bytes
+    packed: ModelFile | None = None
+    with_set_up: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,8 @@ Source = RepositorySource | WheelSource | HubSource
 class ModelEntry:
     """One model of the manifest.
 
-    `skills`: what a language model can be asked for. `base`: the language model that this one is an adapter for.
+    `skills`: what a language model can be asked for. `base`: the language model that this one is an adapter for, or
+    the embedder whose words this relevance model reads.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -95,7 +103,7 @@ class ModelEntry:
     @property
     def embedded(self) -> bool:
         """True when set-up brings it: it comes with the packages, without the hub."""
-        return isinstance(self.source, WheelSource)
+        return isinstance(self.source, WheelSource) and self.source.with_set_up
 
     @property
     def size(self) -> int:
@@ -148,12 +156,12 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     if not isinstance(tables, list) or set(content) != {"model"}:
         raise ModelError(f"The list of models {path} holds something other than [[model]] tables. Mend or restore it.")
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
-    models = {entry.name for entry in entries if entry.role is ModelRole.LLM and entry.base is None}
+    without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
     for entry in entries:
-        if entry.base and (entry.role is not ModelRole.LLM or entry.base not in models):
+        if entry.base and (entry.base, BASE_OF.get(entry.role)) not in without_base:
             raise ModelError(
-                f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and only a language model "
-                "of the list can have an adapter, which is a language model itself. Mend it or restore it."
+                f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and must be a "
+                "language model of the list for an adapter, an embedder of it for a relevance model. Mend it."
             )
     for which in ("name", "folder"):
         seen = [getattr(entry, which) for entry in entries]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,11 +49,21 @@ class BiEncoder:
         self.max_tokens = int(self._model.max_seq_length or 512) - special
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return unit vectors, shape (len(texts), dimension)."""
+        """Return unit vectors of texts to be found, shape (len(texts), dimension)."""
+        return self._embed(texts, self._model.encode_document)
+
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        """Return unit vectors of what is looked for, shape (len(questions), dimension).
+
+        An embedder with prompts of its own (“query: ”, “passage: ”) reads these in front of its texts.
+        """
+        return self._embed(questions, self._model.encode_query)
+
+    def _embed(self, texts: Sequence[str], encode: Callable[..., Any]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with self._lock:
-            encoded = self._model.encode(
+            encoded = encode(
                 [valid(text) for text in texts], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
             )
         vectors = encoded.astype(np.float32)

@@ -97,7 +97,7 @@ def _more(question: str, one: Candidate, done: Computation, context: Context) ->
     wanted = list(missing)[:MOST_MORE]
     if not wanted:
         return ()
-    (vector,) = parts.embedder.embed([question])
+    (vector,) = parts.embedder.embed_questions([question])
     found = passages_of(wanted, question, vector, parts.store)
     return _graded(question, found, context)
 

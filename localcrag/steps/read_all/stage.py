@@ -87,7 +87,7 @@ def wordings(question: str) -> tuple[str, ...]:
 def _read(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Found]:
     """Score all passages, and say how far it is. Raises ModelError and StoreError."""
     ids = context.parts.store.chunk_ids(context.within)
-    vectors = context.parts.embedder.embed(wordings(question))
+    vectors = context.parts.embedder.embed_questions(wordings(question))
     relevant: list[GradedPassage] = []
     strips: list[Strip] = []
     worded: list[GradedPassage] = []

@@ -93,7 +93,7 @@ def _chosen(
 ) -> tuple[tuple[GradedPassage, ...], tuple[Strip, ...], int]:
     """Return the passages with sentences of the summary, their sentences, and how many passages there are."""
     parts, read = context.parts, 0
-    (vector,) = parts.embedder.embed([asked.question])
+    (vector,) = parts.embedder.embed_questions([asked.question])
     each = max(1, SENTENCES // len(documents))
     kept: list[GradedPassage] = []
     strips: list[Strip] = []

@@ -42,7 +42,7 @@ def retrieve(
     They are looked for by `query`, and their cosine and overlap are those with `question`, which they are judged by.
     Without an index, full text alone is searched; where `within` gives ids of documents, nothing but those.
     """
-    asked, *others = embedder.embed([question] if query == question else [question, query])
+    asked, *others = embedder.embed_questions([question] if query == question else [question, query])
     vector = others[0] if others else asked
     among = None if within is None else store.chunk_ids(within)
     near = index.nearest(vector, NEARBY * candidates, among) if index is not None else []

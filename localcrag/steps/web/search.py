@@ -57,8 +57,8 @@ def to_passages(question: str, results: Sequence[WebResult], *, embedder: Embedd
     if not results:
         return ()
     texts = [in_context(result.title, result.content) for result in results]
-    vectors = embedder.embed([question, *texts])
-    cosines = np.asarray(vectors[1:] @ vectors[0])
+    (asked,) = embedder.embed_questions([question])
+    cosines = np.asarray(embedder.embed(texts) @ asked)
     return tuple(
         Passage(
             id=f"web-{number}",
