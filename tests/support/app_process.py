@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Playwright, Request
 
 from tests.support import ROOT
-from tests.support.first_start import started_before
+from tests.support.first_start import in_tests, started_before
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
@@ -35,41 +39,84 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+_used: list[int] = []
+
+
+def _usual_port() -> int:
+    """Return a port that an earlier app had, where one is free: at the same address a browser need not compile anew."""
+    for port in _used:
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    _used.append(free_port())
+    return _used[-1]
+
+
 @contextmanager
 def running_app(
     data_dir: Path, *, wrapper: Sequence[str] = (), port: int | str = 0, **environment: str
 ) -> Iterator[str]:
     """Start `python app.py`, wait until its page answers, yield its address, and stop it."""
-    port = int(port) or free_port()
+    port = int(port) or _usual_port()
     log = started_before(data_dir) / "app.log"
-    command = [*wrapper, sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(port)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--data-dir", str(data_dir)],
-            stdout=output,
-            stderr=output,
-            env={**os.environ, **environment},
-            start_new_session=True,
-        )
+    arguments = ["--no-browser", "--port", str(port), "--data-dir", str(data_dir)]
     address = f"http://127.0.0.1:{port}"
-    try:
-        _wait(address, process, log)
+    with ExitStack() as started:
+        if wrapper or not in_tests() or any(not name.startswith("LOCALCRAG_") for name in environment):
+            process = _by_itself([*wrapper, sys.executable, str(ROOT / "app.py"), *arguments], log, environment)
+            started.callback(process.wait, timeout=60)
+            number = process.pid
+        else:
+            number = _warm(arguments, log, environment)
+        # Of a process that has ended this can be read; it tells one that was not started here, too.
+        handle = os.pidfd_open(number)
+        started.callback(os.close, handle)
+        started.callback(_ended, handle, 60)
+        started.callback(_end, number)
+        _wait(address, handle, log)
+        _serving[address] = number
         yield address
-    finally:
-        # The whole session: a wrapper such as strace does not pass the signal on.
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=60)
+
+
+_serving: dict[str, int] = {}
+
+
+def _end(number: int) -> None:
+    """End an app's whole session: a wrapper such as strace does not pass the signal on."""
+    with suppress(ProcessLookupError):  # It has ended by itself.
+        os.killpg(number, signal.SIGTERM)
+
+
+def _by_itself(command: list[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, stdout=output, stderr=output, env={**os.environ, **environment}, start_new_session=True
+        )
+
+
+@cache
+def _warm_app() -> subprocess.Popen[str]:
+    """Return the process that starts apps, which ends with this one."""
+    command = [sys.executable, "-m", "tests.support.warm_app"]
+    warm = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    atexit.register(warm.communicate)
+    return warm
+
+
+def _warm(arguments: list[str], log: Path, environment: Mapping[str, str]) -> int:
+    """Return the number of an app's process, without what its imports cost; see warm_app."""
+    warm = _warm_app()
+    assert warm.stdin
+    assert warm.stdout
+    start = {"arguments": arguments, "log": str(log), "environment": {**os.environ, **environment}}
+    print(json.dumps(start), file=warm.stdin)
+    return int(warm.stdout.readline())
 
 
 def process_at(address: str) -> int:
     """Return the number of the process that serves the page at this address."""
-    port = address.rsplit(":", 1)[1]
-    (found,) = (
-        int(folder.name)
-        for folder in Path("/proc").glob("[0-9]*")
-        if (command := _command(folder))[1:2] == [str(ROOT / "app.py")] and port in command
-    )
-    return found
+    return _serving[address]
 
 
 @contextmanager
@@ -97,16 +144,14 @@ def children() -> set[int]:
     }
 
 
-def _command(folder: Path) -> list[str]:
-    try:
-        return (folder / "cmdline").read_bytes().decode().split("\0")
-    except OSError:  # ended meanwhile
-        return []
+def _ended(handle: int, seconds: float) -> bool:
+    """Whether a process ends within some seconds."""
+    return bool(select.select([handle], [], [], seconds)[0])
 
 
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(address: str, handle: int, log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT
-    while process.poll() is None and time.monotonic() < deadline:
+    while not _ended(handle, 0) and time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
@@ -132,20 +177,28 @@ class Watched:
     problems: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
+    def console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.problems.append(message.text)
+
+    def error(self, error: Error) -> None:
+        self.problems.append(str(error))
+
+    def request(self, request: Request) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def leave(self) -> None:
+        """Record no more."""
+        self.page.remove_listener("console", self.console)
+        self.page.remove_listener("pageerror", self.error)
+        self.page.remove_listener("request", self.request)
+
 
 def watch(page: Page) -> Watched:
     """Record a page's console errors, uncaught exceptions and requests to other hosts."""
     watched = Watched(page)
-
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            watched.problems.append(message.text)
-
-    def on_request(request: Request) -> None:
-        if not request.url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
-            watched.foreign.append(request.url)
-
-    page.on("console", on_console)
-    page.on("pageerror", lambda error: watched.problems.append(str(error)))
-    page.on("request", on_request)
+    page.on("console", watched.console)
+    page.on("pageerror", watched.error)
+    page.on("request", watched.request)
     return watched

@@ -38,12 +38,17 @@ def shared_folder() -> TemporaryDirectory[str] | None:
     return folder
 
 
+def in_tests() -> bool:
+    """Whether tests are run, and not a script that measures with what they share."""
+    return SHARED in os.environ
+
+
 def started_before(data: Path) -> Path:
     """Return `data` as a folder that an app has been started in before; it is made where there is none.
 
     Outside the tests (scripts/bench_page.py) there is no shared folder, and the start is a first one.
     """
-    if SHARED not in os.environ:
+    if not in_tests():
         data.mkdir(parents=True, exist_ok=True)
         return data
     made = _made(Path(os.environ[SHARED]))
