@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, BrowserContext, FilePayload, Locator, Page, Route, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
 from tests.support.app_process import Watched, watch
 
 EVENTS = "**/queue/join*"
 """Where Gradio's events go."""
 STORED = "local_storage,indexeddb,cache_storage,service_workers,websql,file_systems"
-"""What a page can store with its visitor; what is stored for a tab alone goes with the tab."""
+"""What a page can store with its visitor, beside what is stored for a tab alone."""
 PATIENCE = 120_000
 """Milliseconds for what the models do, on a machine that is busy with other tests."""
 
@@ -29,55 +29,61 @@ BROKEN_OFF = (
 @contextmanager
 def opened(browser: Browser, address: str, *, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
     """Give the page as a new visitor has it; in the end nothing was complained about and nobody else was asked."""
-    with _visitor(browser, address) as context:
-        page = context.new_page()
+    with _visitor(browser, address) as page:
         page.set_viewport_size({"width": width, "height": 860})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         watched = _watched[page] = watch(page)
-        go(page, address)
+        page.goto(address)
+        _ready(page)
         yield page
         clean(watched)
+        watched.leave()
 
 
+AT_REST = "/theme.css"
+"""What a tab shows meanwhile: of the app, so that its scripts stay compiled, and without a script of its own."""
 _watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
-_idle: WeakKeyDictionary[Browser, BrowserContext] = WeakKeyDictionary()
-"""Of each browser, what an earlier visitor left: Gradio's scripts, read and compiled, and nothing of the visitor."""
+_idle: WeakKeyDictionary[Browser, Page] = WeakKeyDictionary()
+"""Of each browser, the tab of an earlier visitor: Gradio's scripts, compiled, and nothing of the visitor."""
 
 
 @contextmanager
-def _visitor(browser: Browser, address: str) -> Iterator[BrowserContext]:
-    """Give a context that knows nothing of the page but its scripts, which take half of the time to open it.
+def _visitor(browser: Browser, address: str) -> Iterator[Page]:
+    """Give a tab that knows nothing of the page but its scripts, which take half of the time to open it.
 
-    Who comes while another is there, or after one that failed, has a context of their own. Tests of what a browser
-    fetches, keeps and sends make theirs themselves.
+    Who comes while another is there, or after one that failed, has a tab and a context of their own. Tests of what a
+    browser fetches, keeps and sends make theirs themselves.
     """
-    context = _idle.pop(browser, None) or browser.new_context()
+    page = _idle.pop(browser, None) or browser.new_context().new_page()
     try:
-        yield context
-        _forget(context, address)
+        yield page
+        _forget(page, address)
     except BaseException:
-        context.close()
+        page.context.close()
         raise
     if browser in _idle:
-        context.close()
+        page.context.close()
     else:
-        _idle[browser] = context
+        _idle[browser] = page
 
 
-def _forget(context: BrowserContext, address: str) -> None:
-    """Leave nothing of a visitor: no tab, no permission, no cookie, nothing that the page has stored."""
-    stays = context.new_page()
-    for page in context.pages:
-        if page != stays:
-            page.close()
+def _forget(page: Page, address: str) -> None:
+    """Leave nothing of a visitor: no other tab, no permission, no cookie, nothing that the page has stored."""
+    context = page.context
+    for other in context.pages:
+        if other != page:
+            other.close()
+    page.unroute_all()
     context.unroute_all()
+    page.goto(address + AT_REST)
+    page.evaluate("sessionStorage.clear()")
     context.clear_permissions()
     context.clear_cookies()
-    session = context.new_cdp_session(stays)
+    session = context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": STORED})
-    stays.close()
+    session.detach()
 
 
 def reload(page: Page) -> None:
@@ -148,6 +154,7 @@ def newest(page: Page) -> str:
 
 def newer(page: Page, before: str) -> None:
     """Wait until there is a newer finished turn, and the panel is whole; a long chat shows as many as before."""
+    page.wait_for_function(f"before => ({AT_END}) && ({NEWEST}) !== before", arg=before, polling=100, timeout=PATIENCE)
     expect(turn(page)).not_to_have_attribute("data-turn", before, timeout=PATIENCE)
     idle(page)
 
@@ -155,11 +162,18 @@ def newer(page: Page, before: str) -> None:
 def answered(page: Page, turns: int) -> None:
     """Wait until a chat has so many finished turns and its panel is whole."""
     expect(page.locator("#lc-log .lc-turn")).to_have_count(turns, timeout=PATIENCE)
+    page.wait_for_function(AT_END, polling=100, timeout=PATIENCE)
     idle(page)
 
 
+NEWEST = "[...document.querySelectorAll('#lc-log .lc-turn')].at(-1)?.dataset.turn ?? ''"
+AT_END = "document.querySelector('#lc-send')?.checkVisibility() && !document.querySelector('#lc-panel .lc-busy')"
+"""What is waited for before it is expected: for an expectation that is not met yet, Playwright writes down all of the
+page, each time that it looks."""
+
+
 def idle(page: Page) -> None:
-    """Wait until nothing is being answered in the chat that is shown."""
+    """Nothing is being answered in the chat that is shown."""
     expect(page.locator("#lc-send")).to_be_visible(timeout=PATIENCE)
     expect(page.locator("#lc-panel .lc-busy")).to_have_count(0, timeout=PATIENCE)
 
