@@ -55,8 +55,13 @@ class ObservableList(Generic[Key, Item]):
             self._tell()
 
     def follow(self, goes_on: Callable[[Item], bool]) -> Iterator[tuple[Item, ...]]:
-        """Yield the items now and whenever something has changed, until none of them goes on."""
+        """Yield the items now and whenever something has changed, until none of them goes on.
+
+        Somebody new who follows counts as a change: whoever is told no more for that hears of it at once.
+        """
         seen = -1
+        with self._changed:
+            self._tell()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._version != seen)  # noqa: B023 - called at once
