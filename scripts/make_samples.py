@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/make_samples.py
 
-The other documents of localcrag/samples/documents are written by hand as they are. A text begins with `date` (of the
-document) and `form` (docx or pdf) between lines of dashes, then its title with “# ”; empty lines part paragraphs,
+The other documents of localcrag/app/samples/documents are written by hand as they are. A text begins with `date` (of
+the document) and `form` (docx or pdf) between lines of dashes, then its title with “# ”; empty lines part paragraphs,
 headings with “## ” and tables. The same text gives the same bytes, as long as the libraries stay the same.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from evaluation_sets.files import CannotWrite, write_document
 from evaluation_sets.texts import Document
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.runs.evaluation_set import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.app.collections import Collections
 from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.errors import LocalcragError

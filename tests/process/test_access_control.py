@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcrag.ui.server.os_users import ROOT, is_neighbour, is_told
-from localcrag.ui.server.response_headers import HEADERS
+from localcrag.server.doors.os_users import ROOT, is_neighbour, is_told
+from localcrag.server.doors.response_headers import HEADERS
 from tests import support
 from tests.support.app_process import free_port, running_app
 from tests.support.raw_http import ask, said

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.evaluation import plan, store
 from localcrag.evaluation.calibration import set_scores
 from localcrag.evaluation.configurations import Configuration

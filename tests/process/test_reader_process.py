@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.processes.limits import MOST_MEMORY

@@ -17,7 +17,7 @@ from localcrag.ui import lists
 from tests.support import ROOT
 from tests.support.documents import handbook_pdf
 
-SAMPLES = ROOT / "localcrag" / "samples" / "documents"
+SAMPLES = ROOT / "localcrag" / "app" / "samples" / "documents"
 READ = "ece98acb234a2ad0"
 """What reading the samples and the tests' handbook gives, by the rules whose number is LAYOUT."""
 

@@ -10,7 +10,7 @@ from evaluation_sets.files import table_rows
 from evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.app.recorded_search import recorded_search
 from localcrag.backends.readers.open_document import SUPPORTED, open_document
 from localcrag.backends.readers.properties import properties_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcrag import samples
+from localcrag.app import samples
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import Skill
 from localcrag.records.errors import LocalcragError

@@ -9,18 +9,39 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from localcrag.ui.server.access_control import Doors
+from localcrag.server.doors.access_control import Doors, addresses
+from localcrag.server.doors.os_users import is_neighbour
+from localcrag.server.doors.response_headers import ResponseHeaders
 from localcrag.ui.server.index_page import IndexPage
-from localcrag.ui.server.os_users import is_neighbour
 from localcrag.ui.server.request_body import RequestBodies
-from localcrag.ui.server.response_headers import ResponseHeaders
+from localcrag.ui.server.wording import in_gradios_form
+
+OPEN = addresses(
+    ("GET", "/"),
+    ("HEAD", "/"),
+    # Gradio's own script, style and pictures.
+    ("GET", r"/(assets|static)(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+"),
+    ("GET", "/favicon.ico"),
+    ("GET", "/theme.css"),
+    ("GET", "/gradio_api/startup-events"),
+    # A tab hands in what was clicked, and hears what comes of it.
+    ("GET", "/gradio_api/app_id"),
+    ("POST", "/gradio_api/queue/join"),
+    ("GET", "/gradio_api/queue/data"),
+    ("POST", "/gradio_api/cancel"),
+    ("POST", "/gradio_api/upload"),
+    ("GET", "/gradio_api/upload_progress"),
+)
+"""What is open. Gradio has some seventy addresses (proxies, files, recordings, sharing, editing with an assistant, …);
+each that nobody has to open is one that nobody can break."""
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def guarded(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
     """Return the app behind its doors."""
-    return ResponseHeaders(Doors(RequestBodies(IndexPage(app), uploads), port, is_neighbour))
+    inside = RequestBodies(IndexPage(app), uploads)
+    return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
 
 
 def lifespan(port: int, uploads: Path) -> Lifespan:

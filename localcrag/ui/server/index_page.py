@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcrag.ui.server.response_headers import policy
+from localcrag.server.doors.response_headers import policy
 
 # What pages are shared with (pictures on other hosts), and an app's manifest, which there is not.
 LEADS_ELSEWHERE = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -13,12 +12,12 @@ import gradio as gr
 from localcrag.app.assemble import Assembly
 from localcrag.privacy import egress_guard, unexpected
 from localcrag.records.errors import LocalcragError, SettingsError
+from localcrag.server.doors.ports import HOST, is_free, require_free
 from localcrag.settings import Settings
 from localcrag.ui.page import HERE, build
 from localcrag.ui.server import guarded
 from localcrag.ui.tabs import MOST_TABS
 
-HOST = "127.0.0.1"
 FIRST_PORT, PORTS_TRIED = 7860, 50
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
@@ -40,7 +39,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     _empty(settings.uploads_dir)
     _many_connections()
     port = port or _free_port()
-    _require_free(port)
+    require_free(port)
     app = build(assembly)
     page = app.page
     _serve(page, port, settings.uploads_dir)
@@ -121,25 +120,7 @@ def _warm_up(assembly: Assembly, closing: threading.Event) -> None:
 
 def _free_port() -> int:
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
-        if _is_free(port):
+        if is_free(port):
             return port
     last = FIRST_PORT + PORTS_TRIED - 1
     raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
-
-
-def _require_free(port: int) -> None:
-    if not _is_free(port):
-        raise SettingsError(
-            f"Port {port} on {HOST} is taken, perhaps by another localcrag. Stop that program, or name another port "
-            "with --port."
-        )
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except (OSError, OverflowError):
-            return False
-    return True

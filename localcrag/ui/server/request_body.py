@@ -16,32 +16,34 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from localcrag.server.doors.incoming_body import (
+    BUSY,
+    LARGE_AT_ONCE,
+    MOST_SAID,
+    MOST_WAITING,
+    SMALL,
+    IncomingBody,
+    declared,
+    read_already,
+    too_much,
+)
+from localcrag.server.doors.refusal import Refusal, refuse
 from localcrag.steps.rate_limit import SlidingMinute
 from localcrag.ui.server.given_files import all_uploaded
-from localcrag.ui.server.refusal import Refusal, refuse
+from localcrag.ui.server.wording import in_gradios_form
 
-MOST_SAID = 4_000_000
-"""Bytes of what a click sends: the longest is a list of some thousand files that were uploaded."""
-SMALL = 64_000
-"""Bytes that are read without waiting for a turn, so that who sends large things keeps nobody else waiting."""
 MOST_UPLOADED = 4_000_000_000
 """Bytes of one upload of several files; what each may have is Gradio's max_file_size."""
 LEFT_FREE = 500_000_000
 """Bytes that stay free on the disk whatever is uploaded."""
-PATIENCE, PACE = 10.0, 50_000.0
-"""Seconds that every request has, and the bytes a second that it has to bring after that. Ample for loopback."""
-CLICKS_AT_ONCE, UPLOADS_AT_ONCE, MOST_WAITING = 32, 16, 2_000
-"""Large clicks and uploads that are read and answered at once, and requests of all kinds that are under way."""
+UPLOADS_AT_ONCE = 16
+"""Uploads that are read at once."""
 UPLOADS_A_MINUTE = 600
 """Uploads, each of up to 1,000 files, that are taken within any 60 seconds: the page sends one for what is dropped."""
-MOST_DRAINED = 1_000_000_000
-"""Bytes that are read and thrown away, so that who sends too much reads the answer instead of a broken connection."""
 LONGEST_TYPE = 200
 """Bytes of a content type: what separates the parts of an upload has at most 70 (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
-TOO_SLOW = Refusal(408, "The request came in too slowly and was given up. Try again.")
 STRANGE = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
-BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment.", retry_after=2)
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class RequestBodies:
     app: ASGIApp
     uploads: Path
     now: Callable[[], float] = time.monotonic
-    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CLICKS_AT_ONCE))
+    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
     _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
     _waiting: int = 0
     _rate: SlidingMinute = field(init=False)
@@ -65,14 +67,14 @@ class RequestBodies:
             await self.app(scope, receive, send)
             return
         if self._waiting >= MOST_WAITING:
-            await refuse(BUSY, scope, receive, send)
+            await refuse(BUSY, scope, send, in_gradios_form)
             return
         self._waiting += 1
         try:
             if scope["path"] == UPLOAD:
                 async with self._uploads:
                     await self._upload(scope, receive, send)
-            elif 0 <= _declared(scope) <= SMALL:
+            elif 0 <= declared(scope) <= SMALL:
                 await self._click(scope, receive, send, SMALL)
             else:
                 async with self._clicks:
@@ -81,22 +83,15 @@ class RequestBodies:
             self._waiting -= 1
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
-        body = _Body(receive, self.now, most)
-        said = bytearray()
-        while piece := await body.piece():
-            said += piece
-        refusal = body.refusal or self._refused(bytes(said))
+        body = IncomingBody(receive, self.now, most)
+        said = await body.read()
+        refusal = body.refusal or self._refused(said)
         if body.gone:
             return
         if refusal:
-            await refuse(refusal, scope, receive, send)
+            await refuse(refusal, scope, send, in_gradios_form)
             return
-        whole: list[Message] = [{"type": "http.request", "body": bytes(said), "more_body": False}]
-
-        async def again() -> Message:
-            return whole.pop() if whole else await receive()
-
-        await self.app(scope, again, send)
+        await self.app(scope, read_already(said, receive), send)
 
     def _refused(self, said: bytes) -> Refusal | None:
         try:
@@ -110,15 +105,15 @@ class RequestBodies:
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         room = min(MOST_UPLOADED, max(shutil.disk_usage(self.uploads.parent).free - LEFT_FREE, 0))
-        body = _Body(receive, self.now, room)
+        body = IncomingBody(receive, self.now, room)
         if len(dict(scope["headers"]).get(b"content-type", b"")) > LONGEST_TYPE:
-            await refuse(STRANGE, scope, receive, send)
+            await refuse(STRANGE, scope, send, in_gradios_form)
             return
         left = self._rate.claim(UPLOADS_A_MINUTE)
-        if left or _declared(scope) > room:
-            body.refusal = _too_often(left) if left else _too_much(room)
+        if left or declared(scope) > room:
+            body.refusal = _too_often(left) if left else too_much(room)
             await body.drain()
-            await refuse(body.refusal, scope, receive, send)
+            await refuse(body.refusal, scope, send, in_gradios_form)
             return
         started = False
 
@@ -142,61 +137,7 @@ class RequestBodies:
             if not body.refusal:
                 raise
         if body.refusal and not started:
-            await refuse(body.refusal, scope, receive, send)
-
-
-@dataclass(slots=True)
-class _Body:
-    """A request's body as it comes. `refusal` says what is wrong with it, `gone` that nobody waits for an answer."""
-
-    receive: Receive
-    now: Callable[[], float]
-    most: int
-    refusal: Refusal | None = None
-    gone: bool = False
-    whole: bool = False
-    came: int = 0
-    since: float = -1.0
-
-    async def piece(self) -> bytes:
-        """Return what came next; nothing at the end, and when there is something wrong."""
-        piece = await self._next()
-        self.came += len(piece)
-        if self.came > self.most and not self.refusal:
-            self.refusal = _too_much(self.most)
-            await self.drain()
-        return b"" if self.refusal else piece
-
-    async def drain(self) -> None:
-        """Read what still comes, and keep nothing of it."""
-        refusal = self.refusal
-        while not (self.whole or self.gone) and self.came < MOST_DRAINED and self.refusal in (refusal, None):
-            self.came += len(await self._next())
-        self.refusal = refusal
-
-    async def _next(self) -> bytes:
-        if self.since < 0:
-            self.since = self.now()
-        while not self.whole:
-            left = self.since + PATIENCE + self.came / PACE - self.now()
-            try:
-                message = await asyncio.wait_for(self.receive(), max(left, 0))
-            except TimeoutError:
-                self.refusal = TOO_SLOW
-                return b""
-            if message["type"] == "http.disconnect":
-                self.gone = True
-                return b""
-            self.whole = not message.get("more_body", False)
-            if piece := bytes(message.get("body", b"")):
-                return piece
-        return b""
-
-
-def _declared(scope: Scope) -> int:
-    """Return how many bytes a request says it has; -1 where it does not say."""
-    said = dict(scope["headers"]).get(b"content-length", b"")
-    return int(said) if said.isdigit() else -1
+            await refuse(body.refusal, scope, send, in_gradios_form)
 
 
 def _too_often(left: float) -> Refusal:
@@ -206,8 +147,3 @@ def _too_often(left: float) -> Refusal:
         f"More than {UPLOADS_A_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
         retry_after=seconds,
     )
-
-
-def _too_much(most: int) -> Refusal:
-    size = f"{most / 1_000_000:,.0f} MB"
-    return Refusal(413, f"This is more than localcrag takes at once ({size}). Send less, or in parts.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.types import Receive, Scope, Send
-
-API = "/gradio_api/"
+from starlette.types import Scope, Send
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +17,18 @@ class Refusal:
     retry_after: int = 0
 
 
-async def refuse(refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with a sentence; to Gradio's script as it reads them."""
-    if scope["path"].startswith(API):
-        media_type, text = "application/json", json.dumps({"detail": refusal.sentence})
-    else:
-        media_type, text = "text/plain; charset=utf-8", refusal.sentence + "\n"
+Wording = Callable[[Refusal, Scope], tuple[str, str]]
+"""How a server says it: media type and text."""
+
+
+def in_plain_text(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
+    """Return the sentence by itself."""
+    return "text/plain; charset=utf-8", refusal.sentence + "\n"
+
+
+async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: Wording = in_plain_text) -> None:
+    """Answer with the refusal, and end the connection."""
+    media_type, text = wording(refusal, scope)
     body = text.encode()
     headers = {"content-type": media_type, "content-length": str(len(body)), "connection": "close"}
     if refusal.retry_after:

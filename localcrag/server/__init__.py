@@ -1,0 +1,1 @@
+"""What other programs talk to: an API as OpenAI's, MCP, and the doors that the page has as well."""

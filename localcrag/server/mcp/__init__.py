@@ -1,0 +1,1 @@
+"""The Model Context Protocol, for editors and assistants."""
