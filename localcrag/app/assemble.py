@@ -18,6 +18,7 @@ from localcrag.app.learning import Learning
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.missing_models import MissingLanguageModel, MissingScorer
 from localcrag.app.model_library import ModelLibrary
+from localcrag.app.passage_search import Found, search
 from localcrag.app.past_questions import PastQuestions
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.storage import Storage
@@ -141,6 +142,24 @@ class Assembly:
             question, history=history, settings=settings, preset=chat.preset, consent=consent,
             restriction=chat.restriction, read_all=read_all,
         )  # fmt: skip
+
+    def search(
+        self,
+        question: str,
+        *,
+        most: int | None = None,
+        collection: str | None = None,
+        preset: Preset | None = None,
+        restriction: Restriction = EVERYWHERE,
+    ) -> Found:
+        """Return the documents' best passages for a question, at `most` so many, without an answer; see passage_search.
+
+        Raises UnknownCollection, SettingsError, ModelError when there is no embedder, and StoreError.
+        """
+        own: dict[str, Any] = {"k": most} if most else {}
+        own |= {"collection": collection} if collection else {}
+        settings = self.collection_settings.applied_to(settings_module.changed(self.settings, **own), preset)
+        return search(question, parts=self.parts(settings), settings=settings, restriction=restriction)
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
         """Ask a stored run's question again, under its settings, with today's models and documents; see `ask`.

@@ -13,17 +13,17 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from localcrag.app.in_turn import Happened, answered_in_turn
 from localcrag.app.jobs import Job
 from localcrag.app.model_turns import ModelTurn, ModelTurns
 from localcrag.app.waiting_consent import STOPPED, WaitingConsent
 from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError, QuestionError
-from localcrag.records.events import Event, RunFinished, StepStarted
+from localcrag.records.events import RunFinished
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, Turn
 from localcrag.runs.chats import Chat, ChatTurn, TurnState, history
 from localcrag.runs.new_run import checked
 from localcrag.runs.recording import Recording
-from localcrag.text.translation import gettext as _
 
 
 class Ask(Protocol):
@@ -49,14 +49,6 @@ class Chats(Protocol):
     def put(self, chat_id: int, turn: ChatTurn) -> None: ...
 
     def take_out(self, chat_id: int, number: int) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """An event, and the run that it led to; None before it has begun."""
-
-    event: Event
-    run: Run | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,24 +165,15 @@ class Conversations:
         answer: Callable[[], Recording],
         models: ModelTurn,
     ) -> Generator[Happened, None, None]:
-        recording: Recording | None = None
+        run: Run | None = None
         state, said = TurnState.STOPPED, ""
         try:
-            if not models.line_up():
-                yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
-                if not models.take():
-                    return
-            with closing(answer()) as recording:
-                for event in recording:
-                    if isinstance(event, RunFinished):
+            with closing(answered_in_turn(answer, models)) as happened:
+                for one in happened:
+                    run = one.run
+                    if isinstance(one.event, RunFinished):
                         state = TurnState.ANSWERED
-                    yield Happened(event, recording.run)
-                    if isinstance(event, StepStarted) and models.are_wanted:
-                        yield Happened(StepStarted("wait", _("another question goes first")), recording.run)
-                        models.end()
-                        if not models.take():
-                            return
-                        yield Happened(event, recording.run)
+                    yield one
         except LocalcragError as error:
             state, said = TurnState.FAILED, str(error)
             raise
@@ -198,9 +181,7 @@ class Conversations:
             state, said = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
-            models.end()
             # Also when it is stopped, which closes this generator: nothing of the answer is lost.
-            run = recording.run if recording else None
             said = said or (run.answer if run else "")
             self._chats.put(
                 chat_id, dataclasses.replace(turn, answer=said, run_id=run.run_id if run else None, state=state)

@@ -5,6 +5,8 @@ Written out and compared by a test: the enums themselves are imported later, so 
 
 from __future__ import annotations
 
+import argparse
+
 POLICIES = ("max", "fraction", "ratio", "count")
 WEB_MODES = ("never", "ask", "always")
 CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
@@ -14,3 +16,10 @@ STRICTNESS = ("strict", "balanced", "lenient")
 REFINERS = ("strips", "llm")
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
 ROLES = ("embedder", "relevance", "llm")
+
+
+def port(text: str) -> int:
+    """Return argparse's value for a port."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
+    return int(text)

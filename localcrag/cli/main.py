@@ -111,11 +111,12 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         presets_command,
         privacy_command,
         runs_command,
+        serve_command,
         ui_command,
         web_command,
     )
 
-    for command in (ingest_command, ask_command, ui_command, documents_command):
+    for command in (ingest_command, ask_command, ui_command, serve_command, documents_command):
         command.add_parser(commands, common, within)
     models_command.add_parser(commands, common)
     privacy_command.add_parser(commands, common)

@@ -6,6 +6,8 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from localcrag.cli.choices import port
+
 if TYPE_CHECKING:
     from localcrag.settings import Settings
 
@@ -17,7 +19,7 @@ DONE = 0
 def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     """Add `ui`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     command = subparsers.add_parser("ui", parents=[common, within], help="open the page in the browser")
-    command.add_argument("--port", type=_port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
+    command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
     command.add_argument("--host", type=_host, metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
     command.add_argument("--no-browser", action="store_true", help="do not open the browser")
     command.set_defaults(run=_ui)
@@ -45,9 +47,3 @@ def _host(text: str) -> str:
             "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there; see SECURITY.md"
         )
     return text
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
-    return int(text)

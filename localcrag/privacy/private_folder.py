@@ -13,7 +13,7 @@ from pathlib import Path
 from localcrag.records.errors import SettingsError
 
 OTHERS = 0o077
-OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "*.log")
+OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "*.log")
 """What is ours at the top of a data folder, beside the folders."""
 OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
 

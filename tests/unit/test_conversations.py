@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.conversations import Answering, Conversations, Happened
+from localcrag.app.conversations import Answering, Conversations
+from localcrag.app.in_turn import Happened
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, UnknownChat

@@ -1,0 +1,108 @@
+"""Passages by themselves: found and evaluated without an answer, and read with what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from localcrag.records.documents import Chunk
+from localcrag.records.errors import UnknownDocument
+from localcrag.records.events import Event, Warned
+from localcrag.records.passages import GradedPassage
+from localcrag.records.protocols import ChunkStore
+from localcrag.records.restriction import Restriction
+from localcrag.runs.new_run import checked
+from localcrag.settings import Settings
+from localcrag.steps.budget import Budget
+from localcrag.steps.context import Context, Parts
+from localcrag.steps.document_choice import choose
+from localcrag.steps.evaluate.stage import evaluate
+from localcrag.steps.retrieve.stage import passages_for
+from localcrag.steps.screen.stage import screen
+
+PREFIX = "chunk-"
+"""Before the number of a chunk, in the id of a passage of a document."""
+LONGEST_NUMBER = 19
+"""Digits of SQLite's largest number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Passages, most relevant first, and what went worse than it should."""
+
+    passages: tuple[GradedPassage, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPassage:
+    """A passage as it stands in its document, with its neighbours; `first` and `last` are the ids at its ends."""
+
+    document: str
+    title: str
+    page: int | None
+    section: str | None
+    text: str
+    first: str
+    last: str
+
+
+def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> Found:
+    """Return the best `k` passages of the documents, as a question is answered from them; nothing is stored.
+
+    Raises QuestionError, also where the restriction allows no document, and StoreError.
+    """
+    question = checked(question)
+    context = Context(parts, settings, Budget(settings.time_budget), choice=choose(restriction, parts.store))
+    events = _flow(question, context)
+    warnings: list[str] = []
+    while True:
+        try:
+            event = next(events)
+        except StopIteration as end:
+            ranked = sorted(end.value, key=lambda one: -one.relevance)
+            return Found(tuple(ranked), tuple(warnings))
+        if isinstance(event, Warned):
+            warnings.append(event.message)
+
+
+def _flow(question: str, context: Context) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    found = yield from passages_for(question, question, context)
+    graded = yield from evaluate(question, found, context)
+    yield from screen(graded, context.parts.rules)
+    return graded
+
+
+def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
+    """Return a passage with so many chunks before and after it. Raises UnknownDocument when it is not there."""
+    number = passage.removeprefix(PREFIX)
+    found = store.chunks([int(number)]) if number.isdecimal() and len(number) < LONGEST_NUMBER else {}
+    # An id is that of one chunk of the database, whose collection may be another one.
+    its_document = set(store.documents_of(list(found)).values())
+    if not its_document or not its_document <= {document.id for document in store.documents()}:
+        raise UnknownDocument(
+            f"There is no passage “{passage}” here: its document was changed or deleted, or it is from the web or of "
+            "another collection. Search again for what there is."
+        )
+    ((own, (document, chunk)),) = found.items()
+    first = _furthest(store, own, chunk, before, behind=False)
+    last = _furthest(store, own, chunk, after, behind=True)
+    return ReadPassage(
+        document=document,
+        title=store.titles([own]).get(own, ""),
+        page=first[1].page,
+        section=chunk.section,
+        text=store.excerpt(own, first[1].start, last[1].end),
+        first=f"{PREFIX}{first[0]}",
+        last=f"{PREFIX}{last[0]}",
+    )
+
+
+def _furthest(store: ChunkStore, number: int, chunk: Chunk, steps: int, *, behind: bool) -> tuple[int, Chunk]:
+    at = number, chunk
+    for _ in range(steps):
+        further = store.neighbour(at[0], behind=behind)
+        if further is None:
+            break
+        at = further
+    return at

@@ -1,0 +1,56 @@
+"""The launch of the API: its server on 127.0.0.1, and the models meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import uvicorn
+
+from localcrag.app.assemble import Assembly
+from localcrag.privacy import unexpected
+from localcrag.records.errors import LocalcragError
+from localcrag.server.doors.ports import HOST, require_free
+from localcrag.server.openai.api import api
+from localcrag.server.openai.doors import guarded
+from localcrag.server.openai.token import token_of
+from localcrag.server.questions import Questions
+from localcrag.settings import Settings
+
+SECONDS_TO_END = 5
+"""That answers which are under way have when the server is stopped."""
+
+
+def launch(settings: Settings, *, port: int, only: str | None) -> None:
+    """Serve until interrupted. Raises SettingsError when the port is taken, and UnknownCollection."""
+    if not settings.debug:
+        unexpected.keep_to_oneself()
+    require_free(port)
+    token = token_of(settings.data_dir)
+    assembly = Assembly(settings)
+    try:
+        app = guarded(api(Questions(assembly, only)), port, token)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app, host=HOST, port=port, ws="none", lifespan="off", log_level="critical",  # what is unexpected is told by api.py
+                access_log=False, server_header=False, proxy_headers=False, timeout_graceful_shutdown=SECONDS_TO_END,
+            )
+        )  # fmt: skip
+        print(  # noqa: T201
+            f"localcrag serves http://{HOST}:{port}/v1 (Ctrl-C stops it). `localcrag serve --show-token` prints the "
+            "token, which is the API key.",
+            file=sys.stderr,
+            flush=True,
+        )
+        threading.Thread(target=_warm_up, args=(assembly,), daemon=True).start()
+        server.run()
+    finally:
+        assembly.close()
+
+
+def _warm_up(assembly: Assembly) -> None:
+    try:
+        assembly.warm_up()
+    except LocalcragError as error:
+        # The API says it again, to whoever asks a question.
+        print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
