@@ -92,7 +92,8 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
         title=store.titles([own]).get(own, ""),
         page=first[1].page,
         section=chunk.section,
-        text=store.excerpt(own, first[1].start, last[1].end),
+        # Pages are joined by form feeds.
+        text=store.excerpt(own, first[1].start, last[1].end).replace("\f", "\n\n"),
         first=f"{PREFIX}{first[0]}",
         last=f"{PREFIX}{last[0]}",
     )

@@ -106,6 +106,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         gaps_command,
         ingest_command,
         labels_command,
+        mcp_command,
         models_command,
         pins_command,
         presets_command,
@@ -116,7 +117,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         web_command,
     )
 
-    for command in (ingest_command, ask_command, ui_command, serve_command, documents_command):
+    for command in (ingest_command, ask_command, ui_command, serve_command, mcp_command, documents_command):
         command.add_parser(commands, common, within)
     models_command.add_parser(commands, common)
     privacy_command.add_parser(commands, common)

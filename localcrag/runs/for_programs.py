@@ -159,6 +159,13 @@ def where(passage: Passage) -> Place:
     }
 
 
+def passages_in_words(found: Sequence[FoundPassage]) -> str:
+    """Return passages with place, id and relevance, as a model reads them."""
+    return "\n\n".join(
+        f"{one['place']} ({one['id']}, relevance {_shown(one['relevance'])}):\n{one['text']}" for one in found
+    )
+
+
 def answer_in_words(run: Run) -> str:
     """Return the answer with its sources below, and how it came about, as a model reads it."""
     lines = [run.answer, ""]
@@ -168,6 +175,10 @@ def answer_in_words(run: Run) -> str:
     if said := _web(run)["not_asked"]:
         lines.append(_("The web was not asked, because %(why)s.", why=said))
     return "\n".join([*lines, *run.warnings]).strip()
+
+
+def _shown(relevance: float | None) -> str:
+    return "unknown" if relevance is None else f"{relevance:.2f}"
 
 
 def _cited(piece: Evidence, source: Source) -> Citation:

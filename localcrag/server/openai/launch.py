@@ -32,7 +32,8 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         app = guarded(api(Questions(assembly, only)), port, token)
         server = uvicorn.Server(
             uvicorn.Config(
-                app, host=HOST, port=port, ws="none", lifespan="off", log_level="critical",  # what is unexpected is told by api.py
+                # Of what is unexpected, api.py tells; uvicorn would show words of documents with it.
+                app, host=HOST, port=port, ws="none", lifespan="off", log_level="critical",
                 access_log=False, server_header=False, proxy_headers=False, timeout_graceful_shutdown=SECONDS_TO_END,
             )
         )  # fmt: skip
