@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
     from localcrag.records.enums import Preset
     from localcrag.records.ingest import IngestResult
+    from localcrag.records.passages import GradedPassage
     from localcrag.records.protocols import Consent
     from localcrag.records.restriction import Restriction
     from localcrag.records.run import Run, Turn
@@ -25,6 +26,12 @@ class Localcrag:
 
     Everything is kept where the app keeps it, and the page shows the same documents; `data_dir` names another place.
     Every error is a LocalcragError whose text says what happened and what to do.
+
+    In these examples `app` is `Localcrag(folder / "data", web="never")`, and `folder` holds `handbook.md`:
+
+    >>> app.ask(" ")
+    Traceback (most recent call last):
+    localcrag.records.errors.QuestionError: The question is empty. Write one.
     """
 
     def __init__(self, data_dir: str | Path | None = None, **settings: Any) -> None:
@@ -52,6 +59,12 @@ class Localcrag:
 
         What is there already with the same content is left alone. Raises DocumentError when a path is missing or a file
         cannot be read, once all the others are in, ModelError and StoreError.
+
+        >>> [one.document for one in app.add(folder / "handbook.md")]
+        ['handbook.md']
+        >>> (again,) = app.add(folder / "handbook.md")
+        >>> print(again.status)
+        unchanged
         """
         from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
         from localcrag.records.ingest import IngestResult  # noqa: PLC0415
@@ -63,11 +76,18 @@ class Localcrag:
         return results
 
     def documents(self) -> list[str]:
-        """Return the names of the collection's documents. Raises StoreError."""
+        """Return the names of the collection's documents. Raises StoreError.
+
+        >>> app.documents()
+        ['handbook.md']
+        """
         return [document.name for document in self._assembly.collections.documents()]
 
     def tag(self, name: str, *tags: str) -> None:
-        """Give a document tags, or all of a folder, now and later, whose name ends with “/”. Raises StoreError."""
+        """Give a document tags, or all of a folder, now and later, whose name ends with “/”. Raises StoreError.
+
+        >>> app.tag("handbook.md", "sales")
+        """
         self._assembly.collections.tags.change([name], put=tags)
 
     def ask(
@@ -80,7 +100,24 @@ class Localcrag:
         within: Restriction | None = None,
         read_all: bool = False,
     ) -> Run:
-        """Answer a question; see `stream`. The run has the answer, the action, the sources and every step."""
+        """Answer a question; see `stream`. The run has the answer, the action, the sources and every step.
+
+        >>> run = app.ask("How long is the warranty on a bicycle?")
+        >>> print(run.action, [source.document for source in run.sources])
+        CORRECT ['handbook.md']
+        >>> "seven years [1]" in run.answer
+        True
+
+        Documents can be chosen, and a follow-up is read with the turns before it:
+
+        >>> from localcrag import Restriction, Turn
+        >>> before = [Turn(run.question, run.answer)]
+        >>> later = app.ask("And are tyres part of it?", history=before, within=Restriction(tags=("sales",)))
+        >>> later.scope.documents
+        1
+
+        In a notebook, a run shows itself: the answer, what it cites, action and why, passages with their relevance.
+        """
         with closing(
             self.stream(question, history=history, preset=preset, consent=consent, within=within, read_all=read_all)
         ) as recording:
@@ -106,6 +143,14 @@ class Localcrag:
         `Restriction(tags=("contract",), since="2024")`; with `read_all` every passage of theirs is looked at, not only
         those that are found: for “list all”, at the price of time. Raises QuestionError, UnknownCollection,
         ModelError and StoreError.
+
+        >>> from localcrag import AnswerPiece
+        >>> recording = app.stream("How long is the warranty on a bicycle?")
+        >>> written = [event.text for event in recording if isinstance(event, AnswerPiece)]
+        >>> len(written) > 1
+        True
+        >>> recording.run.answered  # what is verified may differ from what was written
+        True
         """
         from localcrag.records.restriction import EVERYWHERE  # noqa: PLC0415
 
@@ -113,6 +158,19 @@ class Localcrag:
             question, history=history, preset=preset, consent=consent, restriction=within or EVERYWHERE,
             read_all=read_all,
         )  # fmt: skip
+
+    def search(self, question: str, *, most: int = 6, within: Restriction | None = None) -> tuple[GradedPassage, ...]:
+        """Return the passages that help with a question, most relevant first, at `most` so many, without an answer.
+
+        For programs that answer themselves. Raises QuestionError, SettingsError, ModelError and StoreError.
+
+        >>> best = app.search("How long is the warranty on a bicycle?")[0]
+        >>> print(best.document, best.grade, best.relevance > 0.5)
+        handbook.md correct True
+        """
+        from localcrag.records.restriction import EVERYWHERE  # noqa: PLC0415
+
+        return self._assembly.search(question, most=most, restriction=within or EVERYWHERE).passages
 
     def close(self) -> None:
         """Close the database, and end the processes that read files."""

@@ -169,6 +169,12 @@ class Run:
     scope: SearchScope | None = None
     computation: Computation | None = None
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows. The look of it is a floor above, where there are words and templates."""
+        from localcrag.runs.notebook import html  # noqa: PLC0415
+
+        return html(self)
+
     @property
     def answered(self) -> bool:
         """Whether an answer was given that is not said to be uncertain."""

@@ -21,7 +21,7 @@ from localcrag.text.markdown import literal, literal_line
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
-_TEMPLATES = Environment(
+TEMPLATES = Environment(
     loader=PackageLoader("localcrag.runs"),
     autoescape=select_autoescape(),
     undefined=StrictUndefined,
@@ -122,7 +122,7 @@ def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str
 
 
 def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
-    return _TEMPLATES.get_template("chat.html").render(
+    return TEMPLATES.get_template("chat.html").render(
         chat=chat,
         turns=[
             (turn, _answer(turn), about(run) if (run := runs.get(turn.run_id or "")) else [], cited(turn, runs))

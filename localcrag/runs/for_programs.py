@@ -172,9 +172,13 @@ def answer_in_words(run: Run) -> str:
     lines += [f"[{one['n']}] {one['place']}: “{one['text']}”" for one in citations(run)]
     if run.action:
         lines.append(f"{run.action}: {run.rule}")
-    if said := _web(run)["not_asked"]:
-        lines.append(_("The web was not asked, because %(why)s.", why=said))
-    return "\n".join([*lines, *run.warnings]).strip()
+    return "\n".join([*lines, *notes_on_the_web(run), *run.warnings]).strip()
+
+
+def notes_on_the_web(run: Run) -> list[str]:
+    """Return why the web was not asked, where it might have been."""
+    why = _web(run)["not_asked"]
+    return [_("The web was not asked, because %(why)s.", why=why)] if why else []
 
 
 def _shown(relevance: float | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import doctest
 import re
 import shutil
 from collections.abc import Iterator
@@ -13,7 +15,8 @@ import pytest
 
 import localcrag
 from localcrag import Action, AnswerPiece, IngestResult, Localcrag, LocalcragError, Run
-from localcrag.records.enums import IngestStatus
+from localcrag.app import front_door
+from localcrag.records.enums import Grade, IngestStatus
 from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
 from tests.support.first_start import started_before
 
@@ -34,6 +37,16 @@ def app(folder: Path) -> Iterator[Localcrag]:
     with Localcrag(folder / "data", web="never") as made:
         made.add(folder / "handbook.md")
         yield made
+
+
+@pytest.mark.parametrize(
+    "example", doctest.DocTestFinder().find(front_door, "front_door"), ids=lambda example: example.name
+)
+def test_the_examples_of_the_docstrings_are_true(app: Localcrag, folder: Path, example: doctest.DocTest) -> None:
+    said: list[str] = []
+    example.globs |= {"app": app, "folder": folder}
+    runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert runner.run(example, out=said.append).failed == 0, "".join(said)
 
 
 def test_the_lines_of_the_docstring_run(
@@ -88,3 +101,31 @@ def test_errors_are_those_of_the_error_tree(app: Localcrag, folder: Path) -> Non
     with pytest.raises(SettingsError, match="there is no such setting"):
         Localcrag(folder / "data", colour="blue")
     assert issubclass(SettingsError, LocalcragError)
+
+
+def test_a_run_shows_itself_in_a_notebook(app: Localcrag) -> None:
+    run = app.ask(QUESTION)
+    shown = run._repr_html_()
+    for said in ("seven years [1]", "handbook.md: “", f"CORRECT: {run.rule}", "passage retrieved", "width: "):
+        assert said in shown
+    assert not re.search(r"<script|<style|<link|<img|src=|href=|url\(|\bon\w+=", shown)
+
+
+def test_nothing_in_a_run_becomes_html_in_a_notebook(app: Localcrag, folder: Path) -> None:
+    attack = "<img src=x onerror=alert(1)>"
+    run = app.ask(QUESTION)
+    passages = [dataclasses.replace(one, text=attack, document=f"{attack}.md") for one in run.passages]
+    evidence = [dataclasses.replace(one, text=attack) for one in run.evidence]
+    sources = [dataclasses.replace(one, document=f"{attack}.md") for one in run.sources]
+    planted = dataclasses.replace(
+        run, question=attack, answer=f"{attack} [1]", rule=attack, warnings=(attack,), passages=tuple(passages),
+        evidence=tuple(evidence), sources=tuple(sources),
+    )  # fmt: skip
+    shown = planted._repr_html_()
+    assert "<img" not in shown
+    assert shown.count("&lt;img src=x onerror=alert(1)&gt;") >= 7
+
+
+def test_passages_are_found_without_an_answer(app: Localcrag) -> None:
+    (best, *_) = app.search(QUESTION, most=1)
+    assert (best.document, best.grade) == ("handbook.md", Grade.CORRECT)
