@@ -111,6 +111,7 @@ class Localcrag:
         Documents can be chosen, and a follow-up is read with the turns before it:
 
         >>> from localcrag import Restriction, Turn
+        >>> app.tag("handbook.md", "sales")
         >>> before = [Turn(run.question, run.answer)]
         >>> later = app.ask("And are tyres part of it?", history=before, within=Restriction(tags=("sales",)))
         >>> later.scope.documents

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ async def asked_by_the_sdk(data: Path) -> Session:
     async def on_progress(_progress: float, _total: float | None, message: str | None) -> None:
         told.steps.append(str(message))
 
-    parameters = StdioServerParameters(command=sys.executable, args=command(data), env=ENVIRONMENT)
+    parameters = StdioServerParameters(command=sys.executable, args=command(data), env={**os.environ, **ENVIRONMENT})
     async with Client(stdio_client(parameters)) as client:
         told.tools = (await client.list_tools()).tools
         told.answer = await client.call_tool("ask", {"question": QUESTION}, progress_callback=on_progress)
