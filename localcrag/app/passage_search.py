@@ -1,4 +1,4 @@
-"""Passages by themselves: found and evaluated without an answer, and read with what stands around them."""
+"""Passages by themselves: found and evaluated without an answer, and read with their neighbours."""
 
 from __future__ import annotations
 

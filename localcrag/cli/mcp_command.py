@@ -1,4 +1,4 @@
-"""`localcrag mcp`: a server of the Model Context Protocol on stdin and stdout, for editors and assistants."""
+"""`localcrag mcp`: a server of the Model Context Protocol on stdio, for editors and assistants."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Session:
 async def asked_by_the_sdk(data: Path) -> Session:
     told = Session()
 
-    async def on_progress(_progress: float, _total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         told.steps.append(str(message))
 
     parameters = StdioServerParameters(command=sys.executable, args=command(data), env={**os.environ, **ENVIRONMENT})

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from anyio import to_thread
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ContentBlock, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
 # pydantic, which makes schemas of these, takes typing's own from Python 3.12 on.
@@ -147,7 +147,7 @@ class Tools:
         self,
         question: str,
         *,
-        context: Context,  # type: ignore[type-arg]
+        context: Context,
         collection: CollectionName = None,
         only: Only | None = None,
         preset: Preset | None = None,
@@ -261,7 +261,7 @@ def _restriction(only: Only | None) -> Restriction:
 
 def _result(text: str, structured: object) -> CallToolResult:
     """Return a result as text for the model and as data; an error where there is no data."""
-    content = [TextContent(type="text", text=text)]
+    content: list[ContentBlock] = [TextContent(type="text", text=text)]
     if structured is None:
         return CallToolResult(content=content, is_error=True)
     return CallToolResult(content=content, structured_content=structured)
