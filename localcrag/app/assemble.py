@@ -31,6 +31,7 @@ from localcrag.pipeline import answer, answer_selection
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
+from localcrag.records.models import behind_server
 from localcrag.records.protocols import Consent, LanguageModel, RunLog, Scorer
 from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
 from localcrag.records.run import Run, Turn
@@ -49,7 +50,7 @@ _MADE_BY = {
     "relevance_format": {"scorer"},
     "embedder": {"embedder", "store", "index"},
     "threads": {"scorer", "llm"},
-    "context_tokens": {"llm"},
+    "context_tokens": {"llm", "served"},
 }
 """What a setting is a part of, and is made anew when it changes; the search client always is."""
 
@@ -97,7 +98,7 @@ class Assembly:
         return Parts(
             embedder=self.models.embedder,
             scorer=self._scorer_or_stand_in(settings.collection, remembers=runs is None),
-            llm=self._llm_or_stand_in(settings.llm),
+            llm=self._llm_or_stand_in(settings),
             index=self.collections.index(settings.collection),
             store=self.collections.store(settings.collection),
             web=self.web.search(settings),
@@ -191,8 +192,11 @@ class Assembly:
         """Load all models, and let each work once, so that the first question does not wait. Raises ModelError."""
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
-        self.models.scorer.logits("warm", ["up"])
-        _ = self.models.llm
+        # A server is warm, or gets so with the first question; nobody asks it before there is one.
+        if not behind_server(self.settings.relevance):
+            self.models.scorer.logits("warm", ["up"])
+        if not behind_server(self.settings.llm):
+            _ = self.models.llm
 
     def close(self) -> None:
         """Close the database and the search client, and end the processes that read files."""
@@ -226,8 +230,9 @@ class Assembly:
             scorer = scorer.emptied()
         return CalibratedScorer(scorer, applied.calibration) if applied else scorer
 
-    def _llm_or_stand_in(self, name: str) -> LanguageModel:
+    def _llm_or_stand_in(self, settings: Settings) -> LanguageModel:
         try:
-            return self.models.language_model(name)
+            self.library.check_allowed(settings.llm, settings)
+            return self.models.language_model(settings.llm)
         except ModelError as error:
-            return MissingLanguageModel(name, error)
+            return MissingLanguageModel(settings.llm, error)

@@ -7,7 +7,7 @@ import os
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.model_library import ModelLibrary
 from localcrag.app.settings_in_use import SettingsInUse
-from localcrag.records.models import ModelRole
+from localcrag.records.models import ModelRole, behind_server
 from localcrag.records.protocols import Embedder, LanguageModel, Scorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.translation import gettext as _
@@ -36,6 +36,10 @@ class LoadedModels:
 
     def language_model(self, name: str) -> LanguageModel:
         """Return a language model, in the place of another one: there is seldom room for two. Raises ModelError."""
+        if behind_server(name):
+            # Beside one that is loaded: it takes no room.
+            served: LanguageModel = self._made.get(f"served {name}", lambda: self._library.servers.language_model(name))
+            return served
         return self._made.get(f"llm {name}", lambda: self._load_llm(name), alone=True)
 
     def use(self, name: str) -> None:
@@ -46,7 +50,7 @@ class LoadedModels:
         role = self._library.role(name)
         if role is None:
             role = next(model.role for model in self._library.models() if model.name == name)
-        if role is ModelRole.LLM:
+        if role is ModelRole.LLM and not behind_server(name):
             self.language_model(name)
         self._library.choose(name, role)
 
@@ -64,6 +68,8 @@ class LoadedModels:
     def computes_on(self) -> str:
         """Return what the language model computes on, in words, as far as it is loaded. Loads nothing."""
         settings = self._settings.now
+        if behind_server(settings.llm):
+            return _("the language model computes where its server is")
         made = self._made.peek(f"llm {settings.llm}")
         cores = os.cpu_count() or 1
         threads = made.threads if made else settings.threads or cores

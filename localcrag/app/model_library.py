@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from localcrag.app.model_servers import ModelServers, role_of
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.downloads.model_files import Library
 from localcrag.records.downloads import Report
 from localcrag.records.enums import Skill
-from localcrag.records.models import FileCheck, Model, ModelRole, ModelState
+from localcrag.records.models import FileCheck, Model, ModelRole, ModelState, behind_server
+from localcrag.settings import Settings
 
 
 class ModelLibrary:
@@ -19,6 +21,7 @@ class ModelLibrary:
         """Read the list. Raises ModelError when it is not valid."""
         self._settings = settings
         self._files = Library(settings.now.models_dir)
+        self.servers = ModelServers(settings)
 
     @property
     def folder(self) -> Path:
@@ -26,8 +29,8 @@ class ModelLibrary:
         return self._files.models_dir
 
     def models(self) -> list[Model]:
-        """Return every model of the list, then the user's own."""
-        return self._files.models()
+        """Return every model of the list, then the user's own: files, and what servers were found to have."""
+        return [*self._files.models(), *self.servers.models()]
 
     def language_models(self, state: ModelState) -> list[Model]:
         """Return the language models that are there, missing or damaged."""
@@ -39,7 +42,7 @@ class ModelLibrary:
 
     def role(self, name: str) -> ModelRole | None:
         """Return what a model is for, by its name or path; None when its files do not tell. Raises ModelMissing."""
-        return self._files.role(name)
+        return role_of(name) if behind_server(name) else self._files.role(name)
 
     def path(self, name: str, role: ModelRole) -> Path:
         """Return the file or folder to load, checked. Raises ModelMissing, ModelDamaged and ModelError."""
@@ -66,11 +69,15 @@ class ModelLibrary:
 
         return model_download.get(self._files, name, report)
 
-    def choose(self, name: str, role: ModelRole) -> tuple[str, Path]:
-        """Use a model from now on; return what the settings name it by, and its path.
+    def choose(self, name: str, role: ModelRole) -> tuple[str, Path | None]:
+        """Use a model from now on; return what the settings name it by, and its path; a server's has none.
 
         Raises ModelMissing, ModelDamaged, ModelError and SettingsError, and has then changed nothing.
         """
+        if behind_server(name):
+            name = self.servers.checked(name, role)
+            self._settings.change(**{role.value: name})
+            return name, None
         path = self.path(name, role)
         known = name in {model.name for model in self.models()}
         # The next command may be run in another folder.
@@ -78,9 +85,17 @@ class ModelLibrary:
         self._settings.change(**{role.value: name})
         return name, path
 
+    def check_allowed(self, name: str, settings: Settings) -> None:
+        """Return where a model may be asked under these settings: any, but for servers on other computers.
+
+        Raises ServerNotAgreed and ServerError.
+        """
+        if behind_server(name):
+            self.servers.check_allowed(name, settings)
+
     def verify(self, name: str | None = None) -> Iterator[FileCheck]:
         """Read every file of a model, or of all that are there, and compare checksums. Raises ModelMissing."""
-        there = [model.name for model in self.models() if model.state is not ModelState.MISSING]
+        there = [model.name for model in self._files.models() if model.state is not ModelState.MISSING]
         for one in [name] if name else there:
             yield from self._files.verify(one)
 

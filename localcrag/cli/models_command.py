@@ -1,4 +1,4 @@
-"""`localcrag models`: list, get, use, path and verify.
+"""`localcrag models`: list, get, use, path, verify, and keys of servers.
 
 Knows arguments and how to say things; what a model is and where it lies, app/model_library.py knows. Nothing heavy is
 imported before a subcommand runs, so that `localcrag --help` stays quick.
@@ -7,6 +7,7 @@ imported before a subcommand runs, so that `localcrag --help` stays quick.
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
 import sys
@@ -36,12 +37,20 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
         command.set_defaults(run=run)
         return command
 
-    add("list", "show the models that localcrag knows and your own GGUF files")
+    listing = add("list", "show the models that localcrag knows, your own GGUF files, and those of servers here")
+    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server to look at as well")
     get = add("get", "download models, or mend damaged ones")
     get.add_argument("names", nargs="+", metavar="NAME", help=f"a name of `models list`, or {EMBEDDED}: the defaults")
     use = add("use", "choose a model from now on (saved in the settings)")
-    use.add_argument("name", metavar="NAME", help="a name of `models list`, or the path of a model")
+    use.add_argument(
+        "name", metavar="NAME", help="a name of `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
+    )
     use.add_argument("--role", choices=ROLES, help="what to use it for, when the model itself does not tell")
+    use.add_argument(
+        "--agree", action="store_true", help="agree to questions and documents going to a server on another computer"
+    )
+    key = add("key", "keep the key of a model server, read from the terminal or stdin; an empty one removes it")
+    key.add_argument("address", metavar="ADDRESS", help="the server: http://HOST:PORT")
     path = add("path", "print the path of the model in use")
     path.add_argument("role", metavar="ROLE", choices=ROLES, help=", ".join(ROLES))
     verify = add("verify", "read models completely and compare their checksums")
@@ -53,11 +62,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.model_library import ModelLibrary  # noqa: PLC0415
     from localcrag.app.settings_in_use import SettingsInUse  # noqa: PLC0415
 
-    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify}
+    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key}
     return commands[arguments.models_command](arguments, settings, ModelLibrary(SettingsInUse(settings)))
 
 
 def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    library.servers.look()
+    if arguments.address:
+        library.servers.look(arguments.address)
     models = library.models()
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)
@@ -70,13 +82,15 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibra
 
 
 def _describe(model: Model, width: int) -> str:
+    if model.path is None:
+        return f"{model.name:<{width}}  {model.role:<9}  {model.place}"
     size = f"{'' if model.exact else 'about '}{model.size / 1e6:,.0f} MB"
     about = f"{model.licence or 'yours'}\n    {model.description or model.path}"
     return f"{model.name:<{width}}  {model.role:<9}  {model.state:<7}  {size:>14}  {about}"
 
 
 def _record(model: Model) -> dict[str, Any]:
-    names = ("name", "role", "state", "source", "size", "exact", "licence", "description", "path")
+    names = ("name", "role", "state", "source", "size", "exact", "licence", "description", "path", "place")
     return {name: getattr(model, name) for name in names}
 
 
@@ -103,12 +117,14 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
 
 
 def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-    from localcrag.records.models import ModelRole  # noqa: PLC0415
+    from localcrag.records.models import ModelRole, behind_server  # noqa: PLC0415
 
     role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
     if role is None:
         raise SettingsError(f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}.")
     before = getattr(settings, role)
+    if behind_server(arguments.name):
+        _agree(arguments, library)
     name, path = library.choose(arguments.name, role)
     _line(arguments, f"{role}: {name}")
     _document(arguments, {"role": role, "name": name, "path": path, "before": before})
@@ -120,6 +136,33 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
         _say(f"The environment variable {variable} is set and wins over this choice. Remove it.")
+    return DONE
+
+
+def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
+    """Have a server on another computer agreed to, once: on the terminal, or by the option."""
+    sentence = library.servers.to_agree(arguments.name)
+    if not sentence:
+        return
+    if not arguments.agree:
+        _say(sentence)
+        if not sys.stdin.isatty():
+            raise SettingsError("Nobody has agreed to that. Say so with --agree.")
+        _say("Agree? It holds until you take it out of agreed_servers in settings.json. [y/N]")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise SettingsError("Not agreed to: nothing was changed.")
+    library.servers.agree(arguments.name)
+
+
+def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    if sys.stdin.isatty():
+        key = getpass.getpass(f"Key of {arguments.address} (not shown): ", sys.stderr)
+    else:
+        key = sys.stdin.readline()
+    library.servers.keep_key(arguments.address, key)
+    did = "kept" if key.strip() else "removed"
+    _line(arguments, f"key of {arguments.address}: {did}")
+    _document(arguments, {"address": arguments.address, "key": did})
     return DONE
 
 

@@ -6,6 +6,22 @@ import ipaddress
 import socket
 from typing import Any
 
+# This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
+# Written out, because ipaddress.is_private also holds documentation and benchmark ranges.
+PRIVATE_NETWORKS = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "127.0.0.0/8",
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "169.254.0.0/16",
+        "::1/128",
+        "fe80::/10",
+        "fc00::/7",
+    )
+)
+
 
 def shown(host: str, port: int) -> str:
     """Return a host and port as they are written: 127.0.0.1:80, [::1]:80."""
@@ -25,6 +41,14 @@ def is_here(host: str) -> bool:
         address = address.ipv4_mapped
     # The unspecified address leads here, too.
     return address.is_loopback or address.is_unspecified
+
+
+def is_private(address: str) -> bool:
+    """Return whether an IPv4 or IPv6 address is loopback, RFC 1918, link-local or unique local."""
+    parsed = ipaddress.ip_address(address.split("%", 1)[0])
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
+        parsed = parsed.ipv4_mapped
+    return any(parsed in network for network in PRIVATE_NETWORKS)
 
 
 def is_number(host: str) -> bool:

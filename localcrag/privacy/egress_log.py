@@ -39,11 +39,16 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What for; what nobody asked for has none. SET_UP: to get a model that set-up brings, whenever that is done."""
+    """What for; what nobody asked for has none. SET_UP: to get a model that set-up brings, whenever that is done.
+
+    LANGUAGE_MODEL, RELEVANCE_MODEL: question and passages, to a model's server on another computer.
+    """
 
     WEB_SEARCH = "web search"
     MODEL_DOWNLOAD = "model download"
     SET_UP = "set-up"
+    LANGUAGE_MODEL = "language model"
+    RELEVANCE_MODEL = "relevance model"
     NONE = "none"
 
 

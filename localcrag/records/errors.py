@@ -6,7 +6,11 @@ LocalcragError
 ├── ModelError               something about model files
 │   ├── ModelMissing         a model is not there: the message names the command that gets it
 │   ├── ModelDamaged         a file's checksum is not the manifest's, or a library cannot load it
-│   └── DownloadFailed       a download could not be finished: offline, refused, disk full
+│   ├── DownloadFailed       a download could not be finished: offline, refused, disk full
+│   └── ServerError          a model's server refused, failed, or answered what it should not
+│       ├── ServerNotRunning nothing answers at its address
+│       ├── ServerNoSuch     it has no such path: another program, or a server for something else
+│       └── ServerNotAgreed  it is on another computer, and nobody has agreed to that, or a preset forbids it
 ├── DocumentError            one document could not be read; the others of the same call still go in
 │   ├── UnsupportedDocument  no reader for this kind of file
 │   ├── UnreadableDocument   damaged, truncated, or not what its name says
@@ -69,6 +73,22 @@ class ModelDamaged(ModelError):
 
 class DownloadFailed(ModelError):
     """A download could not be finished."""
+
+
+class ServerError(ModelError):
+    """A model's server refused, failed, or answered what it should not."""
+
+
+class ServerNotRunning(ServerError):
+    """Nothing answers at a model server's address."""
+
+
+class ServerNoSuch(ServerError):
+    """A model's server has no such path."""
+
+
+class ServerNotAgreed(ServerError):
+    """A model's server is on another computer, and nobody has agreed to that, or a preset forbids it."""
 
 
 class DocumentError(LocalcragError):

@@ -23,6 +23,11 @@ class ModelState(StrEnum):
     DAMAGED = "damaged"
 
 
+def behind_server(name: str) -> bool:
+    """Return whether a model of this name is behind a server: http://HOST:PORT/PATH#MODEL."""
+    return name.startswith(("http://", "https://"))
+
+
 class FileState(StrEnum):
     """What reading a file told. UNKNOWN: nobody recorded a checksum of it, because localcrag did not download it."""
 
@@ -37,7 +42,8 @@ class Model:
     """One line of the list of models; `size` in bytes, about right when not `exact`.
 
     `source` is a kind of source of the manifest, or "yours" for a GGUF file that the user put there. `path` is what
-    a library loads, whether it is there or not.
+    a library loads, whether it is there or not; None for a model behind a server, whose source is "server" and whose
+    `place` says which server. `title`: what a person calls it, where that is not its name.
     """
 
     name: str
@@ -46,9 +52,11 @@ class Model:
     state: ModelState
     size: int
     exact: bool
-    path: Path
+    path: Path | None
     licence: str | None = None
     description: str | None = None
+    title: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

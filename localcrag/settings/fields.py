@@ -107,12 +107,22 @@ class ModelSettings(Group):
     """Models."""
 
     embedder: str = Field("all-minilm-l6-v2", description="Embedder: a name, or a path.")
-    relevance: str = Field("relevance-v3", description="Relevance model, also called reranker: a name, or a path.")
+    relevance: str = Field(
+        "relevance-v3",
+        description="Relevance model, also called reranker: a name, a path, or a server's: "
+        "http://HOST:PORT/rerank#MODEL.",
+    )
     relevance_format: NumberFormat = Field(
         NumberFormat.AUTO,
         description="Number format of the relevance model; auto: the fastest that keeps the ranking.",
     )
-    llm: str = Field("smollm2-135m-answerer", description="Language model: a name, or a path.")
+    llm: str = Field(
+        "smollm2-135m-answerer", description="Language model: a name, a path, or a server's: http://HOST:PORT/v1#MODEL."
+    )
+    agreed_servers: tuple[str, ...] = Field(
+        (),
+        description="Model servers on other computers, HOST:PORT, that questions and parts of documents may go to.",
+    )
     threads: int = Field(0, ge=0, le=1024, description="Threads that models compute with; 0: one per core.")
     context_tokens: Tokens = Field(
         4096, ge=512, description="The language model's context, prompt and answer together; memory grows with it."

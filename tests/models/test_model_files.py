@@ -182,7 +182,7 @@ def test_a_model_in_several_parts_is_listed_once_with_the_size_of_all(models: Pa
     for number in (1, 2):
         (models / f"big-0000{number}-of-00002.gguf").write_bytes(GGUF)
     own = [model for model in Library(models).models() if model.source == "yours"]
-    assert [(model.path.name, model.size) for model in own] == [("big-00001-of-00002.gguf", 2 * len(GGUF))]
+    assert [(model.path, model.size) for model in own] == [(models / "big-00001-of-00002.gguf", 2 * len(GGUF))]
 
 
 def test_unfinished_downloads_are_not_listed(models: Path) -> None:

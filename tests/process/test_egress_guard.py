@@ -18,8 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from localcrag.backends.searxng.endpoint import is_private
 from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import EgressRefused, LocalcragError
 from tests.support import ROOT

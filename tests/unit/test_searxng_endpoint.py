@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.searxng.endpoint import is_private, parse_endpoint, refuse_public
+from localcrag.backends.searxng.endpoint import parse_endpoint, refuse_public
+from localcrag.privacy.addresses import is_private
 from localcrag.records.errors import EndpointRefused, SearchNotRunning
 
 OWN = [

@@ -8,7 +8,6 @@ answer without an end.
 from __future__ import annotations
 
 import copy
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,8 +16,10 @@ from dataclasses import dataclass
 import httpx
 
 from localcrag.backends.searxng import answers, failures
-from localcrag.backends.searxng.endpoint import is_private, parse_endpoint, refuse_public
+from localcrag.backends.searxng.endpoint import parse_endpoint, refuse_public
+from localcrag.backends.servers.exchange import trusted_certificates
 from localcrag.privacy import addresses, egress_guard, egress_log
+from localcrag.privacy.addresses import is_private
 from localcrag.records import errors
 from localcrag.records.web import WebAnswer
 from localcrag.text import never_terms
@@ -80,7 +81,7 @@ class SearXNG:
         self._client = httpx.Client(
             auth=self._endpoint.credentials,
             transport=transport,
-            verify=_trusted_certificates(),
+            verify=trusted_certificates(),
             trust_env=False,
             follow_redirects=False,
             headers={
@@ -238,10 +239,3 @@ def _left(deadline: float) -> float:
     if left <= 0:
         raise httpx.ReadTimeout("the time for the whole search is over")
     return left
-
-
-def _trusted_certificates() -> ssl.SSLContext:
-    """Return httpx's certificates and this computer's own, where a home network's authority is installed."""
-    context = httpx.create_ssl_context(trust_env=False)
-    context.load_default_certs()
-    return context

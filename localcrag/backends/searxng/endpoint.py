@@ -6,7 +6,6 @@ are taken out of it at once, so that no message, log line or traceback made from
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,26 +13,12 @@ from dataclasses import dataclass, field
 import httpx
 
 from localcrag.privacy import egress_guard
+from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.errors import EndpointRefused, SearchNotRunning
 
 MAX_PORT = 65_535
 EXAMPLE = "http://127.0.0.1:8080"
-# This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
-# Written out, because ipaddress.is_private also holds documentation and benchmark ranges.
-PRIVATE_NETWORKS = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "127.0.0.0/8",
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "169.254.0.0/16",
-        "::1/128",
-        "fe80::/10",
-        "fc00::/7",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +81,6 @@ def refuse_public(endpoint: Endpoint) -> None:
                 "private network, and localcrag sends questions only to a SearXNG of your own. Use one such as "
                 f"{EXAMPLE}, or switch on searxng_allow_public if you trust that server with your questions."
             )
-
-
-def is_private(address: str) -> bool:
-    """Return whether an IPv4 or IPv6 address is loopback, RFC 1918, link-local or unique local."""
-    parsed = ipaddress.ip_address(address)
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
-        parsed = parsed.ipv4_mapped
-    return any(parsed in network for network in PRIVATE_NETWORKS)
 
 
 def name_unknown(endpoint: Endpoint) -> SearchNotRunning:

@@ -1,0 +1,139 @@
+"""Model servers of the user's own: found, agreed to, and their models made; which may be asked, and what for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.servers import keys, programs
+from localcrag.backends.servers.address import ServerAddress, parse_server
+from localcrag.backends.servers.chat import ServerLanguageModel
+from localcrag.backends.servers.exchange import Exchange
+from localcrag.privacy.egress_log import Purpose
+from localcrag.records.enums import Preset
+from localcrag.records.errors import ServerError, ServerNotAgreed
+from localcrag.records.models import Model, ModelRole, ModelState, behind_server
+from localcrag.settings import Settings
+from localcrag.text.translation import gettext as _
+
+PORTS = (8080, 11434, 1234, 8000, 9931, 1337, 7997)
+"""Of llama-server (two), Ollama, LM Studio, vLLM and llama-cpp-python, Jan and Infinity, unless told otherwise."""
+LOOK_SECONDS = 2.0
+PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.RELEVANCE_MODEL}
+
+
+class ModelServers:
+    """The servers that were found or chosen. Only a person's wish makes it look for any."""
+
+    def __init__(self, settings: SettingsInUse) -> None:
+        self._settings = settings
+        self._found: dict[str, Model] = {}
+
+    def models(self) -> list[Model]:
+        """Return the models of servers that were found or are in use, without asking anybody."""
+        now = self._settings.now
+        in_use = {name: role_of(name) for name in (now.llm, now.relevance) if behind_server(name)}
+        return [
+            *self._found.values(),
+            *(_model(name, role) for name, role in in_use.items() if name not in self._found),
+        ]
+
+    def look(self, address: str = "") -> list[Model]:
+        """Return the models of the server at an address, or of all that answer on this computer; they are offered then.
+
+        Raises ServerError where an address is given and no model is found there.
+        """
+        if address.strip():
+            found = [*self._at(parse_server(address), patient=True)]
+        else:
+            here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
+            with ThreadPoolExecutor(len(here)) as threads:
+                found = [model for models in threads.map(lambda one: [*self._at(one)], here) for model in models]
+            self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
+        self._found |= {model.name: model for model in found}
+        return found
+
+    def check_allowed(self, name: str, settings: Settings) -> None:
+        """Return where a model's server may be asked under these settings. Raises ServerNotAgreed and ServerError."""
+        address = parse_server(name)
+        if address.here:
+            return
+        if settings.preset is Preset.DOCUMENTS_ONLY:
+            raise ServerNotAgreed(
+                _(
+                    "The model at %(place)s was not asked: under the preset documents-only nothing leaves this "
+                    "computer. Choose a model on this computer, or another preset.",
+                    place=address.at,
+                )
+            )
+        if address.at not in settings.agreed_servers:
+            raise ServerNotAgreed(agreement(name) + " " + _("Agree to that first, or choose another model."))
+
+    def agree(self, name: str) -> None:
+        """Let questions and documents go to the computer of a server, from now on. Raises SettingsError."""
+        address = parse_server(name)
+        agreed = self._settings.now.agreed_servers
+        if not address.here and address.at not in agreed:
+            self._settings.change(agreed_servers=(*agreed, address.at))
+
+    def to_agree(self, name: str) -> str:
+        """Return what has to be agreed to before a model is used, in a sentence; "" where nothing has to be."""
+        address = parse_server(name)
+        return "" if address.here or address.at in self._settings.now.agreed_servers else agreement(name)
+
+    def keep_key(self, address: str, key: str) -> None:
+        """Keep a server's key, or with "" no longer. Raises ServerError and SettingsError."""
+        keys.keep(parse_server(address), key, self._settings.now.data_dir)
+
+    def language_model(self, name: str) -> ServerLanguageModel:
+        """Return a language model behind a server, which is asked whether it has it. Raises ServerError."""
+        return ServerLanguageModel(self._exchange(name, ModelRole.LLM), self._settings.now.context_tokens)
+
+    def checked(self, name: str, role: ModelRole) -> str:
+        """Return a model's whole name when its server has it and may be asked. Raises ServerError."""
+        return self.language_model(name).name
+
+    def _exchange(self, name: str, role: ModelRole) -> Exchange:
+        self.check_allowed(name, self._settings.now)
+        return self._to(parse_server(name), role)
+
+    def _to(self, address: ServerAddress, role: ModelRole) -> Exchange:
+        return Exchange(address, PURPOSES[role], keys.key_of(address, self._settings.now.data_dir))
+
+    def _at(self, address: ServerAddress, *, patient: bool = False) -> Iterator[Model]:
+        try:
+            served = programs.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
+            for one in served:
+                where = f"{one.program}, {address.at}"
+                yield _model(address.of(one.id).name, ModelRole.LLM, where)
+        except ServerError:
+            if patient:
+                raise
+
+
+def agreement(name: str) -> str:
+    """Return what a person agrees to with a server on another computer."""
+    return _(
+        "%(place)s is another computer: your questions, and the parts of your documents that answer them, leave this "
+        "computer and go there, each time that you ask.",
+        place=parse_server(name).at,
+    )
+
+
+def role_of(name: str) -> ModelRole:
+    """Return what a model behind a server is for, as its address tells."""
+    path = name.partition("#")[0].rstrip("/")
+    return ModelRole.RELEVANCE if path.endswith(("/rerank", "/reranking")) else ModelRole.LLM
+
+
+def _model(name: str, role: ModelRole, where: str = "") -> Model:
+    address, _hash, model = name.partition("#")
+    return Model(
+        name=name, role=role, source="server", state=ModelState.PRESENT, size=0, exact=True, path=None,
+        title=model or address, place=where or address,
+    )  # fmt: skip
+
+
+def _is_here(name: str) -> bool:
+    return parse_server(name).here
