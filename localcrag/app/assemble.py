@@ -97,7 +97,7 @@ class Assembly:
         """
         return Parts(
             embedder=self.models.embedder,
-            scorer=self._scorer_or_stand_in(settings.collection, remembers=runs is None),
+            scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
             llm=self._llm_or_stand_in(settings),
             index=self.collections.index(settings.collection),
             store=self.collections.store(settings.collection),
@@ -220,10 +220,12 @@ class Assembly:
         self.gaps.forget()
         self.models.forget_scores()
 
-    def _scorer_or_stand_in(self, collection: str, *, remembers: bool) -> Scorer:
+    def _scorer_or_stand_in(self, settings: Settings, *, remembers: bool) -> Scorer:
         """Return the scorer with a collection's calibration; without its cache, unless it is to remember."""
         try:
-            scorer, applied = self.models.scorer, self.calibrations.applied(collection)
+            # The one in use, whatever `settings` name: calibrations and scores belong to it.
+            self.library.check_allowed(self.settings.relevance, settings)
+            scorer, applied = self.models.scorer, self.calibrations.applied(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):

@@ -53,6 +53,7 @@ class Labelled:
         What was scored before is not scored again.
         """
         settings = assembly.settings.under(assembly.collection_settings.preset())
+        assembly.library.check_allowed(settings.relevance, settings)
         parts = Retrieval(own.models.embedder, own.models.scorer, own.collections.index(), own.collections.store())
         kept = _kept_scores(own, settings)
         self.sets.append(folder.resolve().name)

@@ -11,11 +11,11 @@ from localcrag.backends.downloads.model_checksums import weights_digest
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.backends.store.calibration_store import CalibrationStore
 from localcrag.backends.store.database import Database
-from localcrag.records.models import ModelRole
+from localcrag.records.models import ModelRole, behind_server
 from localcrag.records.protocols import Scorer
 from localcrag.steps.evaluate.applied_calibration import HowFitted, ScorerIdentity, StoredCalibration
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
-from localcrag.steps.evaluate.calibration import FittedCalibration
+from localcrag.steps.evaluate.calibration import UNCALIBRATED, FittedCalibration
 
 
 class Calibrations:
@@ -36,12 +36,17 @@ class Calibrations:
     @property
     def own(self) -> FittedCalibration:
         """The calibration that lies beside the relevance model. Raises ModelError."""
+        if behind_server(self._settings.now.relevance):
+            return UNCALIBRATED
         return read_calibration(self._library.path(self._settings.now.relevance, ModelRole.RELEVANCE))
 
     @property
     def scorer_identity(self) -> ScorerIdentity:
         """What a calibration belongs to that is fitted now. Raises ModelError."""
         settings = self._settings.now
+        if behind_server(settings.relevance):
+            # What it computes with is not ours to see; its name and scale are what it is known by.
+            return ScorerIdentity(settings.relevance, f"server: {self._models.served_scale}", settings.embedder)
         folder = self._library.path(settings.relevance, ModelRole.RELEVANCE)
         weights = self._made.get(f"weights {folder}", lambda: weights_digest(folder))
         return ScorerIdentity(settings.relevance, weights, settings.embedder)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from localcrag.backends.store.egress_ledger import EgressSummary
 from localcrag.privacy.egress_log import Attempt, Purpose
 from localcrag.text.translation import gettext as _
-from localcrag.text.translation import ngettext
+from localcrag.text.translation import later, ngettext
+
+_FOR = {
+    Purpose.SET_UP: later("for set-up"),
+    Purpose.LANGUAGE_MODEL: later("for the language model on another computer"),
+    Purpose.RELEVANCE_MODEL: later("for the relevance model on another computer"),
+}
 
 
 def line(summary: EgressSummary) -> str:
@@ -17,6 +23,15 @@ def line(summary: EgressSummary) -> str:
     said += [
         ngettext("%(num)s search through %(place)s", "%(num)s searches through %(place)s", times, place=place)
         for place, times in summary.searches
+    ]
+    said += [
+        ngettext(
+            "%(num)s request to the model server %(place)s",
+            "%(num)s requests to the model server %(place)s",
+            times,
+            place=place,
+        )
+        for place, times in summary.to_models
     ]
     if summary.refused:
         said.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))
@@ -43,6 +58,6 @@ def described(attempt: Attempt) -> str:
     told = [_(attempt.kind.value), attempt.destination, verdict]
     if attempt.query_bytes is not None:
         told.append(ngettext("a query of %(num)s byte", "a query of %(num)s bytes", attempt.query_bytes))
-    if attempt.purpose is Purpose.SET_UP:
-        told.append(_("for set-up"))
+    if attempt.purpose in _FOR:
+        told.append(_(_FOR[attempt.purpose]))
     return ", ".join(told)

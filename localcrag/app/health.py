@@ -17,7 +17,7 @@ from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
-from localcrag.records.models import FileState, ModelRole
+from localcrag.records.models import FileState, ModelRole, behind_server
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.settings import Settings
 
@@ -86,6 +86,8 @@ def _checked(
 
 
 def _files(assembly: Assembly, name: str) -> str:
+    if behind_server(name):
+        return "behind a server: none here"
     checks = [*assembly.library.verify(name)]
     wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
     if wrong:
@@ -109,8 +111,11 @@ def _relevance(assembly: Assembly) -> str:
     own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
     by_llm = settings.scorer is ScorerKind.LLM
     limits = settings.thresholds(of_uncalibrated_grades(own) if by_llm else own)
-    folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
-    computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
+    if behind_server(settings.relevance):
+        computes_in = f"its server ({assembly.models.served_scale})"
+    else:
+        folder = assembly.library.path(settings.relevance, ModelRole.RELEVANCE)
+        computes_in = describe(folder, wanted=settings.relevance_format, cache=settings.data_dir / "cache")
     how = "calibrated" if scorer.calibration.fitted else "NOT calibrated: a plain sigmoid"
     if applied:
         how += f" for the collection “{applied.collection}” on {applied.how.passages} labels, {applied.made_at}"
@@ -122,6 +127,10 @@ def _relevance(assembly: Assembly) -> str:
 
 
 def _llm(assembly: Assembly) -> str:
+    if behind_server(assembly.settings.llm):
+        model = assembly.library.servers.language_model(assembly.settings.llm)
+        said = "as its server says" if model.says_window else "as set: its server does not say"
+        return f"{model.name} ({model.program}): window of {model.context_tokens} tokens, {said}"
     threads = assembly.settings.threads or os.cpu_count()
     return f"{assembly.models.llm.name}: window of {assembly.models.llm.context_tokens} tokens, {threads} threads"
 

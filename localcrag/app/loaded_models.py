@@ -30,6 +30,12 @@ class LoadedModels:
         return self._made.get("scorer", self._load_scorer)
 
     @property
+    def served_scale(self) -> str:
+        """What the numbers of the relevance model behind a server are, in a word. Raises ServerError."""
+        _ = self.scorer
+        return str(self._made.peek("scale"))
+
+    @property
     def llm(self) -> LanguageModel:
         """The language model of the settings. Raises ModelError."""
         return self.language_model(self._settings.now.llm)
@@ -90,6 +96,10 @@ class LoadedModels:
 
     def _load_scorer(self) -> Scorer:
         settings = self._settings.now
+        if behind_server(settings.relevance):
+            served = self._library.servers.scorer(settings.relevance)
+            self._made.put("scale", served.scale.value)
+            return ScoreCache(served)
         path, cache = self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.data_dir / "cache"
         words = self._library.words(settings.relevance)
         from localcrag.backends.models.relevance_format import load_fastest  # noqa: PLC0415

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.servers import keys, programs
 from localcrag.backends.servers.address import ServerAddress, parse_server
 from localcrag.backends.servers.chat import ServerLanguageModel
 from localcrag.backends.servers.exchange import Exchange
+from localcrag.backends.servers.failures import no_model
+from localcrag.backends.servers.rerank import ServerScorer
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.enums import Preset
-from localcrag.records.errors import ServerError, ServerNotAgreed
+from localcrag.records.errors import ServerError, ServerNotAgreed, ServerNotRunning
 from localcrag.records.models import Model, ModelRole, ModelState, behind_server
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
@@ -20,6 +22,7 @@ from localcrag.text.translation import gettext as _
 PORTS = (8080, 11434, 1234, 8000, 9931, 1337, 7997)
 """Of llama-server (two), Ollama, LM Studio, vLLM and llama-cpp-python, Jan and Infinity, unless told otherwise."""
 LOOK_SECONDS = 2.0
+RERANK_PATHS = ("/v1/rerank", "/rerank")
 PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.RELEVANCE_MODEL}
 
 
@@ -45,11 +48,11 @@ class ModelServers:
         Raises ServerError where an address is given and no model is found there.
         """
         if address.strip():
-            found = [*self._at(parse_server(address), patient=True)]
+            found = self._at(parse_server(address), patient=True)
         else:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
             with ThreadPoolExecutor(len(here)) as threads:
-                found = [model for models in threads.map(lambda one: [*self._at(one)], here) for model in models]
+                found = [model for models in threads.map(self._at, here) for model in models]
             self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
         self._found |= {model.name: model for model in found}
         return found
@@ -90,9 +93,13 @@ class ModelServers:
         """Return a language model behind a server, which is asked whether it has it. Raises ServerError."""
         return ServerLanguageModel(self._exchange(name, ModelRole.LLM), self._settings.now.context_tokens)
 
+    def scorer(self, name: str) -> ServerScorer:
+        """Return a relevance model behind a server, which is asked for its form and scale. Raises ServerError."""
+        return ServerScorer(self._exchange(name, ModelRole.RELEVANCE))
+
     def checked(self, name: str, role: ModelRole) -> str:
         """Return a model's whole name when its server has it and may be asked. Raises ServerError."""
-        return self.language_model(name).name
+        return self.scorer(name).name if role is ModelRole.RELEVANCE else self.language_model(name).name
 
     def _exchange(self, name: str, role: ModelRole) -> Exchange:
         self.check_allowed(name, self._settings.now)
@@ -101,15 +108,33 @@ class ModelServers:
     def _to(self, address: ServerAddress, role: ModelRole) -> Exchange:
         return Exchange(address, PURPOSES[role], keys.key_of(address, self._settings.now.data_dir))
 
-    def _at(self, address: ServerAddress, *, patient: bool = False) -> Iterator[Model]:
+    def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
+        """Return the models that a server has. Raises ServerError where it has none and is waited for."""
+        found: list[Model] = []
+        refused: ServerError | None = None
         try:
-            served = programs.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
-            for one in served:
-                where = f"{one.program}, {address.at}"
-                yield _model(address.of(one.id).name, ModelRole.LLM, where)
-        except ServerError:
-            if patient:
-                raise
+            if role_of(address.name) is ModelRole.LLM:
+                served = programs.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
+                found = [
+                    _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}") for one in served
+                ]
+        except ServerError as error:
+            refused = error
+        if not isinstance(refused, ServerNotRunning):
+            found += self._rerankers_at(address)
+        if patient and not found:
+            raise refused or no_model(address)
+        return found
+
+    def _rerankers_at(self, address: ServerAddress) -> list[Model]:
+        urls = [str(address)] if role_of(str(address)) is ModelRole.RELEVANCE else map(address.beside, RERANK_PATHS)
+        for url in urls:
+            at = parse_server(url)
+            at = at.of(address.model) if address.model else at
+            with suppress(ServerError):
+                ServerScorer(self._to(at, ModelRole.RELEVANCE))
+                return [_model(at.name, ModelRole.RELEVANCE, address.at)]
+        return []
 
 
 def agreement(name: str) -> str:

@@ -175,7 +175,8 @@ def _cost(step: StepCost) -> str:
     if not step.llm_calls:
         return f"{step.name} {step.seconds:.2f} s"
     calls = f"{step.llm_calls} model call{'' if step.llm_calls == 1 else 's'}"
-    return f"{step.name} {step.seconds:.2f} s ({calls}, {step.prompt_tokens} → {step.completion_tokens} tokens)"
+    about = "about " if step.estimated else ""
+    return f"{step.name} {step.seconds:.2f} s ({calls}, {about}{step.prompt_tokens} → {step.completion_tokens} tokens)"
 
 
 def answer_text(run: Run) -> str:

@@ -80,7 +80,10 @@ class Scorer(Protocol):
 
 
 class TokenStream(Protocol):
-    """An answer being written. Closing it stops the model; the counts are final when it is exhausted or closed."""
+    """An answer being written. Closing it stops the model; the counts are final when it is exhausted or closed.
+
+    A piece may be empty: a sign that the model is at work, for whoever may want to stop it.
+    """
 
     prompt_tokens: int
     completion_tokens: int

@@ -30,13 +30,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What one step of the flow took; tokens are the language model's own."""
+    """What one step of the flow took; tokens are the language model's own, `estimated` where nobody counted them."""
 
     name: str
     seconds: float
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

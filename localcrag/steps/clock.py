@@ -18,6 +18,7 @@ class Clock:
         self._name = name
         self._budget = budget or Budget(0)
         self._start = time.perf_counter()
+        self._estimated = False
         self._calls = self._prompt_tokens = self._completion_tokens = 0
 
     def stream(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> Iterator[str]:
@@ -30,6 +31,8 @@ class Clock:
             stream.close()
             self._prompt_tokens += stream.prompt_tokens
             self._completion_tokens += stream.completion_tokens
+            # What runs in this process counts its own.
+            self._estimated |= getattr(stream, "estimated", False)
 
     def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
         """Return all that the model writes."""
@@ -48,4 +51,5 @@ class Clock:
     def cost(self) -> StepCost:
         """Return what the step cost so far."""
         seconds = time.perf_counter() - self._start
-        return StepCost(self._name, round(seconds, 4), self._calls, self._prompt_tokens, self._completion_tokens)
+        tokens = self._prompt_tokens, self._completion_tokens
+        return StepCost(self._name, round(seconds, 4), self._calls, *tokens, self._estimated)

@@ -11,7 +11,12 @@ import pytest
 from localcrag.backends.models.bi_encoder import BiEncoder
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.backends.servers.address import parse_server
+from localcrag.backends.servers.chat import ServerLanguageModel
+from localcrag.backends.servers.exchange import Exchange
+from localcrag.privacy.egress_log import Purpose
 from localcrag.settings import REPOSITORY_MODELS
+from tests.support.model_servers import ModelServer, serving
 
 EMBEDDER = REPOSITORY_MODELS / "all-minilm-l6-v2"
 RELEVANCE = REPOSITORY_MODELS / "relevance-v3"
@@ -53,6 +58,13 @@ def fast_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def llama(gguf_file: Path, fast_copies: Path) -> LlamaCpp:
     return LlamaCpp(gguf_file.parent.name, gguf_file, context_tokens=1024, threads=0, cache=fast_copies)
+
+
+@pytest.fixture(scope="session")
+def served_llm(llama: LlamaCpp) -> Iterator[ServerLanguageModel]:
+    """The same model behind a server that speaks as llama-server does."""
+    with serving(ModelServer(llama)) as url:
+        yield ServerLanguageModel(Exchange(parse_server(url), Purpose.LANGUAGE_MODEL), context_tokens=4096)
 
 
 @pytest.fixture

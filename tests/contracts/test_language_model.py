@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from localcrag.records.errors import GenerationError
-from localcrag.records.protocols import Decoding, LanguageModel
+from localcrag.records.protocols import Decoding, LanguageModel, TokenStream
 from localcrag.records.run import Message
 from tests.support.fakes import FakeLanguageModel
 from tests.support.hostile_texts import HOSTILE
@@ -32,19 +33,19 @@ FITS_SCHEMA = '{"sound": "bark bark", "animal": "dog", "sure": 0.5}'
 ENOUGH_TOKENS = 60
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture(params=["fake", "real", "served"])
 def llm(request: pytest.FixtureRequest) -> LanguageModel:
     if request.param == "fake":
         return FakeLanguageModel(*["Cats purr, dogs bark, and horses neigh when they are hungry in the evening."] * 4)
-    real: LanguageModel = request.getfixturevalue("llama")
+    real: LanguageModel = request.getfixturevalue("llama" if request.param == "real" else "served_llm")
     return real
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture(params=["fake", "real", "served"])
 def form_filler(request: pytest.FixtureRequest) -> LanguageModel:
     if request.param == "fake":
         return FakeLanguageModel(*[FITS_SCHEMA] * 4)
-    real: LanguageModel = request.getfixturevalue("llama")
+    real: LanguageModel = request.getfixturevalue("llama" if request.param == "real" else "served_llm")
     return real
 
 
@@ -56,6 +57,15 @@ def written(llm: LanguageModel, stop: tuple[str, ...] = ()) -> str:
     return "".join(llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS, stop=stop)))
 
 
+def written_of(stream: TokenStream) -> list[str]:
+    return [piece for piece in stream if piece]
+
+
+def next_of(pieces: Iterator[str]) -> str:
+    """Return the next piece with something in it: an empty one says that the model is silent."""
+    return next(piece for piece in pieces if piece)
+
+
 def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
     answer = written(llm)
     assert len(answer.split()) > 4
@@ -64,7 +74,7 @@ def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
 
 def test_the_tokens_are_counted(llm: LanguageModel) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
-    pieces = list(stream)
+    pieces = written_of(stream)
     assert stream.prompt_tokens == llm.count_tokens(MESSAGES) > 10
     assert len(pieces) <= stream.completion_tokens <= MAX_TOKENS
     assert llm.count_tokens([*MESSAGES, Message("user", "And mice?")]) > stream.prompt_tokens
@@ -73,7 +83,7 @@ def test_the_tokens_are_counted(llm: LanguageModel) -> None:
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_no_more_tokens_are_written_than_were_allowed(llm: LanguageModel, most: int) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=most))
-    pieces = list(stream)
+    pieces = written_of(stream)
     assert stream.completion_tokens == most
     assert len(pieces) <= most
 
@@ -88,7 +98,7 @@ def test_a_closed_stream_says_no_more_and_lets_the_next_one_start(llm: LanguageM
     answer = written(llm)
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = iter(stream)
-    first = next(pieces)
+    first = next_of(pieces)
     stream.close()
     assert list(pieces) == []
     assert answer.startswith(first)
@@ -108,10 +118,10 @@ def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -
     answer = written(llm)
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = iter(stream)
-    first = next(pieces)
+    first = next_of(pieces)
     second = start(lambda: written(llm))
     for _ in range(5):
-        first += next(pieces)
+        first += next_of(pieces)
     assert answer.startswith(first)
     assert not second.done()
     stream.close()
@@ -120,7 +130,7 @@ def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -
 
 def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> None:
     first, second = (llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS)) for _ in range(2))
-    next(iter(first))
+    next_of(iter(first))
     waiting = start(lambda: list(second))
     second.close()
     first.close()
@@ -130,7 +140,7 @@ def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> N
 
 def test_prompts_are_counted_while_an_answer_is_being_written(llm: LanguageModel) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
-    next(iter(stream))
+    next_of(iter(stream))
     assert start(lambda: llm.count_tokens(MESSAGES)).result(DEADLOCK) == stream.prompt_tokens
     stream.close()
 
@@ -172,7 +182,7 @@ def test_an_answer_under_a_schema_can_be_closed_and_lets_the_next_one_start(form
     answer = filled_in(form_filler)
     stream = form_filler.stream(MESSAGES, Decoding(max_tokens=ENOUGH_TOKENS, schema=SCHEMA))
     pieces = iter(stream)
-    first = next(pieces)
+    first = next_of(pieces)
     stream.close()
     assert list(pieces) == []
     assert answer.startswith(first)

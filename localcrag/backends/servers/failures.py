@@ -20,7 +20,7 @@ MOST_SAID = 300
 """Characters of what a server says of its own fault."""
 _TOO_LONG = re.compile(
     r"context[_ ](?:length|size|window)|exceed_context|maximum context|too (?:long|large) (?:for|to)|"
-    r"larger than the .{0,20}batch size",
+    r"too large to process|larger than the .{0,20}batch size",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(r"model.{0,200}?(?:not (?:found|exist|loaded)|does not exist|not available)", re.IGNORECASE)

@@ -14,6 +14,7 @@ from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 MOST_ROWS = 10_000
 """Older ones go: something that tries without end must not fill the disk."""
 _FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
+_MODELS = (Purpose.LANGUAGE_MODEL, Purpose.RELEVANCE_MODEL)
 # Before set-up was told apart, pip was the one program that a download of models started.
 _OF_SET_UP = f"(purpose = '{Purpose.SET_UP}' OR kind = '{Kind.PROGRAM}' AND purpose = '{Purpose.MODEL_DOWNLOAD}')"
 
@@ -22,13 +23,15 @@ _OF_SET_UP = f"(purpose = '{Purpose.SET_UP}' OR kind = '{Kind.PROGRAM}' AND purp
 class EgressSummary:
     """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to.
 
-    `set_up`: downloads of the models that set-up brings, which are no `connections`.
+    `to_models`: requests to model servers on other computers, by the server; they are no `connections`.
+    `set_up`: downloads of the models that set-up brings, which are no `connections` either.
     """
 
     connections: int
     searches: tuple[tuple[str, int], ...]
     refused: int
     set_up: int = 0
+    to_models: tuple[tuple[str, int], ...] = ()
 
 
 class EgressLedger:
@@ -66,18 +69,28 @@ class EgressLedger:
         """Return how much left. Raises StoreError."""
         self.collect()
         counted = self._database.rows(
-            f"SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose != ? AND NOT {_OF_SET_UP}) "  # noqa: S608
-            f"AS connections, count(*) FILTER (WHERE allowed AND {_OF_SET_UP}) AS set_up, "
+            "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose NOT IN (?, ?, ?) "  # noqa: S608
+            f"AND NOT {_OF_SET_UP}) AS connections, count(*) FILTER (WHERE allowed AND {_OF_SET_UP}) AS set_up, "
             "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
-            *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH),
+            *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH, *_MODELS),
         )[0]
         searches = self._database.rows(
             "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? GROUP BY destination "
             "ORDER BY max(at) DESC",
             Kind.SEARCH,
         )
-        places = tuple((row["destination"], row["times"]) for row in searches)
-        return EgressSummary(counted["connections"], places, counted["refused"], counted["set_up"])
+        to_models = self._database.rows(
+            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? AND purpose IN (?, ?) "
+            "GROUP BY destination ORDER BY max(at) DESC",
+            *(Kind.CONNECTION, *_MODELS),
+        )
+        return EgressSummary(
+            counted["connections"], _places(searches), counted["refused"], counted["set_up"], _places(to_models)
+        )
+
+
+def _places(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:
+    return tuple((row["destination"], row["times"]) for row in rows)
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:
