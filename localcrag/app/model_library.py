@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from localcrag.app.model_servers import ModelServers, role_of
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.downloads.model_files import Library
+from localcrag.backends.store.model_checks import KeptCheck, ModelChecks
+from localcrag.evaluation.model_check import Part
 from localcrag.records.downloads import Report
 from localcrag.records.enums import Skill
 from localcrag.records.models import FileCheck, Model, ModelRole, ModelState, behind_server
@@ -22,6 +24,7 @@ class ModelLibrary:
         self._settings = settings
         self._files = Library(settings.now.models_dir)
         self.servers = ModelServers(settings)
+        self.checks = ModelChecks(settings.now.data_dir)
 
     @property
     def folder(self) -> Path:
@@ -60,8 +63,18 @@ class ModelLibrary:
         return self._files.words(name)
 
     def skills(self, name: str) -> frozenset[Skill]:
-        """Return what a language model can be asked for."""
-        return self._files.skills(name)
+        """Return what a language model can be asked for: as measured, else as checked here, else all of it."""
+        measured = self._files.skills(name)
+        if measured is not None:
+            return measured
+        checked = self.checks.of(name)
+        return frozenset(checked.skills) if checked else frozenset(Skill)
+
+    def keep_check(self, name: str, parts: Sequence[Part], skills: Collection[Skill], day: str) -> bool:
+        """Keep what a check found; return whether it says what the model is used for. Raises SettingsError."""
+        passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
+        self.checks.keep(name, KeptCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
+        return self._files.skills(name) is None
 
     def get(self, name: str, report: Report) -> bool:
         """Download a model, or what is missing of it; return False when all was there. Raises ModelError."""

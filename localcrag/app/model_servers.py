@@ -1,4 +1,4 @@
-"""Model servers of the user's own: found, agreed to, and their models made; which may be asked, and what for."""
+"""Model servers of the user's own: found, agreed to, and their models made."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class ModelServers:
 
     def models(self) -> list[Model]:
         """Return the models of servers that were found or are in use, without asking anybody."""
-        now = self._settings.now
-        in_use = {name: role_of(name) for name in (now.llm, now.relevance) if behind_server(name)}
-        return [
-            *self._found.values(),
-            *(_model(name, role) for name, role in in_use.items() if name not in self._found),
-        ]
+        now, models = self._settings.now, dict(self._found)
+        for name in (now.llm, now.relevance):
+            if behind_server(name) and name not in models:
+                with suppress(ServerError):  # No address: a question says so.
+                    models[name] = _model(name, role_of(name))
+        return list(models.values())
 
     def look(self, address: str = "") -> list[Model]:
         """Return the models of the server at an address, or of all that answer on this computer; they are offered then.
@@ -51,7 +51,7 @@ class ModelServers:
             found = self._at(parse_server(address), patient=True)
         else:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
-            with ThreadPoolExecutor(len(here)) as threads:
+            with ThreadPoolExecutor(len(PORTS)) as threads:
                 found = [model for models in threads.map(self._at, here) for model in models]
             self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
         self._found |= {model.name: model for model in found}
@@ -79,6 +79,11 @@ class ModelServers:
         agreed = self._settings.now.agreed_servers
         if not address.here and address.at not in agreed:
             self._settings.change(agreed_servers=(*agreed, address.at))
+
+    def disagree(self, name: str) -> None:
+        """Let nothing go to the computer of a server any more. Raises SettingsError."""
+        at = parse_server(name).at
+        self._settings.change(agreed_servers=tuple(one for one in self._settings.now.agreed_servers if one != at))
 
     def to_agree(self, name: str) -> str:
         """Return what has to be agreed to before a model is used, in a sentence; "" where nothing has to be."""
@@ -153,10 +158,10 @@ def role_of(name: str) -> ModelRole:
 
 
 def _model(name: str, role: ModelRole, where: str = "") -> Model:
-    address, _hash, model = name.partition("#")
+    at = parse_server(name)
     return Model(
         name=name, role=role, source="server", state=ModelState.PRESENT, size=0, exact=True, path=None,
-        title=model or address, place=where or address,
+        title=at.model or str(at), place=where or at.at, away="" if at.here else at.at,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`localcrag models`: list, get, use, path, verify, and keys of servers.
+"""`localcrag models`: list, get, use, path, verify, check, and keys of servers.
 
 Knows arguments and how to say things; what a model is and where it lies, app/model_library.py knows. Nothing heavy is
 imported before a subcommand runs, so that `localcrag --help` stays quick.
@@ -51,6 +51,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     )
     key = add("key", "keep the key of a model server, read from the terminal or stdin; an empty one removes it")
     key.add_argument("address", metavar="ADDRESS", help="the server: http://HOST:PORT")
+    check = add("check", "check a language model in short, and use it for what it can do")
+    check.add_argument("name", metavar="NAME", help="as for use")
     path = add("path", "print the path of the model in use")
     path.add_argument("role", metavar="ROLE", choices=ROLES, help=", ".join(ROLES))
     verify = add("verify", "read models completely and compare their checksums")
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.model_library import ModelLibrary  # noqa: PLC0415
     from localcrag.app.settings_in_use import SettingsInUse  # noqa: PLC0415
 
-    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key}
+    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key, "check": _check}
     return commands[arguments.models_command](arguments, settings, ModelLibrary(SettingsInUse(settings)))
 
 
@@ -164,6 +166,15 @@ def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     _line(arguments, f"key of {arguments.address}: {did}")
     _document(arguments, {"address": arguments.address, "key": did})
     return DONE
+
+
+def _check(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+    from localcrag.app.lazy_cache import LazyCache  # noqa: PLC0415
+    from localcrag.app.loaded_models import LoadedModels  # noqa: PLC0415
+    from localcrag.app.settings_in_use import SettingsInUse  # noqa: PLC0415
+    from localcrag.cli import check_model  # noqa: PLC0415
+
+    return check_model.check(arguments, library, LoadedModels(SettingsInUse(settings), library, LazyCache()))
 
 
 def _path(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:

@@ -118,8 +118,9 @@ def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
     purpose = opened.purpose if opened else Purpose.NONE
     note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
     return EgressRefused(
-        f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, and "
-        f"model downloads that you ask for. It was asked for by {asked}. `localcrag privacy` lists what was refused."
+        f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, "
+        "model downloads that you ask for, and questions to a model server that you agreed to. It was asked for by "
+        f"{asked}. `localcrag privacy` lists what was refused."
     )
 
 

@@ -28,6 +28,11 @@ def behind_server(name: str) -> bool:
     return name.startswith(("http://", "https://"))
 
 
+def short_name(name: str) -> str:
+    """Return what a person calls a model: of one behind a server the part behind the address."""
+    return name.partition("#")[2] or name if behind_server(name) else name
+
+
 class FileState(StrEnum):
     """What reading a file told. UNKNOWN: nobody recorded a checksum of it, because localcrag did not download it."""
 
@@ -42,8 +47,9 @@ class Model:
     """One line of the list of models; `size` in bytes, about right when not `exact`.
 
     `source` is a kind of source of the manifest, or "yours" for a GGUF file that the user put there. `path` is what
-    a library loads, whether it is there or not; None for a model behind a server, whose source is "server" and whose
-    `place` says which server. `title`: what a person calls it, where that is not its name.
+    a library loads, whether it is there or not. For a model behind a server, whose source is "server", it is None;
+    `place` says which server, and `away` its host and port when that is another computer. `title`: what a person calls
+    it, where that is not its name.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Model:
     description: str | None = None
     title: str = ""
     place: str = ""
+    away: str = ""
 
 
 @dataclass(frozen=True, slots=True)

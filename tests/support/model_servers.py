@@ -21,6 +21,12 @@ MODEL = "tiny"
 Score = Callable[[str, str], float]
 
 
+def overlap(question: str, text: str) -> float:
+    """Return how many words two texts have in common: a score for want of a model."""
+    first, second = ({word.strip(".,:;?!").lower() for word in one.split()} for one in (question, text))
+    return float(len(first & second))
+
+
 @dataclass
 class ModelServer:
     """What a server is, does wrong, and saw."""
@@ -36,17 +42,13 @@ class ModelServer:
     """Status and body of every answer to a question."""
     rerank: str = ""
     """"documents", "texts", or "" for none."""
-    score: Score = lambda question, text: float(len(_words(question) & _words(text)))
+    score: Score = overlap
     knows_raw: bool = False
     finished: Callable[[float], float] = lambda score: score
     url: str = ""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
     """Set when a client left in the midst of an answer, and the model was stopped."""
-
-
-def _words(text: str) -> set[str]:
-    return {word.strip(".,;?!").lower() for word in text.split()}
 
 
 @contextmanager

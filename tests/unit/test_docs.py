@@ -24,7 +24,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 LINKED = re.compile(r"\[`[^`\n]+`\]")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 NOT_OF_THE_REPOSITORY = {
-    "settings.json", ".verified.json", "checksums.json", "questions.jsonl", "report.html", "report.md", "report.json",
+    "settings.json", "server_keys.json", "model_checks.json",
+    ".verified.json", "checksums.json", "questions.jsonl", "report.html", "report.md", "report.json",
     "runs.jsonl", "conversations.jsonl", "calibration.json", "config.json", "localcrag.po", "localcrag.mo",
     "model.gguf",
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from localcrag import settings
+from localcrag.app import model_servers
 from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.cli import models_command
 from localcrag.cli.download_display import display
@@ -38,8 +39,9 @@ def models(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def command(tmp_path: Path, models: Path) -> Command:
+def command(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """`localcrag models ...` with settings as the command line would give them."""
+    monkeypatch.setattr(model_servers, "PORTS", (1,))  # Not where this computer may have a server.
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true")
     parser = argparse.ArgumentParser()
@@ -187,7 +189,14 @@ def test_get_embedded_means_the_models_that_come_as_wheels(
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["list", "extra"], ["path"], ["path", "poet"], ["get"], ["use", "chat", "--role", "poet"]],
+    [
+        [],
+        ["list", "http://127.0.0.1:1", "extra"],
+        ["path"],
+        ["path", "poet"],
+        ["get"],
+        ["use", "chat", "--role", "poet"],
+    ],
     ids=str,
 )
 def test_wrong_usage_ends_with_status_2(command: Command, arguments: list[str]) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.backends.downloads.model_files import Library
+from localcrag.app.model_library import ModelLibrary
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.evaluation.model_check import Part
 from localcrag.records.enums import Action, Backing, Origin, Skill, Strictness
 from localcrag.records.events import AnswerPiece, StepStarted, Verified
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import Support
-from localcrag.settings import REPOSITORY_MODELS
+from localcrag.settings import load
 from localcrag.steps.answer import generate
 from localcrag.steps.answer.cite import with_citations
 from localcrag.steps.answer.verify import compose, is_answer, verify
@@ -296,10 +298,19 @@ def test_what_a_model_says_beside_that_something_is_not_said_is_the_answer(tmp_p
     assert run.answer == "The limit in London is 195 euros [1]."
 
 
-def test_only_the_embedded_model_is_not_asked_about_doubtful_passages() -> None:
-    library = Library(REPOSITORY_MODELS)
+def test_only_the_embedded_model_is_not_asked_about_doubtful_passages(tmp_path: Path) -> None:
+    library = ModelLibrary(SettingsInUse(load(data_dir=tmp_path)))
     assert Skill.AMBIGUOUS not in library.skills("smollm2-135m-answerer")
     assert Skill.AMBIGUOUS in library.skills("/home/me/mine.gguf")
+
+
+def test_a_check_of_a_model_says_what_it_is_used_for_unless_that_was_measured(tmp_path: Path) -> None:
+    library = ModelLibrary(SettingsInUse(load(data_dir=tmp_path)))
+    parts = [Part("answers", 3, 3), Part("abstains", 1, 3, "It is 12.")]
+    assert library.keep_check("/home/me/mine.gguf", parts, {Skill.QUERIES}, "2026-11-27")
+    assert library.skills("/home/me/mine.gguf") == {Skill.QUERIES}
+    assert not library.keep_check("smollm2-135m-answerer", parts, set(), "2026-11-27")
+    assert library.skills("smollm2-135m-answerer") == {Skill.FOLLOW_UPS}
 
 
 def test_an_answer_that_is_only_partly_backed_has_the_sources_words_beside_it(tmp_path: Path) -> None:

@@ -63,10 +63,10 @@ class Library:
             return None
         return self.path(entry.base, ModelRole.EMBEDDER)
 
-    def skills(self, name_or_path: str) -> frozenset[Skill]:
-        """Return what a language model can be asked for; a user's own is taken to be good enough for all."""
+    def skills(self, name_or_path: str) -> frozenset[Skill] | None:
+        """Return what the list says that a language model can be asked for; None where it says nothing of it."""
         entry = self.manifest.find(name_or_path)
-        return entry.skills if entry else frozenset(Skill)
+        return entry.skills if entry else None
 
     def verify(self, name: str, report: Callable[[int], None] | None = None) -> tuple[FileCheck, ...]:
         """Read every file of a model and compare checksums; `report` is told the bytes of each piece read.

@@ -85,8 +85,8 @@ Source = RepositorySource | WheelSource | HubSource
 class ModelEntry:
     """One model of the manifest.
 
-    `skills`: what a language model can be asked for. `base`: the language model that this one is an adapter for, or
-    the embedder whose words this relevance model reads.
+    `skills`: what a language model can be asked for, None where nobody measured it. `base`: the language model that
+    this one is an adapter for, or the embedder whose words this relevance model reads.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -97,7 +97,7 @@ class ModelEntry:
     folder: Name
     source: Annotated[Source, Field(discriminator="kind")]
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
-    skills: frozenset[Skill] = frozenset(Skill)
+    skills: frozenset[Skill] | None = None
     base: Name | None = None
 
     @property

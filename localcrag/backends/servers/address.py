@@ -120,6 +120,6 @@ def _is_private_number(host: str) -> bool:
 
 
 def _refused(text: str, what: str) -> ServerError:
-    scheme, separator, rest = text.rpartition("://")
+    scheme, separator, rest = text.partition("?")[0].rpartition("://")
     written = scheme + separator + rest.rpartition("@")[2]
     return ServerError(f"The model server's address “{written}” {what}. Give one such as {EXAMPLE}.")

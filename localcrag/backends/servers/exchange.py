@@ -1,4 +1,4 @@
-"""Exchanges with a model's server: JSON asked and answered, and streams of lines that can be ended at any time.
+"""Exchanges with a model's server: JSON asked and answered, and streams that can be ended at any time.
 
 No proxy, no redirect, no cookie, a new connection each time (so that the ledger lists each), and to no address but the
 server's own, on this computer or in a private network.

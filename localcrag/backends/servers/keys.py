@@ -1,4 +1,4 @@
-"""Keys of model servers: from an environment variable, or a file that only this user can read. Never shown.
+"""Keys of model servers: from an environment variable or a private file. Never shown.
 
 A key belongs to one host and port, and is sent to no other.
 """

@@ -1,4 +1,4 @@
-"""A relevance model behind a server with a rerank endpoint: Cohere's and Jina's form, or that of TEI.
+"""A relevance model behind a server with a rerank endpoint: Cohere's and Jina's form, or TEI's.
 
 The first is what llama-server, Infinity and vLLM speak as well. Results come sorted, and are put back by their index.
 A server's numbers are raw logits or finished probabilities, and nothing in an answer says which: it is found out by

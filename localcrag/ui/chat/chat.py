@@ -40,7 +40,7 @@ from localcrag.records.events import (
     Verified,
     Warned,
 )
-from localcrag.records.models import ModelState
+from localcrag.records.models import ModelState, short_name
 from localcrag.records.run import Run
 from localcrag.runs.chats import Chat, ChatTurn
 from localcrag.runs.labels import LabelKind
@@ -152,7 +152,10 @@ def preset_name(preset: Preset) -> str:
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     """Return what a chat's language model can be, of those that are here; the first one is that of the settings."""
     there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
-    return [(_("%(name)s (settings)", name=assembly.settings.llm), ""), *((name, name) for name in there)]
+    return [
+        (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
+        *((short_name(name), name) for name in there),
+    ]
 
 
 def offered(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:

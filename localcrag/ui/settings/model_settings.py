@@ -15,6 +15,7 @@ from localcrag.records.downloads import Report
 from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
 from localcrag.ui import html
 from localcrag.ui.handlers import LATEST, MANY, releases, told
 from localcrag.ui.html import TEMPLATES
@@ -33,6 +34,7 @@ class ModelSettings:
     def show(self, script: str, in_force: InForce) -> None:
         """Make the list."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
+        address, key, look, report = _server_fields()
         with gr.Row():
             threads = gr.Number(
                 self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
@@ -43,6 +45,7 @@ class ModelSettings:
                 label=_("Window of the language model, in tokens"),
                 info=_("Prompt and answer together; memory grows with it."),
             )  # fmt: skip
+        gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
         done = self.listing.input(self.do, None, [self.listing], **MANY)
         self.wire(done)
         releases(done)
@@ -69,6 +72,8 @@ class ModelSettings:
         return TEMPLATES.get_template("models.html").render(
             models=models,
             in_use={settings.llm, settings.relevance, settings.embedder},
+            to_agree={one.name: assembly.library.servers.to_agree(one.name) for one in models if one.path is None},
+            agreed=settings.agreed_servers,
             roles={
                 ModelRole.LLM: _("Language model: writes the answers"),
                 ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
@@ -116,6 +121,10 @@ class ModelSettings:
         """Use, get or no longer get a model."""
         name = str(event.name)
         match str(event.what):
+            case "agree":
+                told(lambda: self._agree_and_use(name))
+            case "disagree":
+                told(lambda: self._assembly.library.servers.disagree(name))
             case "use":
                 told(lambda: self._assembly.models.use(name))
             case "get":
@@ -127,9 +136,48 @@ class ModelSettings:
                 self._downloads.cancel(name)
         return self.listed()
 
+    def look(self, address: str, key: str) -> tuple[str, str, str]:
+        """Look for models at an address, or on this computer, and list them; a key is kept for the address."""
+        servers = self._assembly.library.servers
+        try:
+            if key.strip() and address.strip():
+                servers.keep_key(address, key)
+            found = servers.look(address)
+        except LocalcragError as error:
+            return self.listed(), "", html.message(str(error))
+        if not found:
+            said = _("No model server answers on this computer. Start yours, or give its address.")
+        else:
+            said = ngettext(
+                "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
+            )
+        return self.listed(), "", html.message(said)
+
+    def _agree_and_use(self, name: str) -> None:
+        self._assembly.library.servers.agree(name)
+        self._assembly.models.use(name)
+
     def _get(self, name: str, report: Report) -> bool:
         got = self._assembly.library.get(name, report)
         if name in self._wanted:
             self._wanted.discard(name)
             self._assembly.models.use(name)
         return got
+
+
+def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
+    """Make the fields to look for model servers with, the button and the report."""
+    with gr.Column(elem_id="lc-servers"):
+        gr.HTML(html.heading(_("Models behind a server of yours")))
+        with gr.Row():
+            address = gr.Textbox(
+                label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
+                info=_("Ollama, LM Studio, llama-server, vLLM and others. Empty: looks on this computer."),
+            )  # fmt: skip
+            key = gr.Textbox(
+                label=_("Its key, if it wants one"), type="password", elem_id="lc-server-key",
+                info=_("Kept in a file that only you can read, and sent to this server alone."),
+            )  # fmt: skip
+        look = gr.Button(_("Look"), size="sm", elem_id="lc-server-look")
+        report = gr.HTML("", elem_id="lc-server-report")
+    return address, key, look, report

@@ -1,0 +1,161 @@
+"""A short check of a language model: whether it answers, cites, abstains, and rewrites.
+
+The questions are asked as the flow asks them, of a few lines that stand here. What it passes is what it is used for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from localcrag.records.enums import Skill
+from localcrag.records.errors import GenerationError
+from localcrag.records.passages import Evidence
+from localcrag.records.protocols import Decoding, LanguageModel
+from localcrag.records.run import Message, Turn
+from localcrag.steps.answer import generate
+from localcrag.steps.condense import condense
+from localcrag.steps.retry import retry
+from localcrag.steps.web import search
+from localcrag.text.words import one_line
+
+ANSWER_TOKENS = 120
+FILLED = 0.85
+"""Of a window that the server does not tell: so much of it has to be read."""
+EVIDENCE = (
+    "The boathouse is open from April to October, daily from 9 to 18 o'clock.",
+    "A rowing boat costs 14 euros for the first hour and 9 euros for each further one.",
+    "Members need no deposit; all others leave 50 euros, which they get back with the boat.",
+    "Dogs may come along on rowing boats, but not on sailing boats.",
+)
+ANSWERED = (
+    ("How much is a rowing boat for the first hour?", "14", 2),
+    ("How high is the deposit for people who are no members?", "50", 3),
+    ("In which months is the boathouse open?", "October", 1),
+)
+"""A question, what its answer has to hold, and the number of the evidence that it stands in."""
+NOT_ANSWERED = (
+    "Who built the boathouse?",
+    "How much does a sailing boat cost for a week?",
+    "What is the telephone number of the boathouse?",
+)
+HISTORY = (Turn("How much is a rowing boat for the first hour?", "A rowing boat costs 14 euros for the first hour."),)
+FOLLOW_UPS = ("And how much is it for each further hour?", "May dogs come along on it?")
+REWORDED = ("How long may members keep a rowing boat?", "When does the boathouse close in October?")
+SCHEMA = {
+    "type": "object",
+    "properties": {"boat": {"enum": ["rowing", "sailing"]}, "dogs": {"enum": ["allowed", "forbidden"]}},
+    "required": ["boat", "dogs"],
+}
+_CITED = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the check: how many of its questions went well, and what was written to one that did not."""
+
+    name: str
+    right: int
+    asked: int
+    wrong: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all went well."""
+        return self.right == self.asked
+
+
+def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[Part]:
+    """Yield the parts as they are done. A window that nobody tells is tried. Raises GenerationError."""
+    answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
+    yield _part("answers", [(text, asked[1] in text and not generate.says_nothing(text)) for asked, text in answers])
+    yield _part("cites", [(text, _cites(text, asked[2])) for asked, text in answers])
+    silent = [_written(llm, _prompt(question)) for question in NOT_ANSWERED]
+    yield _part("abstains", [(text, generate.says_nothing(text)) for text in silent])
+    yield _part("follow-ups", [_follow_up(llm, question) for question in FOLLOW_UPS])
+    yield _part("other words", [_accepted(llm, question, retry) for question in REWORDED])
+    yield _part("web queries", [_accepted(llm, question, search) for question in REWORDED])
+    yield _part("JSON", [_form(llm)])
+    if not says_window:
+        yield _part("window", [_window(llm)])
+
+
+def skills(parts: Sequence[Part]) -> frozenset[Skill]:
+    """Return what a model may be asked for, of what it passed."""
+    passed = {part.name for part in parts if part.passed}
+    needs = {
+        Skill.FOLLOW_UPS: {"follow-ups"},
+        Skill.OTHER_WORDS: {"other words"},
+        Skill.QUERIES: {"web queries"},
+        Skill.AMBIGUOUS: {"answers", "abstains"},
+        Skill.ALONE: {"answers", "cites", "abstains"},
+    }
+    return frozenset(skill for skill, wanted in needs.items() if wanted <= passed)
+
+
+def _part(name: str, outcomes: Sequence[tuple[str, bool]]) -> Part:
+    wrong = next((one_line(text) or "nothing" for text, right in outcomes if not right), "")
+    return Part(name, sum(right for _, right in outcomes), len(outcomes), wrong[:200])
+
+
+def _prompt(question: str) -> list[Message]:
+    pieces = [Evidence(n, text, f"local:{n}", "", 1.0 - n / 100) for n, text in enumerate(EVIDENCE, start=1)]
+    return generate.prompt(question, question, pieces, whole=True)
+
+
+def _written(llm: LanguageModel, messages: Sequence[Message], decoding: Decoding | None = None) -> str:
+    stream = llm.stream(messages, decoding or Decoding(ANSWER_TOKENS))
+    try:
+        return "".join(stream)
+    finally:
+        stream.close()
+
+
+def _cites(text: str, number: int) -> bool:
+    return {int(n) for n in _CITED.findall(text)} == {number}
+
+
+def _follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:
+    written = _written(llm, condense.prompt(question, HISTORY), condense.DECODING)
+    kept = condense.accept(written, question, HISTORY)
+    return written, kept == one_line(written).strip("\"'“” ")
+
+
+def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, bool]:
+    """Return what other words a step gets for a question, and whether it takes them."""
+    prompt: Callable[[str], list[Message]] = step.prompt  # type: ignore[attr-defined]
+    written = _written(llm, prompt(question), step.DECODING)  # type: ignore[attr-defined]
+    refused = {retry.key_words(question), one_line(question)}
+    return written, step.accept(written, question) not in refused  # type: ignore[attr-defined]
+
+
+def _form(llm: LanguageModel) -> tuple[str, bool]:
+    asked = [Message("system", "Fill in the form as JSON."), Message("user", f"{EVIDENCE[3]} What of rowing boats?")]
+    written = _written(llm, asked, Decoding(60, schema=SCHEMA))
+    try:
+        found = json.loads(written)
+    except ValueError:
+        return written, False
+    return written, found == {"boat": "rowing", "dogs": "allowed"}
+
+
+def _window(llm: LanguageModel) -> tuple[str, bool]:
+    """Return what a model says of the first line of a prompt that nearly fills its window.
+
+    A server that cuts prompts off in silence loses that line.
+    """
+    filler = " The harbour lies to the south, and its water is calm on most days of the year."
+
+    def asked(times: int) -> list[Message]:
+        text = "The password of the day is heron." + filler * times
+        return [Message("user", f"{text}\n\nWhat is the password of the day? Answer with one word.")]
+
+    each = max(1, (llm.count_tokens(asked(40)) - llm.count_tokens(asked(0))) // 40)
+    times = int(FILLED * llm.context_tokens) // each
+    try:
+        written = _written(llm, asked(times), Decoding(12))
+    except GenerationError as error:
+        return str(error), False
+    return written, "heron" in written.lower()
