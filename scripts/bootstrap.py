@@ -19,8 +19,9 @@ if sys.version_info < (3, 11):  # noqa: UP036
         "Then run the same command with it, for instance: python3.12 scripts/run.py"
     )
 
-from prerequisites import COMPILER_HELP, missing_for_build
+from prerequisites import COMPILER_HELP, missing_for_build, missing_for_environment
 from setup_steps import (
+    LLAMA_INDEX,
     PYTHON,
     ROOT,
     SetupFailed,
@@ -54,8 +55,9 @@ def set_up(lock: str) -> None:
     """Do the steps that are not done. Raises SetupFailed."""
     stamps = read_stamps()
     version = environment_version(stamps)
-    if version is None or any(step.compiles and not step.done(stamps) for step in plan(lock, version)):
-        require_compiler()
+    future = plan(lock, version or f"{sys.version_info.major}.{sys.version_info.minor}")
+    compiles = any(step.compiles and (version is None or not step.done(stamps)) for step in future)
+    require(environment=version is None, compiler=compiles)
     if version is None:
         announce("A virtual environment, .venv (seconds)")
         stamps = make_environment()
@@ -75,12 +77,14 @@ def set_up(lock: str) -> None:
         announce(f"      done in {minutes} min {seconds} s" if minutes else f"      done in {seconds} s")
 
 
-def require_compiler() -> None:
+def require(*, environment: bool, compiler: bool) -> None:
     """Raise SetupFailed when something is missing that pip cannot bring: better now than after minutes."""
-    missing = missing_for_build()
+    missing = [*(missing_for_environment() if environment else []), *(missing_for_build() if compiler else [])]
     if missing:
+        without = f"\nOr set {LLAMA_INDEX} to an index that has it compiled (docs/install.md)." if compiler else ""
         raise SetupFailed(
-            f"It compiles llama.cpp and hnswlib, and this is missing: {', '.join(missing)}. Install:\n{COMPILER_HELP}"
+            f"It {'compiles llama.cpp' if compiler else 'makes a virtual environment'}, and this is missing: "
+            f"{', '.join(missing)}. Install:\n{COMPILER_HELP}{without}"
         )
 
 

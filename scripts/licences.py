@@ -20,7 +20,7 @@ COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public)", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
 LONGEST = 100
 """Characters; what is longer is a licence's whole text, of which the first line says which it is."""
-KNOWN = {"hnswlib": "Apache-2.0"}
+KNOWN = dict.fromkeys(("hnswlib", "chroma-hnswlib"), "Apache-2.0")
 """Of packages whose metadata says nothing: what their licence file says."""
 
 

@@ -26,15 +26,16 @@ SYSTEM_PACKAGES = {"chromium": "chromium", "searx": "searx-run", "strace": "stra
 APT_MEGABYTES = 170  # chromium with its libraries, 2026
 
 
+def missing_for_environment() -> list[str]:
+    """Return what is missing to make a virtual environment."""
+    return [] if importlib.util.find_spec("ensurepip") else ["Python's ensurepip (Debian: python3-venv)"]
+
+
 def missing_for_build() -> list[str]:
-    """Return what is missing to make a virtual environment and to compile llama.cpp and hnswlib."""
-    missing = []
-    if importlib.util.find_spec("ensurepip") is None:
-        missing.append("Python's ensurepip (Debian: python3-venv)")
+    """Return what is missing to compile llama.cpp and hnswlib."""
     if os.name == "nt":
-        if not _visual_studio():
-            missing.append("a C++ compiler (the Visual Studio Build Tools)")
-        return missing
+        return [] if _visual_studio() else ["a C++ compiler (the Visual Studio Build Tools)"]
+    missing = []
     if not _found("CC", "cc", "gcc", "clang"):
         missing.append("a C compiler (cc)")
     if not _found("CXX", "c++", "g++", "clang++") or _only_apples_stub():

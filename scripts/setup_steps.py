@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from prerequisites import COMPILER_HELP
+from prerequisites import COMPILER_HELP, missing_for_build
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -29,8 +29,14 @@ STAMPS = VENV / ".localcrag-setup.json"
 MANIFEST = ROOT / "models" / "models.toml"
 TORCH = "torch==2.13.0"
 TORCH_INDEX = "LOCALCRAG_TORCH_INDEX"
+LLAMA, LLAMA_INDEX = "llama-cpp-python", "LOCALCRAG_LLAMA_INDEX"
+TRY_TO_WRITE = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
+COMPILED_HNSWLIB_BELOW = (3, 13)
+"""Below this Python, hnswlib comes compiled (chroma-hnswlib in pyproject.toml)."""
 ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
 TAIL_LINES = 25
+LINE = 200
+"""Characters of what a command said, where one line tells it."""
 
 # Of pip's many lines, those that show that it is getting on; the last of all are shown when it fails.
 PROGRESS = re.compile(r"^\s*(Downloading|Building|Installing|Successfully installed)\b|still running")
@@ -63,9 +69,10 @@ def plan(lock: str, version: str) -> list[Step]:
     size = 520 if lock == "test.txt" else 420
     base = digest(version, pip)
     torch = digest(base, TORCH)
-    dependencies = digest(torch, requirements.read_text("utf-8"))
+    others = requirements.read_text("utf-8").replace(pinned(LLAMA, requirements), "")
+    dependencies = digest(torch, others)
     project = digest(base, str(ROOT), (ROOT / "pyproject.toml").read_text("utf-8"))
-    steps = [
+    return [
         Step("pip", "pip, as locked (2 MB, seconds)", base, lambda: install_pinned(pip), NETWORK_ADVICE),
         Step(
             "torch",
@@ -76,11 +83,11 @@ def plan(lock: str, version: str) -> list[Step]:
         ),
         Step(
             f"dependencies {lock}",
-            f"the other dependencies (about {size} MB; llama.cpp is compiled, once: 5 to 6 minutes on two cores)",
+            f"the other dependencies (about {size} MB)",
             dependencies,
-            lambda: pip_install("--no-deps", "--require-hashes", "-r", str(requirements)),
+            lambda: install_pinned(others),
             f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",
-            compiles=True,
+            compiles=tuple(map(int, version.split("."))) >= COMPILED_HNSWLIB_BELOW,
         ),
         Step(
             "localcrag",
@@ -89,15 +96,80 @@ def plan(lock: str, version: str) -> list[Step]:
             lambda: pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
             "Check that the checkout is complete (git status).",
         ),
+        *models_step(),
+        llama_step(pinned(LLAMA, requirements), base),
         Step(
             f"check {lock}",
             "a check that all packages fit together (seconds)",
-            digest(dependencies, project),
+            digest(dependencies, project, pinned(LLAMA, requirements)),
             lambda: run(str(PYTHON), "-m", "pip", "check"),
             f"Remove the folder {VENV}.",
         ),
     ]
-    return [*steps, *models_step()]
+
+
+def llama_step(pin: str, base: str) -> Step:
+    """Return the step that gets llama.cpp: compiled by others, from the index that the user names, or compiled here."""
+    index = os.environ.get(LLAMA_INDEX)
+    key = digest(base, pin)  # not the index: what is there stays when a later start does not name it
+    if not index:
+        return Step(
+            LLAMA,
+            f"llama.cpp, which is compiled, once: 5 to 6 minutes on two cores\n"
+            f"      (seconds if {LLAMA_INDEX} names an index that has it compiled: docs/install.md)",
+            key,
+            lambda: install_pinned(pin),
+            f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",
+            compiles=True,
+        )
+    return Step(
+        LLAMA,
+        f"llama.cpp, compiled by others (from {LLAMA_INDEX}={index})",
+        key,
+        lambda: take_compiled(pin, index),
+        NETWORK_ADVICE,
+    )
+
+
+def take_compiled(pin: str, index: str) -> None:
+    """Install a wheel from `index` and let it write a token with the embedded model; where that fails, compile.
+
+    No locked hash fits a wheel of an index that only the user knows. Held to: the pinned version, a wheel (nothing of
+    it runs before it is asked to), and that it computes on this machine. Raises SetupFailed when compiling fails, too.
+    """
+    requirement = pin.split(maxsplit=1)[0]
+    try:
+        pip_install("--no-deps", "--only-binary", ":all:", "--force-reinstall", "--index-url", index, requirement)
+        run(str(PYTHON), "-c", TRY_TO_WRITE, str(embedded_gguf()))
+    except SetupFailed as error:
+        announce(f"      It is compiled here instead, in 5 to 6 minutes: {why_not_taken(error, requirement)}")
+        if missing := missing_for_build():
+            raise SetupFailed(f"{error}\nCompiling it instead needs {', '.join(missing)}:\n{COMPILER_HELP}") from error
+        run(str(PYTHON), "-m", "pip", "uninstall", "--yes", LLAMA)
+        install_pinned(pin)
+
+
+def why_not_taken(error: SetupFailed, requirement: str) -> str:
+    said = str(error)
+    if "No matching distribution" in said:
+        return f"the index has no wheel of {requirement} for this Python and machine."
+    if TRY_TO_WRITE in said:
+        return f"its wheel does not compute on this machine ({said.splitlines()[-1].strip()[:LINE]})."
+    return f"its wheel could not be had ({said.splitlines()[-1].strip()[:LINE]})."
+
+
+def embedded_gguf() -> Path:
+    """Return the file of the embedded language model."""
+    folder, entries = models_folder(), tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
+    return next(
+        folder / entry["folder"] / entry["files"][0]["path"]
+        for entry in entries
+        if entry["source"]["kind"] == "wheel" and entry["role"] == "llm"
+    )
+
+
+def models_folder() -> Path:
+    return Path(os.environ.get("LOCALCRAG_MODELS_DIR") or MANIFEST.parent)
 
 
 def models_step() -> list[Step]:
@@ -119,7 +191,7 @@ def models_step() -> list[Step]:
 
 def missing_models() -> list[dict[str, Any]]:
     """Return the manifest's entries that come as wheels and are not there in full size."""
-    folder = Path(os.environ.get("LOCALCRAG_MODELS_DIR") or MANIFEST.parent)
+    folder = models_folder()
     entries = tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
     return [
         entry

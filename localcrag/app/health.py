@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +22,8 @@ from localcrag.records.models import FileState, ModelRole, behind_server
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.settings import Settings
 
-PACKAGES = ("torch", "sentence-transformers", "transformers", "hnswlib", "llama-cpp-python", "gradio", "httpx")
+HNSWLIB = "chroma-hnswlib" if sys.version_info < (3, 13) else "hnswlib"  # as in pyproject.toml
+PACKAGES = ("torch", "sentence-transformers", "transformers", HNSWLIB, "llama-cpp-python", "gradio", "httpx")
 
 
 class State(StrEnum):

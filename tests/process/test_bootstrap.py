@@ -9,9 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -45,6 +49,16 @@ if "HOLD" in os.environ:
 folder = pathlib.Path("models/tiny")
 folder.mkdir(exist_ok=True)
 (folder / "tiny.gguf").write_bytes(bytes.fromhex({content!r}))
+"""
+LLAMA = b"ORIGIN = 'compiled here'"
+LLAMA_OF_INDEX = """
+import os, pathlib, signal
+ORIGIN = "the index"
+class Llama:
+    def __init__(self, model, n_ctx, verbose):
+        assert pathlib.Path(model).read_bytes()[:4] == b"GGUF"
+    def __call__(self, prompt, max_tokens):
+        {written}
 """
 BACKEND = """
 import shutil
@@ -81,7 +95,8 @@ class Project:
         """Pin pip as Python brings it, the tools, and `version` of a dependency; `checksum` a wrong one, say."""
         pins = [f"pip=={ensurepip.version()} \\\n    --hash=sha256:{'0' * 64}\n"]
         tools = ["ruff", "mypy", "pytest"] if name == "test.txt" else []
-        for package, pinned in [*((tool, "1.0") for tool in tools), ("tiny-dependency", version)]:
+        llama = ("llama-cpp-python", "1.0")
+        for package, pinned in [*((tool, "1.0") for tool in tools), ("tiny-dependency", version), llama]:
             wheel = self.index / f"{package.replace('-', '_')}-{pinned}-py3-none-any.whl"
             given = checksum if checksum and package == "tiny-dependency" else None
             pins.append(f"{package}=={pinned} \\\n    --hash=sha256:{given or digest(wheel)}\n")
@@ -130,6 +145,7 @@ def make_project(folder: Path) -> Project:
     build_wheel(project.index, "torch", "2.13.0", {"torch/__init__.py": b""})
     for version in ("1.0", "2.0"):
         build_wheel(project.index, "tiny-dependency", version, {"tiny_dependency/__init__.py": b""})
+    build_wheel(project.index, "llama-cpp-python", "1.0", {"llama_cpp.py": LLAMA})
     for name in ("ruff", "mypy", "pytest"):
         build_wheel(project.index, name, "1.0", {f"{name}/__main__.py": TOOL.format(name=name).encode()})
     command = MODELS_COMMAND.format(content=GGUF.hex()).encode()
@@ -191,10 +207,11 @@ def test_a_first_set_up_does_all_steps_and_says_how_long_each_took(project: Proj
         "torch==2.13.0 (about",
         "the other",
         "localcrag itself",
-        "a check",
         "the models",
+        "llama.cpp, which",
+        "a check",
     ]
-    assert done.stdout.count("      done in ") == 6
+    assert done.stdout.count("      done in ") == 7
     assert project.model.read_bytes() == GGUF
 
 
@@ -228,7 +245,7 @@ def test_torn_stamps_cost_a_second_round_and_no_new_environment(ready: Project) 
     done = ready.run("bootstrap.py")
     assert done.returncode == 0
     assert "A virtual environment" not in done.stdout
-    assert len(steps(done.stdout)) == 5
+    assert len(steps(done.stdout)) == 6
 
 
 # Interrupted, and failed.
@@ -352,6 +369,97 @@ def test_another_index_for_torch_is_handed_to_pip(ready: Project, tmp_path: Path
     ready.stamps.write_text(json.dumps(stamps))
     done = ready.run("bootstrap.py", extra={"LOCALCRAG_TORCH_INDEX": tmp_path.as_uri(), "PIP_NO_INDEX": "0"})
     assert f"torch==2.13.0 (from LOCALCRAG_TORCH_INDEX={tmp_path.as_uri()})" in done.stdout
+
+
+# llama.cpp that others compiled.
+
+
+@contextmanager
+def an_index(folder: Path) -> Iterator[str]:
+    """A package index on loopback, of the wheels in `folder`/<name of the package>/."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
+        pass
+
+
+def origin_of_llama(project: Project) -> str:
+    python = project.root / ".venv" / "bin" / "python"
+    asked = "import llama_cpp; print(llama_cpp.ORIGIN)"
+    return subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def with_index(project: Project, index: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    stamps = json.loads(project.stamps.read_text())
+    stamps.pop("llama-cpp-python", None)
+    project.stamps.write_text(json.dumps(stamps))
+    return project.run("bootstrap.py", extra={"LOCALCRAG_LLAMA_INDEX": index, "PIP_NO_INDEX": "0", **extra})
+
+
+def serve_llama(folder: Path, written: str, version: str = "1.0") -> None:
+    code = LLAMA_OF_INDEX.format(written=written).encode()
+    build_wheel(folder / "llama-cpp-python", "llama-cpp-python", version, {"llama_cpp.py": code})
+
+
+def test_a_wheel_of_the_index_is_taken_where_there_is_no_compiler(ready: Project, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    serve_llama(tmp_path / "simple", "return 'a token'")
+    with an_index(tmp_path / "simple") as index:
+        done = with_index(ready, index, PATH=str(tmp_path / "empty"), PIP_FIND_LINKS="")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert steps(done.stdout) == ["llama.cpp, compiled"]
+    assert origin_of_llama(ready) == "the index"
+    assert "instead" not in done.stdout
+    # A later start that does not name the index finds all done, and misses no compiler.
+    assert steps(ready.run("bootstrap.py", extra={"PATH": str(tmp_path / "empty")}).stdout) == []
+
+
+NOT_TAKEN = {
+    "another-version": ("2.0", "return 'a token'", "the index has no wheel of llama-cpp-python==1.0 for this Python"),
+    "an-instruction-that-is-missing": (
+        "1.0",
+        "os.kill(os.getpid(), signal.SIGILL)",
+        "its wheel does not compute on this machine (This ended with status -4",
+    ),
+    "a-library-that-is-missing": (
+        "1.0",
+        "raise OSError('GLIBC_2.38 not found')",
+        "its wheel does not compute on this machine (OSError: GLIBC_2.38 not found)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("version", "written", "why"), NOT_TAKEN.values(), ids=NOT_TAKEN.keys())
+def test_a_wheel_that_does_not_fit_is_replaced_by_compiling_with_the_reason(
+    ready: Project, tmp_path: Path, version: str, written: str, why: str
+) -> None:
+    serve_llama(tmp_path / "simple", written, version)
+    locked = tmp_path / "configured" / "llama-cpp-python"
+    shutil.copytree(ready.index, locked, ignore=lambda _, names: [n for n in names if not n.startswith("llama")])
+    with an_index(tmp_path) as server:
+        done = with_index(ready, f"{server}simple/", PIP_FIND_LINKS="", PIP_INDEX_URL=f"{server}configured/")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"It is compiled here instead, in 5 to 6 minutes: {why}" in done.stdout
+    assert origin_of_llama(ready) == "compiled here"
+
+
+def test_without_compiler_and_without_a_wheel_it_says_what_would_help(ready: Project, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with an_index(tmp_path) as index:
+        done = with_index(ready, index, PATH=str(tmp_path / "empty"), PIP_FIND_LINKS="")
+    assert done.returncode == 1
+    assert "the index has no wheel of llama-cpp-python==1.0 for this Python and machine." in done.stdout
+    assert "Compiling it instead needs a C compiler (cc), a C++ compiler (c++):" in done.stderr
 
 
 # run.py and test.py.
