@@ -161,11 +161,9 @@ def why_not_taken(error: SetupFailed, requirement: str) -> str:
 def embedded_gguf() -> Path:
     """Return the file of the embedded language model."""
     folder, entries = models_folder(), tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
-    return next(
-        folder / entry["folder"] / entry["files"][0]["path"]
-        for entry in entries
-        if entry["source"]["kind"] == "wheel" and entry["role"] == "llm"
-    )
+    of_wheels = (entry for entry in entries if entry["source"]["kind"] == "wheel" and entry["role"] == "llm")
+    entry = next(of_wheels)
+    return folder / str(entry["folder"]) / str(entry["files"][0]["path"])
 
 
 def models_folder() -> Path:
