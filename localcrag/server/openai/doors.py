@@ -1,4 +1,4 @@
-"""What stands between a connection and the API: the doors that all servers have, a token, bounded bodies."""
+"""What stands before the API: the doors that all servers have, a token, bounded bodies."""
 
 from __future__ import annotations
 
