@@ -6,6 +6,7 @@ One process, one model that is loaded already: what is tested is localcrag's sid
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.privacy.addresses import shown
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 
@@ -58,11 +60,14 @@ def serving(server: ModelServer, *, host: str = "127.0.0.1") -> Iterator[str]:
     class Handler(_Handler):
         of = server
 
-    http = ThreadingHTTPServer((host, 0), Handler)
-    http.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+
+    http = Server((host, 0), Handler)
     thread = threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    server.url = f"http://{host}:{http.server_address[1]}"
+    server.url = f"http://{shown(host, http.server_address[1])}"
     try:
         yield server.url
     finally:
