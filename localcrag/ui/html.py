@@ -35,11 +35,6 @@ def title(text: str) -> str:
     return Markup("<h2 class='lc-title'>{}</h2>").format(text)
 
 
-def heading(text: str) -> str:
-    """Return the heading of a part of the settings."""
-    return Markup("<h3 class='lc-part'>{}</h3>").format(text)
-
-
 def message(text: str) -> str:
     """Return a text, as of an error, in the place of something else."""
     return Markup('<p class="lc-result" role="status">{}</p>').format(text)

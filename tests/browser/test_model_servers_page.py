@@ -44,6 +44,7 @@ def test_a_servers_model_is_found_and_used_and_another_computer_agreed_to(
         page.get_by_role("button", name="Settings").first.click()
         screen = page.locator("#lc-settings")
         screen.get_by_role("tab", name="Models").click()
+        screen.get_by_role("button", name="Models behind a server of yours").click()
         address, look = screen.get_by_label("Address of the server"), screen.get_by_role("button", name="Look")
         address.fill("http://8.8.8.8:1")
         look.click()

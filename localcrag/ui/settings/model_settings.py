@@ -167,8 +167,7 @@ class ModelSettings:
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
     """Make the fields to look for model servers with, the button and the report."""
-    with gr.Column(elem_id="lc-servers"):
-        gr.HTML(html.heading(_("Models behind a server of yours")))
+    with gr.Accordion(_("Models behind a server of yours"), open=False, elem_id="lc-servers"):
         with gr.Row():
             address = gr.Textbox(
                 label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
