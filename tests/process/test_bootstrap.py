@@ -282,7 +282,7 @@ def test_ctrl_c_stops_the_step_and_the_next_set_up_goes_on_with_it(ready: Projec
     _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert said.strip() == "Set-up was interrupted. The same command goes on with the unfinished step."
-    assert steps(ready.run("bootstrap.py").stdout) == ["the models"]
+    assert steps(ready.run("bootstrap.py").stdout) == ["the models", "a check"]
 
 
 def test_an_environment_that_was_not_finished_is_made_anew(project: Project) -> None:
