@@ -12,10 +12,14 @@ from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.markers import Marker
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCK, PAGE = ROOT / "scripts" / "lock" / "run.txt", ROOT / "docs" / "licences.md"
 # torch is installed apart from the lock (scripts/lock.py).
 APART = ("torch",)
+LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?: ; ([^\\\n]+?))?(?: \\)?$", re.MULTILINE)
+"""A line of a lock: the package, and the marker of where it is installed."""
 COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public)", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
 LONGEST = 100
@@ -38,8 +42,9 @@ class Licence(NamedTuple):
 
 
 def locked(lock: Path = LOCK) -> list[str]:
-    """Return the names of the locked packages."""
-    return sorted({*re.findall(r"^([A-Za-z0-9._-]+)==", lock.read_text("utf-8"), re.MULTILINE), *APART})
+    """Return the names of the packages that are locked for this Python and system."""
+    named = LOCKED.findall(lock.read_text("utf-8"))
+    return sorted({*(name for name, marker in named if not marker or Marker(marker).evaluate()), *APART})
 
 
 def licences() -> Iterator[Licence]:

@@ -54,6 +54,16 @@ def test_a_copyleft_licence_is_seen(licence: str, copyleft: bool) -> None:
     assert Licence("x", "1", licence).is_copyleft is copyleft
 
 
+def test_what_is_locked_for_another_python_is_not_of_this_one(tmp_path: Path) -> None:
+    lock = tmp_path / "run.txt"
+    lock.write_text(
+        "here==1.0 ; python_full_version >= '3.11' \\\n    --hash=sha256:00\n"
+        "elsewhere==1.0 ; python_full_version < '3.11' \\\n    --hash=sha256:00\n"
+        "everywhere==2.0 \\\n    --hash=sha256:00\n"
+    )
+    assert locked(lock) == ["everywhere", "here", "torch"]
+
+
 def test_the_page_of_licences_names_every_package_with_its_licence() -> None:
     written = PAGE.read_text("utf-8")
     for one in licences():
