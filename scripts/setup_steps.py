@@ -160,10 +160,16 @@ def why_not_taken(error: SetupFailed, requirement: str) -> str:
 
 def embedded_gguf() -> Path:
     """Return the file of the embedded language model."""
-    folder, entries = models_folder(), tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
-    of_wheels = (entry for entry in entries if entry["source"]["kind"] == "wheel" and entry["role"] == "llm")
-    entry = next(of_wheels)
-    return folder / str(entry["folder"]) / str(entry["files"][0]["path"])
+    entry = next(entry for entry in embedded_models() if entry["role"] == "llm")
+    return models_folder() / str(entry["folder"]) / str(entry["files"][0]["path"])
+
+
+def embedded_models() -> list[dict[str, Any]]:
+    """Return the manifest's entries that set-up brings (ModelEntry.embedded)."""
+    entries = tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
+    return [
+        entry for entry in entries if entry["source"]["kind"] == "wheel" and entry["source"].get("with_set_up", True)
+    ]
 
 
 def models_folder() -> Path:
@@ -188,14 +194,12 @@ def models_step() -> list[Step]:
 
 
 def missing_models() -> list[dict[str, Any]]:
-    """Return the manifest's entries that come as wheels and are not there in full size."""
+    """Return the manifest's entries that set-up brings and that are not there in full size."""
     folder = models_folder()
-    entries = tomllib.loads(MANIFEST.read_text("utf-8"))["model"]
     return [
         entry
-        for entry in entries
-        if entry["source"]["kind"] == "wheel"
-        and not all(has_size(folder / entry["folder"] / file["path"], file["size"]) for file in entry["files"])
+        for entry in embedded_models()
+        if not all(has_size(folder / entry["folder"] / file["path"], file["size"]) for file in entry["files"])
     ]
 
 

