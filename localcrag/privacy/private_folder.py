@@ -13,7 +13,10 @@ from pathlib import Path
 from localcrag.records.errors import SettingsError
 
 OTHERS = 0o077
-OURS = ("localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "*.log")
+OURS = (
+    "localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "server_keys.json*",
+    "model_checks.json*", "*.log",
+)  # fmt: skip
 """What is ours at the top of a data folder, beside the folders."""
 OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
 
@@ -35,6 +38,23 @@ def keep_private(data_dir: Path) -> None:
         ) from error
     for path in _ours(data_dir):
         _close(path)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only this user can read; whoever reads it meanwhile finds the old one or the whole new one.
+
+    Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        # Made anew with its mode, so that it is never anybody else's to read.
+        temporary.unlink(missing_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def open_to_others(data_dir: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from localcrag.backends.servers.address import ServerAddress
+from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import SettingsError
 
 VARIABLE = "LOCALCRAG_SERVER_KEYS"
@@ -37,18 +38,10 @@ def keep(address: ServerAddress, key: str, data_dir: Path) -> None:
     keys = {place: kept for place, kept in _read(path).items() if place != address.at} | (
         {address.at: key} if key else {}
     )
-    temporary = path.with_name(f".{FILE_NAME}.{os.getpid()}.part")
     try:
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Made anew with its mode, so that it is never anybody else's to read.
-        temporary.unlink(missing_ok=True)
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(keys, file, indent=1)
-        temporary.replace(path)
+        write_private(path, json.dumps(keys, indent=1))
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror}. The key was not kept.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import SettingsError
 
 FILE_NAME = "api-token"
@@ -19,11 +20,7 @@ def token_of(data_dir: Path, *, new: bool = False) -> str:
         if not new and path.is_file() and (token := path.read_text("ascii").strip()):
             return token
         token = f"localcrag-{secrets.token_urlsafe(BYTES)}"
-        # As a file of its own first: whoever reads it meanwhile finds a whole one. The umask makes it private.
-        made = path.with_suffix(".new")
-        made.write_text(token + "\n", "ascii")
-        made.chmod(0o600)
-        made.replace(path)
+        write_private(path, token + "\n")
     except (OSError, ValueError) as error:
         raise SettingsError(
             f"The token {path} cannot be read or written: {error}. Remove that file, and one is made anew."
