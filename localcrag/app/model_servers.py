@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.servers import keys, programs
-from localcrag.backends.servers.address import ServerAddress, parse_server
+from localcrag.backends.servers.address import RERANK, ServerAddress, parse_server
 from localcrag.backends.servers.chat import ServerLanguageModel
 from localcrag.backends.servers.exchange import Exchange
 from localcrag.backends.servers.failures import no_model
@@ -154,7 +154,7 @@ def agreement(name: str) -> str:
 def role_of(name: str) -> ModelRole:
     """Return what a model behind a server is for, as its address tells."""
     path = name.partition("#")[0].rstrip("/")
-    return ModelRole.RELEVANCE if path.endswith(("/rerank", "/reranking")) else ModelRole.LLM
+    return ModelRole.RELEVANCE if RERANK.search(path) else ModelRole.LLM
 
 
 def _model(name: str, role: ModelRole, where: str = "") -> Model:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import httpx
 
+from localcrag.backends.network import trusted_certificates
 from localcrag.backends.searxng import answers, failures
 from localcrag.backends.searxng.endpoint import parse_endpoint, refuse_public
-from localcrag.backends.servers.exchange import trusted_certificates
 from localcrag.privacy import addresses, egress_guard, egress_log
 from localcrag.privacy.addresses import is_private
 from localcrag.records import errors

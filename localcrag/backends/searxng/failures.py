@@ -10,6 +10,7 @@ import ssl
 
 import httpx
 
+from localcrag.backends.network import causes
 from localcrag.backends.searxng.endpoint import Endpoint, name_unknown
 from localcrag.records.errors import (
     BadSearchAnswer,
@@ -82,25 +83,25 @@ def broken_exchange(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, t
 
 
 def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
-    causes = _causes(error)
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
+    below = causes(error)
+    if any(isinstance(cause, socket.gaierror) for cause in below):
         return name_unknown(endpoint)
-    if refused := next((cause for cause in causes if isinstance(cause, EgressRefused)), None):
+    if refused := next((cause for cause in below if isinstance(cause, EgressRefused)), None):
         return EndpointRefused(
             f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
             "searxng_url, and the name service of your network."
         )
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in below):
         return SearchNotRunning(
             f"The certificate of {endpoint} is not trusted on this computer ({error}). Install the certificate of your "
             "network's authority on this computer, or use the http:// address of SearXNG."
         )
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLError) for cause in below):
         return SearchNotRunning(
             f"No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with http:// in "
             "your browser, write http:// in searxng_url too."
         )
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+    if any(isinstance(cause, ConnectionRefusedError) for cause in below):
         return SearchNotRunning(
             f"SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, or correct the "
             "address in searxng_url."
@@ -109,13 +110,3 @@ def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError
         f"No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on the same "
         "network as SearXNG, that SearXNG is running, and that searxng_url is right."
     )
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """Return the chain below `error`: httpx wraps httpcore's error, which wraps the system's."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    return chain

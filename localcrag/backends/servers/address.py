@@ -17,7 +17,7 @@ from localcrag.records.errors import ServerError
 MAX_PORT = 65_535
 EXAMPLE = "http://127.0.0.1:8080"
 API = "/v1"
-RERANK = re.compile(r"/re-?rank(?:ing)?$")
+RERANK = re.compile(r"/rerank(?:ing)?$")
 """What the path of a server for relevance models ends in."""
 ELSEWHERE = re.compile(r"[:-]cloud$")
 """What Ollama ends the names of models in that it asks its maker's computers for."""
@@ -114,9 +114,8 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        return (
-            False  # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
-        )
+        # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
+        return False
 
 
 def _refused(text: str, what: str) -> ServerError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import queue
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
@@ -17,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from localcrag.backends.network import trusted_certificates
 from localcrag.backends.servers import failures
 from localcrag.backends.servers.address import ServerAddress
 from localcrag.privacy import egress_guard
@@ -155,13 +155,6 @@ class Lines:
 def allowed(address: ServerAddress, purpose: Purpose) -> AbstractContextManager[egress_guard.Passage]:
     """Let this thread connect to the server; where its name leads is judged when it is connected to."""
     return egress_guard.passage(purpose, address.place, judge=is_private)
-
-
-def trusted_certificates() -> ssl.SSLContext:
-    """Return httpx's certificates and this computer's own, where a home network's authority is installed."""
-    context = httpx.create_ssl_context(trust_env=False)
-    context.load_default_certs()
-    return context
 
 
 _JSON = {"Content-Type": "application/json"}

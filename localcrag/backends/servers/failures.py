@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from localcrag.backends.network import causes
 from localcrag.backends.servers.address import ServerAddress, too_far
 from localcrag.records.errors import EgressRefused, ServerError, ServerNoSuch, ServerNotRunning
 
@@ -124,15 +125,15 @@ def _quoted(said: str) -> str:
 
 
 def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerError:
-    causes = _causes(error)
-    if any(isinstance(cause, socket.gaierror) for cause in causes):
+    below = causes(error)
+    if any(isinstance(cause, socket.gaierror) for cause in below):
         return ServerNotRunning(
             f"No model server answers at {address}: the name “{address.url.host}” is not known on your network. Check "
             "its spelling, and that this computer is connected."
         )
-    if any(isinstance(cause, EgressRefused) for cause in causes):
+    if any(isinstance(cause, EgressRefused) for cause in below):
         return ServerError(too_far(address))
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLError) for cause in below):
         return ServerNotRunning(
             f"No secure connection to {address} could be made ({error}). If the server's address begins with http://, "
             "write it so; else install the certificate of your network's authority on this computer."
@@ -140,13 +141,3 @@ def _no_connection(error: httpx.ConnectError, address: ServerAddress) -> ServerE
     return ServerNotRunning(
         f"No model server is running at {address}: nothing accepts connections there. Start it, or correct the address."
     )
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """Return the chain below `error`: httpx wraps httpcore's error, which wraps the system's."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    return chain
