@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.support.fixtures_search",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",
+    "tests.support.fixtures_handbook",
 ]
 
 

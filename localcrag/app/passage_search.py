@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 
+# pydantic, which makes a schema of one for MCP, takes typing's own from Python 3.12 on.
+from typing_extensions import TypedDict
+
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import UnknownDocument
 from localcrag.records.events import Event, Warned
@@ -34,8 +37,7 @@ class Found:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPassage:
+class ReadPassage(TypedDict):
     """A passage as it stands in its document, with its neighbours; `first` and `last` are the ids at its ends."""
 
     document: str

@@ -87,6 +87,8 @@ class TokenStream(Protocol):
 
     prompt_tokens: int
     completion_tokens: int
+    estimated: bool
+    """Whether nobody counted these tokens."""
 
     def __iter__(self) -> Iterator[str]: ...
 

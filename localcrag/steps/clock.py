@@ -31,8 +31,7 @@ class Clock:
             stream.close()
             self._prompt_tokens += stream.prompt_tokens
             self._completion_tokens += stream.completion_tokens
-            # What runs in this process counts its own.
-            self._estimated |= getattr(stream, "estimated", False)
+            self._estimated |= stream.estimated
 
     def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
         """Return all that the model writes."""

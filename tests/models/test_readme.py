@@ -10,21 +10,10 @@ import pytest
 
 from localcrag.cli.main import main
 from localcrag.records.enums import Action
-from tests.support.documents import make_pdf
-from tests.support.first_start import started_before
+from tests.support.fixtures_handbook import WARRANTY
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 COMMAND = ".venv/bin/localcrag "
-ANSWER = "three years"
-
-
-@pytest.fixture
-def beside_the_handbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the README's document, where a reader would try it; the data folder is in it."""
-    make_pdf(tmp_path / "handbook.pdf", [f"Bicycle handbook. The warranty is {ANSWER}. Tyres are not part of it."])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(started_before(tmp_path / "data")))
-    return tmp_path
 
 
 @pytest.mark.usefixtures("beside_the_handbook")
@@ -33,7 +22,7 @@ def test_the_python_of_the_readme_answers(capsys: pytest.CaptureFixture[str]) ->
     made: dict[str, object] = {}
     exec(compile(block, "README.md", "exec"), made)  # noqa: S102 - what README.md tells people to run
     said = capsys.readouterr().out
-    assert ANSWER in said
+    assert WARRANTY in said
     assert Action.CORRECT in said
     assert "handbook.pdf" in said
 
@@ -45,4 +34,4 @@ def test_the_commands_of_the_readme_answer(capsys: pytest.CaptureFixture[str]) -
     assert [shlex.split(command)[1] for command in commands] == ["ingest", "ask"]
     for command in commands:
         assert main(shlex.split(command.removeprefix(COMMAND))) == 0
-    assert ANSWER in capsys.readouterr().out
+    assert WARRANTY in capsys.readouterr().out

@@ -15,21 +15,11 @@ from typing import Any
 import pytest
 
 from tests.support import ROOT
-from tests.support.documents import make_pdf
-from tests.support.first_start import started_before
+from tests.support.fixtures_handbook import WARRANTY
 
 BASE, LANGCHAIN, LLAMA_INDEX = re.findall(
     r"^```python\n(.*?)^```", (ROOT / "docs" / "other-programs.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
 )
-ANSWER = "three years"
-
-
-@pytest.fixture
-def beside_the_handbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    make_pdf(tmp_path / "handbook.pdf", [f"Bicycle handbook. The warranty is {ANSWER}. Tyres are not part of it."])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOCALCRAG_DATA_DIR", str(started_before(tmp_path / "data")))
-    return tmp_path
 
 
 @pytest.mark.usefixtures("beside_the_handbook")
@@ -37,9 +27,9 @@ def test_the_package_answers_and_langchain_retrieves(capsys: pytest.CaptureFixtu
     made: dict[str, Any] = {}
     exec(compile(BASE + LANGCHAIN, "other-programs.md", "exec"), made)  # noqa: S102 - what the page tells people to run
     made["app"].close()
-    assert ANSWER in capsys.readouterr().out
+    assert WARRANTY in capsys.readouterr().out
     (document,) = made["documents"]
-    assert ANSWER in document.page_content
+    assert WARRANTY in document.page_content
     assert (document.metadata["source"], document.metadata["page"]) == ("handbook.pdf", 1)
     assert document.metadata["relevance"] > 0.5
 
@@ -62,4 +52,4 @@ def test_llama_index_retrieves(beside_the_handbook: Path) -> None:
     score, source, text = done.stdout.strip().splitlines()[-1].split(" ", 2)
     assert float(score) > 0.5
     assert source == "handbook.pdf"
-    assert ANSWER in text
+    assert WARRANTY in text

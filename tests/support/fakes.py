@@ -69,6 +69,7 @@ class FakeStream:
     def __init__(self, written: Generator[str, None, None], prompt_tokens: int, stopped: threading.Event) -> None:
         self.prompt_tokens = prompt_tokens
         self.completion_tokens = 0
+        self.estimated = False
         self._written, self._stopped = written, stopped
 
     def __iter__(self) -> Iterator[str]:

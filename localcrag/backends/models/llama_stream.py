@@ -67,6 +67,7 @@ class LlamaStream:
         """
         self.prompt_tokens = len(tokens)
         self.completion_tokens = 0
+        self.estimated = False
         self._stopped = threading.Event()
         # Must not know this object: in a circle with it, an abandoned stream would keep its turn until some day the
         # garbage collector came by.

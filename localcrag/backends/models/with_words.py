@@ -30,11 +30,6 @@ LONGEST_WAIT = 60.0
 """Seconds to wait for another process that makes the same."""
 
 
-def needs_words(folder: Path) -> bool:
-    """Whether the model in `folder` ships without its words."""
-    return (folder / LAYERS).exists()
-
-
 def whole_model(folder: Path, words: Path, cache: Path) -> Path:
     """Return a folder in `cache` with the whole model: that in `folder`, with the words of the embedder in `words`.
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.types import Message, Receive, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from localcrag.server.doors.refusal import Refusal
+from localcrag.server.doors.refusal import Refusal, Wording, refuse
 
 MOST_SAID = 4_000_000
 """Bytes of what is read whole: on the page, the longest is a list of some thousand files that were uploaded."""
@@ -79,7 +79,27 @@ class IncomingBody:
         return b""
 
 
-def read_already(said: bytes, receive: Receive) -> Receive:
+async def hand_on_whole(
+    body: IncomingBody,
+    app: ASGIApp,
+    scope: Scope,
+    send: Send,
+    *,
+    wording: Wording,
+    refused: Callable[[bytes], Refusal | None] = lambda said: None,
+) -> None:
+    """Give `app` a request whose body was read whole, or say what is wrong with it; `refused` may find more."""
+    said = await body.read()
+    refusal = body.refusal or refused(said)
+    if body.gone:
+        return
+    if refusal:
+        await refuse(refusal, scope, send, wording)
+        return
+    await app(scope, _read_already(said, body.receive), send)
+
+
+def _read_already(said: bytes, receive: Receive) -> Receive:
     """Return what hands on a body that was read whole; after it comes what `receive` says."""
     whole: list[Message] = [{"type": "http.request", "body": said, "more_body": False}]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-
 from mcp.server.mcpserver import MCPServer
 from mcp.types import ToolAnnotations
 
 from localcrag import __version__
 from localcrag.app.assemble import Assembly
+from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
-from localcrag.records.errors import LocalcragError
 from localcrag.server.mcp.tools import Tools
 from localcrag.server.questions import Questions
 from localcrag.settings import Settings
@@ -30,7 +27,7 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
     assembly = Assembly(settings)
     try:
         made = server(Questions(assembly, only), allow_ingest=allow_ingest)
-        threading.Thread(target=_warm_up, args=(assembly,), daemon=True).start()
+        warm_up_beside(assembly)
         # The library gives stdout's place to stderr meanwhile, also for what libraries in C print.
         made.run("stdio")
     finally:
@@ -54,10 +51,3 @@ def server(questions: Questions, *, allow_ingest: bool) -> MCPServer:
         adds = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
         made.add_tool(tools.add_documents, title="Add documents", annotations=adds)
     return made
-
-
-def _warm_up(assembly: Assembly) -> None:
-    try:
-        assembly.warm_up()
-    except LocalcragError as error:
-        print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the tools say it again

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from localcrag.app.files_to_add import uploads_from
-from localcrag.app.passage_search import read_passage
+from localcrag.app.passage_search import ReadPassage, read_passage
 from localcrag.privacy import unexpected
 from localcrag.records.enums import Preset
 from localcrag.records.errors import DocumentError, LocalcragError
@@ -88,18 +88,6 @@ class Listed(TypedDict):
     collections: list[str]
     documents: list[ListedDocument]
     fit: int
-
-
-class Read(TypedDict):
-    """A passage with its neighbours: the ids `first` and `last` are those at its ends."""
-
-    document: str
-    title: str
-    page: int | None
-    section: str | None
-    text: str
-    first: str
-    last: str
 
 
 class AddedDocument(TypedDict):
@@ -221,18 +209,15 @@ class Tools:
         collection: CollectionName = None,
         before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages before it to read as well")] = 0,
         after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages after it to read as well")] = 0,
-    ) -> Annotated[CallToolResult, Read]:
+    ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a passage whole, with what stands before and after it in its document."""
         name = self._questions.require(collection)
         found = await to_thread.run_sync(
             lambda: read_passage(passage, self._assembly.collections.store(name), before=before, after=after)
         )
-        page = f", page {found.page}" if found.page else ""
-        read = Read(
-            document=found.document, title=found.title, page=found.page, section=found.section, text=found.text,
-            first=found.first, last=found.last,
-        )  # fmt: skip
-        return _result(f"{found.document}{page} ({found.first} to {found.last}):\n{found.text}", read)
+        page = f", page {found['page']}" if found["page"] else ""
+        stands = f"{found['document']}{page} ({found['first']} to {found['last']})"
+        return _result(f"{stands}:\n{found['text']}", found)
 
     @in_plain_words
     async def add_documents(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localcrag.server.doors.access_control import Doors, addresses
-from localcrag.server.doors.incoming_body import BUSY, LARGE_AT_ONCE, MOST_SAID, IncomingBody, read_already
+from localcrag.server.doors.incoming_body import BUSY, LARGE_AT_ONCE, MOST_SAID, IncomingBody, hand_on_whole
 from localcrag.server.doors.os_users import is_neighbour
 from localcrag.server.doors.refusal import Refusal, refuse
 from localcrag.server.doors.response_headers import ResponseHeaders
@@ -78,10 +78,6 @@ class BoundedRequests:
         self._under_way += 1
         try:
             body = IncomingBody(receive, time.monotonic, MOST_SAID)
-            said = await body.read()
-            if body.refusal:
-                await refuse(body.refusal, scope, send, in_openais_form)
-            elif not body.gone:
-                await self.app(scope, read_already(said, receive), send)
+            await hand_on_whole(body, self.app, scope, send, wording=in_openais_form)
         finally:
             self._under_way -= 1

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import threading
 
 import uvicorn
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
-from localcrag.records.errors import LocalcragError
 from localcrag.server.doors.ports import HOST, require_free
 from localcrag.server.openai.api import api
 from localcrag.server.openai.doors import guarded
@@ -43,15 +42,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
             file=sys.stderr,
             flush=True,
         )
-        threading.Thread(target=_warm_up, args=(assembly,), daemon=True).start()
+        warm_up_beside(assembly)
         server.run()
     finally:
         assembly.close()
-
-
-def _warm_up(assembly: Assembly) -> None:
-    try:
-        assembly.warm_up()
-    except LocalcragError as error:
-        # The API says it again, to whoever asks a question.
-        print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201

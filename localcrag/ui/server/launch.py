@@ -10,8 +10,9 @@ from pathlib import Path
 import gradio as gr
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import egress_guard, unexpected
-from localcrag.records.errors import LocalcragError, SettingsError
+from localcrag.records.errors import SettingsError
 from localcrag.server.doors.ports import HOST, is_free, require_free
 from localcrag.settings import Settings
 from localcrag.ui.page import HERE, build
@@ -46,7 +47,7 @@ def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
     address = f"http://{HOST}:{port}"
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     closing = threading.Event()
-    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
+    warm_up_beside(assembly, closing=closing.is_set)
     if browser:
         egress_guard.open_browser(address)
     try:
@@ -106,16 +107,6 @@ def _empty(uploads: Path) -> None:
     """Remove what an earlier process may have left of uploaded files; only this user may look into the folder."""
     shutil.rmtree(uploads, ignore_errors=True)
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _warm_up(assembly: Assembly, closing: threading.Event) -> None:
-    try:
-        assembly.warm_up()
-    except LocalcragError as error:
-        if closing.is_set():
-            return
-        # The page says it again, to whoever asks a question.
-        print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _free_port() -> int:

@@ -24,7 +24,7 @@ from localcrag.server.doors.incoming_body import (
     SMALL,
     IncomingBody,
     declared,
-    read_already,
+    hand_on_whole,
     too_much,
 )
 from localcrag.server.doors.refusal import Refusal, refuse
@@ -84,14 +84,7 @@ class RequestBodies:
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = IncomingBody(receive, self.now, most)
-        said = await body.read()
-        refusal = body.refusal or self._refused(said)
-        if body.gone:
-            return
-        if refusal:
-            await refuse(refusal, scope, send, in_gradios_form)
-            return
-        await self.app(scope, read_already(said, receive), send)
+        await hand_on_whole(body, self.app, scope, send, wording=in_gradios_form, refused=self._refused)
 
     def _refused(self, said: bytes) -> Refusal | None:
         try:

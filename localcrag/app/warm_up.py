@@ -1,0 +1,24 @@
+"""Models that are loaded beside what goes on, so that the first question need not wait for them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+from localcrag.app.assemble import Assembly
+from localcrag.records.errors import LocalcragError
+
+
+def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> None:
+    """Load the models in a thread of its own, and print what is wrong with them, unless all is `closing` by then."""
+    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
+
+
+def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
+    try:
+        assembly.warm_up()
+    except LocalcragError as error:
+        # Whoever asks a question is told again.
+        if not closing():
+            print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
