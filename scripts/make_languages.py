@@ -102,8 +102,11 @@ def _names() -> Iterator[str]:
         yield from (member.value for member in kind)
     for words in VERDICTS.values():
         yield from words
-    for model in Manifest.load(REPOSITORY_MODELS).entries:
+    manifest = Manifest.load(REPOSITORY_MODELS)
+    for model in manifest.entries:
         yield model.description
+    for one in manifest.sets:
+        yield from (one.title, one.description)
 
 
 def _whole(translation: str | tuple[str, ...] | list[str] | None) -> bool:

@@ -25,6 +25,11 @@ further_documents.jsonl.gz beside it; notes and leaflets of a few lines, with di
 short_documents.jsonl.gz; and in twin_documents.jsonl.gz 302 with questions in pairs that look equally doubtful, of
 which the text decides one. With --near-misses FILE …, passages with questions that they do not answer.
 
+With --words-stay, the words of --base stay as they are, a multilingual embedder's, and the model ships without them
+(localcrag/backends/models/with_words.py). translated_documents.jsonl.gz beside the other files has documents in seven
+languages for --documents, and translated_questions.jsonl.gz questions in one language on documents in English; set
+LOCALCRAG_EMBEDDER to that embedder, so that what is found for them is what the app would find.
+
 Three losses: binary cross-entropy of each pair (so that the logit can be calibrated), cross-entropy of the relevant
 pair within its group (ranking), and where the answer's place is known, that of each line by a second head: whether a
 complete answer needs it (so that the model looks for an answer, not for a topic; the app reads strips by that head).
@@ -52,6 +57,7 @@ from numpy.typing import NDArray
 from relevance import everyday, pairs, teacher
 from relevance.course import GROUPS_PER_STEP, PAIRS_OF, QUESTIONS_OF, Course, Material, save_model
 from relevance.trainer import LEARNING_RATE, Trainer
+from relevance.without_words import for_pairs, leave_words_out
 from training_loop import Progress, train
 from transformers import AutoTokenizer
 
@@ -257,7 +263,7 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=LEARNING_RATE, help="the highest learning rate")
     parser.add_argument("--frozen", type=int, default=0, help="lowest layers that stay as they are, with the words")
     parser.add_argument(
-        "--words-stay", action="store_true", help="as they are in --base, so that the model can ship without them"
+        "--words-stay", action="store_true", help="those of --base, an embedder, without which the model then ships"
     )
     parser.add_argument("--learn-from", type=Path, help="a larger relevance model, whose opinion counts beside labels")
     parser.add_argument("--dropout", type=float, default=0.0, help="share of the hidden numbers left out at random")
@@ -276,12 +282,15 @@ def parsed(given: Sequence[str] | None) -> argparse.Namespace:
 def main(given: Sequence[str] | None = None) -> None:
     arguments = parsed(given)
     arguments.work.mkdir(parents=True, exist_ok=True)
+    base: Path = arguments.base
+    if arguments.words_stay:
+        base = for_pairs(base, arguments.work / base.name)
     material = made_once(
         arguments.work / f"material-{arguments.seed}{_mark(arguments.labels)}.pickle",
-        lambda: Material.of(*put_together(arguments), AutoTokenizer.from_pretrained(arguments.base)),
+        lambda: Material.of(*put_together(arguments), AutoTokenizer.from_pretrained(base)),
     )
     trainer = Trainer(
-        arguments.base, arguments.seed, arguments.rate, frozen=arguments.frozen, words_stay=arguments.words_stay,
+        base, arguments.seed, arguments.rate, frozen=arguments.frozen, words_stay=arguments.words_stay,
         dropout=arguments.dropout, larger=arguments.learn_from,
     )  # fmt: skip
     course = Course(
@@ -296,7 +305,9 @@ def main(given: Sequence[str] | None = None) -> None:
         course, len(course.steps), arguments.work / f"checkpoint-{arguments.out.name}.pt",
         minutes=arguments.minutes, warm_up=WARM_UP, check_every=arguments.check_every,
     )  # fmt: skip
-    save_model(trainer, arguments.base, arguments.out)
+    save_model(trainer, base, arguments.out)
+    if arguments.words_stay:
+        leave_words_out(arguments.out)
     report = {"base": arguments.base.name, "origin": arguments.origin, "machine": machine}
     report |= {"larger": arguments.learn_from.name if arguments.learn_from else None, "passes": arguments.passes}
     report |= {"number_format": number_format, "seed": arguments.seed, "millions": trainer.model.num_parameters() / 1e6}

@@ -48,7 +48,7 @@ DATABASE_NAME = "localcrag.sqlite3"
 _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
-    "embedder": {"embedder", "store", "index"},
+    "embedder": {"embedder", "store", "index", "scorer"},
     "threads": {"scorer", "llm"},
     "context_tokens": {"llm", "served"},
 }

@@ -36,9 +36,10 @@ class Calibrations:
     @property
     def own(self) -> FittedCalibration:
         """The calibration that lies beside the relevance model. Raises ModelError."""
-        if behind_server(self._settings.now.relevance):
+        settings = self._settings.now
+        if behind_server(settings.relevance):
             return UNCALIBRATED
-        return read_calibration(self._library.path(self._settings.now.relevance, ModelRole.RELEVANCE))
+        return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.embedder)
 
     @property
     def scorer_identity(self) -> ScorerIdentity:

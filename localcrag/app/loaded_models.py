@@ -7,6 +7,7 @@ import os
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.model_library import ModelLibrary
 from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.models import ModelRole, behind_server
 from localcrag.records.protocols import Embedder, LanguageModel, Scorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
@@ -60,6 +61,10 @@ class LoadedModels:
             self.language_model(name)
         self._library.choose(name, role)
 
+    def use_set(self, name: str) -> None:
+        """Use the models of a set of the list from now on. Raises ModelError and SettingsError."""
+        self._library.choose_all(self._library.named(name))
+
     def share(self, *, embedder: Embedder, scorer: Scorer) -> None:
         """Work with these instead of loading any."""
         self._made.put("embedder", embedder)
@@ -105,10 +110,13 @@ class LoadedModels:
         from localcrag.backends.models.relevance_format import load_fastest  # noqa: PLC0415
         from localcrag.backends.models.with_words import whole_model  # noqa: PLC0415
 
+        calibration = read_calibration(path, settings.embedder)
         if words:
             path = whole_model(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
-        return ScoreCache(load_fastest(settings.relevance, path, wanted=wanted, threads=threads, cache=cache))
+        scorer = load_fastest(settings.relevance, path, wanted=wanted, threads=threads, cache=cache)
+        scorer.calibration = calibration
+        return ScoreCache(scorer)
 
     def _load_llm(self, name: str) -> LanguageModel:
         settings = self._settings.now

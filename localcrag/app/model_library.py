@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from localcrag.app.model_servers import ModelServers, role_of
 from localcrag.app.settings_in_use import SettingsInUse
@@ -12,8 +13,16 @@ from localcrag.backends.store.model_checks import KeptCheck, ModelChecks
 from localcrag.evaluation.model_check import Part
 from localcrag.records.downloads import Report
 from localcrag.records.enums import Skill
-from localcrag.records.models import FileCheck, Model, ModelRole, ModelState, behind_server
+from localcrag.records.models import FileCheck, Model, ModelRole, ModelSet, ModelState, behind_server
 from localcrag.settings import Settings
+
+
+class Choice(NamedTuple):
+    """A model that is used from now on: what the settings name it by, and its path; a server's has none."""
+
+    role: ModelRole
+    name: str
+    path: Path | None
 
 
 class ModelLibrary:
@@ -42,6 +51,14 @@ class ModelLibrary:
     def embedded(self) -> list[str]:
         """Return the names of the models that localcrag begins with."""
         return [entry.name for entry in self._files.manifest.entries if entry.embedded]
+
+    def sets(self) -> tuple[ModelSet, ...]:
+        """Return the models of the list that are chosen together."""
+        return self._files.manifest.sets
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Return the models of the set of that name; where there is no such set, the name by itself."""
+        return next((one.models for one in self.sets() if one.name == name), (name,))
 
     def role(self, name: str) -> ModelRole | None:
         """Return what a model is for, by its name or path; None when its files do not tell. Raises ModelMissing."""
@@ -82,21 +99,31 @@ class ModelLibrary:
 
         return model_download.get(self._files, name, report)
 
-    def choose(self, name: str, role: ModelRole) -> tuple[str, Path | None]:
-        """Use a model from now on; return what the settings name it by, and its path; a server's has none.
+    def choose(self, name: str, role: ModelRole) -> Choice:
+        """Use a model from now on. Raises what `choose_all` raises."""
+        (choice,) = self._choose([self._choice(name, role)])
+        return choice
+
+    def choose_all(self, names: Collection[str]) -> list[Choice]:
+        """Use models of the list from now on, one for each role.
 
         Raises ModelMissing, ModelDamaged, ModelError and SettingsError, and has then changed nothing.
         """
+        roles = {model.name: model.role for model in self._files.models()}
+        return self._choose([self._choice(name, roles[name]) for name in names])
+
+    def _choose(self, choices: list[Choice]) -> list[Choice]:
+        self._settings.change(**{one.role.value: one.name for one in choices})
+        return choices
+
+    def _choice(self, name: str, role: ModelRole) -> Choice:
         if behind_server(name):
-            name = self.servers.checked(name, role)
-            self._settings.change(**{role.value: name})
-            return name, None
+            return Choice(role, self.servers.checked(name, role), None)
         path = self.path(name, role)
+        self.words(name)
         known = name in {model.name for model in self.models()}
         # The next command may be run in another folder.
-        name = name if known else str(path.absolute())
-        self._settings.change(**{role.value: name})
-        return name, path
+        return Choice(role, name if known else str(path.absolute()), path)
 
     def check_allowed(self, name: str, settings: Settings) -> None:
         """Return where a model may be asked under these settings: any, but for servers on other computers.

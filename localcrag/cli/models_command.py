@@ -40,10 +40,17 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     listing = add("list", "show the models that localcrag knows, your own GGUF files, and those of servers here")
     listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server to look at as well")
     get = add("get", "download models, or mend damaged ones")
-    get.add_argument("names", nargs="+", metavar="NAME", help=f"a name of `models list`, or {EMBEDDED}: the defaults")
+    get.add_argument(
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help=f"a name of `models list`, of a model or a set; {EMBEDDED}: the defaults",
+    )
     use = add("use", "choose a model from now on (saved in the settings)")
     use.add_argument(
-        "name", metavar="NAME", help="a name of `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
+        "name",
+        metavar="NAME",
+        help="a name of `models list`, of a model or a set; the path of a model; or http://HOST:PORT/v1#MODEL",
     )
     use.add_argument("--role", choices=ROLES, help="what to use it for, when the model itself does not tell")
     use.add_argument(
@@ -79,6 +86,8 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibra
         _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
     _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
     if not arguments.json:
+        for one in library.sets():
+            _say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
         _say(f"* in use. The models folder is {library.folder}: any GGUF file put there is listed, too.")
     return DONE
 
@@ -99,7 +108,11 @@ def _record(model: Model) -> dict[str, Any]:
 def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
     from localcrag.cli.download_display import display  # noqa: PLC0415
 
-    wanted = [name for given in arguments.names for name in (library.embedded() if given == EMBEDDED else [given])]
+    wanted = [
+        name
+        for given in arguments.names
+        for name in (library.embedded() if given == EMBEDDED else library.named(given))
+    ]
     results: list[dict[str, Any]] = []
     for name in dict.fromkeys(wanted):
         try:
@@ -121,15 +134,30 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
 def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
     from localcrag.records.models import ModelRole, behind_server  # noqa: PLC0415
 
-    role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
-    if role is None:
-        raise SettingsError(f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}.")
-    before = getattr(settings, role)
-    if behind_server(arguments.name):
-        _agree(arguments, library)
-    name, path = library.choose(arguments.name, role)
-    _line(arguments, f"{role}: {name}")
-    _document(arguments, {"role": role, "name": name, "path": path, "before": before})
+    names = library.named(arguments.name)
+    if names == (arguments.name,):
+        role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
+        if role is None:
+            raise SettingsError(
+                f"The files of {arguments.name} do not tell what it is for: add --role {'|'.join(ROLES)}."
+            )
+        if behind_server(arguments.name):
+            _agree(arguments, library)
+        chosen = [library.choose(arguments.name, role)]
+    else:
+        chosen = library.choose_all(names)
+    done = [one._asdict() | {"before": getattr(settings, one.role)} for one in chosen]
+    for one in chosen:
+        _line(arguments, f"{one.role}: {one.name}")
+    _document(arguments, done if len(done) > 1 else done[0])
+    for one in chosen:
+        _say_what_follows(one.role, one.name, getattr(settings, one.role))
+    return DONE
+
+
+def _say_what_follows(role: str, name: str, before: str) -> None:
+    from localcrag.records.models import ModelRole  # noqa: PLC0415
+
     if role is ModelRole.EMBEDDER and name != before:
         _say(
             f"Collections that were indexed with {before} have to be embedded again before they can be searched: "
@@ -138,7 +166,6 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
         _say(f"The environment variable {variable} is set and wins over this choice. Remove it.")
-    return DONE
 
 
 def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:

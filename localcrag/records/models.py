@@ -67,6 +67,16 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSet:
+    """Models that are chosen together, at most one for each role: those for documents of some languages."""
+
+    name: str
+    title: str
+    description: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FileCheck:
     """What became of checking one file."""
 

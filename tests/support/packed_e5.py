@@ -20,12 +20,12 @@ def quantised(weights: NDArray[np.float32]) -> bytes:
     return np.concatenate([scales.view(np.uint8), whole[:, :16] | whole[:, 16:] << 4], axis=1).tobytes()
 
 
-def pack(path: Path, seed: int = 1) -> Path:
+def pack(path: Path, seed: int = 1, positions: int = POSITIONS) -> Path:
     """Write a packed encoder, and return its path."""
     chosen = np.random.default_rng(seed)
     hidden, inner = (HIDDEN,), (INNER,)
     shapes: dict[str, tuple[int, ...]] = {
-        "emb.word": (len(PIECES), HIDDEN), "emb.pos": (POSITIONS, HIDDEN), "emb.type": (TYPES, HIDDEN),
+        "emb.word": (len(PIECES), HIDDEN), "emb.pos": (positions, HIDDEN), "emb.type": (TYPES, HIDDEN),
         "emb.ln.w": hidden, "emb.ln.b": hidden,
     }  # fmt: skip
     for layer in range(LAYERS):
@@ -44,7 +44,7 @@ def pack(path: Path, seed: int = 1) -> Path:
     encoded = [piece.encode() for piece in PIECES]
     starts = np.cumsum([0, *map(len, encoded)]).astype("<u4")
     scores = np.array([-float(number) for number in range(len(PIECES))], dtype="<f4")
-    front = struct.pack("<4sI7ifi", b"E5S1", 1, HIDDEN, LAYERS, HEADS, INNER, len(PIECES), POSITIONS, TYPES, 1e-12, 32)
+    front = struct.pack("<4sI7ifi", b"E5S1", 1, HIDDEN, LAYERS, HEADS, INNER, len(PIECES), positions, TYPES, 1e-12, 32)
     front += struct.pack("<5iQ", len(PIECES), 0, 2, 1, 3, int(starts[-1]))
     front += starts.tobytes() + scores.tobytes() + b"".join(encoded) + struct.pack("<iI", 0, 0)
     listed = sum(2 + len(name) + 21 for name in tensors) + 4

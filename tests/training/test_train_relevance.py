@@ -17,8 +17,10 @@ from relevance.trainer import Trainer
 from safetensors.torch import load_file
 from train_relevance import main
 
+from localcrag.backends.downloads import packed_e5
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.backends.models.place_head import PLACE_FILE
+from localcrag.backends.models.with_words import LAYERS, WORDS, whole_model
 from localcrag.records.passages import Thresholds
 from localcrag.settings import REPOSITORY_MODELS
 from localcrag.steps.evaluate.calibration import FittedCalibration, Logistic
@@ -26,6 +28,7 @@ from localcrag.text.sentences import split_sentences
 from tests.support import ROOT
 from tests.support.compressed_lines import write
 from tests.support.lighthouses import TOWNS
+from tests.support.packed_e5 import pack
 from tests.support.tiny_models import tiny_bert
 from tests.training.test_relevance_documents import ROWS
 
@@ -89,6 +92,23 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
     assert after["base"] == "model"
     assert after["pairs"] > before["pairs"], "some questions have an article among their negatives"
     assert f"{before['pairs']:,} pairs of 24 questions" in card
+
+
+def test_a_model_with_the_words_of_its_embedder_ships_without_them(data: Path, tmp_path: Path) -> None:
+    embedder = tmp_path / "multilingual"
+    embedder.mkdir()
+    packed_e5.unpack(pack(tmp_path / "e5.bin", positions=512), embedder)
+    main(options_for(data, tmp_path / "work", "--base", embedder, "--words-stay"))
+    model = tmp_path / "work" / "model"
+    assert (model / LAYERS).exists()
+    assert not {"model.safetensors", "tokenizer.json"} & {path.name for path in model.iterdir()}
+    whole = whole_model(model, embedder, tmp_path / "cache")
+    words = load_file(embedder / "model.safetensors")["embeddings.word_embeddings.weight"]
+    assert load_file(whole / "model.safetensors")[WORDS].equal(words), "nothing was learned of them"
+    text = "The road is closed. Its first keeper was Anna Holm."
+    scorer = CrossEncoder("trained", whole)
+    assert scorer.logits("who was the first keeper", [text]).shape == (1,)
+    assert scorer.strip_logits("who was the first keeper", [text], [split_sentences(text)])[0].shape == (2,)
 
 
 def test_pairs_that_people_labelled_are_trained_on_and_held_out_ones_are_not(

@@ -133,6 +133,60 @@ def test_use_of_a_model_that_is_not_there_changes_nothing(
     assert capsys.readouterr().out == f"{models / 'chat' / 'chat.gguf'}\n"
 
 
+SETS = """
+[[set]]
+name = "near"
+title = "Near"
+description = "For tests."
+models = ["other-scorer", "embedder"]
+
+[[set]]
+name = "far"
+title = "Far"
+description = "For tests."
+models = ["scorer", "far-chat"]
+"""
+
+
+@pytest.fixture
+def sets(models: Path) -> Path:
+    other = entry("other-scorer", "relevance", REPOSITORY, file_line("config.json", CONFIG))
+    with (models / "models.toml").open("a", encoding="utf-8") as manifest:
+        manifest.write(other + SETS)
+    (models / "other-scorer").mkdir()
+    (models / "other-scorer" / "config.json").write_bytes(CONFIG)
+    return models
+
+
+def test_the_models_of_a_set_are_chosen_together(
+    command: Command, sets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("use", "near", "--json") == 0
+    assert [(one["role"], one["name"], one["before"]) for one in printed(capsys)] == [
+        ("relevance", "other-scorer", "scorer"), ("embedder", "embedder", "embedder"),
+    ]  # fmt: skip
+    assert command("path", "relevance") == 0
+    assert capsys.readouterr().out == f"{sets / 'other-scorer'}\n"
+    assert command("list") == 0
+    assert "Near: `localcrag models use near` (other-scorer and embedder). For tests." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("sets")
+def test_a_set_of_which_a_model_is_missing_changes_nothing(command: Command, tmp_path: Path) -> None:
+    assert command("use", "near") == 0
+    before = (tmp_path / "data" / "settings.json").read_text()
+    with pytest.raises(ModelMissing, match="`localcrag models get far-chat`"):
+        command("use", "far")
+    assert (tmp_path / "data" / "settings.json").read_text() == before
+
+
+def test_a_set_of_models_that_are_not_in_the_list_is_told(command: Command, sets: Path) -> None:
+    manifest = sets / "models.toml"
+    manifest.write_text(manifest.read_text().replace('other-scorer", "embedder', 'nobody", "embedder'))
+    with pytest.raises(LocalcragError, match="set “near”: it must have a name of its own, and models of the list"):
+        command("list")
+
+
 def test_use_asks_for_the_role_when_the_files_do_not_tell(command: Command, tmp_path: Path) -> None:
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "config.json").write_text("{}")

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelError
-from localcrag.records.models import ModelRole
+from localcrag.records.models import ModelRole, ModelSet
 from localcrag.settings import REPOSITORY_MODELS
 
 FILE_NAME = "models.toml"
@@ -122,6 +122,7 @@ class Manifest:
 
     folder: Path
     entries: tuple[ModelEntry, ...]
+    sets: tuple[ModelSet, ...] = ()
 
     @classmethod
     def load(cls, models_dir: Path) -> Manifest:
@@ -136,7 +137,8 @@ class Manifest:
             ) from error
         except ValueError as error:
             raise ModelError(f"The list of models {path} is not valid TOML: {error}. Mend it or restore it.") from error
-        return cls(folder=folder, entries=_entries(path, content))
+        entries = _entries(path, content)
+        return cls(folder=folder, entries=entries, sets=_sets(path, content.get("set", []), entries))
 
     def find(self, name: str) -> ModelEntry | None:
         """Return the entry of that name."""
@@ -153,8 +155,10 @@ class Manifest:
 
 def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     tables = content.get("model")
-    if not isinstance(tables, list) or set(content) != {"model"}:
-        raise ModelError(f"The list of models {path} holds something other than [[model]] tables. Mend or restore it.")
+    if not isinstance(tables, list) or not set(content) <= {"model", "set"}:
+        raise ModelError(
+            f"The list of models {path} holds something other than [[model]] and [[set]] tables. Mend or restore it."
+        )
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
     for entry in entries:
@@ -169,6 +173,25 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
             if seen.count(value) > 1:
                 raise ModelError(f"The list of models {path} has the {which} “{value}” more than once.")
     return entries
+
+
+def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[ModelSet, ...]:
+    try:
+        sets = TypeAdapter(tuple[ModelSet, ...]).validate_python(tables)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ModelError(
+            f"The list of models {path} has a bad [[set]]: {problem['msg']}. Mend or restore it."
+        ) from error
+    roles = {entry.name: entry.role for entry in entries}
+    for one in sets:
+        of_roles = [roles.get(name) for name in one.models]
+        if one.name in roles or None in of_roles or len(set(of_roles)) < len(of_roles):
+            raise ModelError(
+                f"The list of models {path}, set “{one.name}”: it must have a name of its own, and models of the list, "
+                "one for each role at most. Mend it."
+            )
+    return sets
 
 
 def _entry(path: Path, number: int, table: Any) -> ModelEntry:

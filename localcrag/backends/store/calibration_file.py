@@ -10,13 +10,24 @@ from localcrag.records.errors import ModelDamaged
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, FittedCalibration
 
 CALIBRATION_FILE = "calibration.json"
+WITHOUT_COSINES = "calibration-without-cosines.json"
+"""Of the same model, beside another embedder than that whose cosines CALIBRATION_FILE was fitted to."""
 
 
-def read_calibration(folder: Path) -> FittedCalibration:
-    """Return the calibration stored with a model, or the fallback where there is none. Raises ModelDamaged."""
-    path = folder / CALIBRATION_FILE
+def read_calibration(folder: Path, embedder: str | None = None) -> FittedCalibration:
+    """Return the calibration stored with a model, or the fallback where there is none. Raises ModelDamaged.
+
+    With `embedder`, that which holds beside it: cosines of another one mean something else.
+    """
+    found = _read(folder / CALIBRATION_FILE)
+    if embedder and found and found.cosines_of not in (None, embedder):
+        found = _read(folder / WITHOUT_COSINES)
+    return found or UNCALIBRATED
+
+
+def _read(path: Path) -> FittedCalibration | None:
     if not path.exists():
-        return UNCALIBRATED
+        return None
     try:
         return TypeAdapter(FittedCalibration).validate_json(path.read_bytes(), strict=True)
     except OSError as error:

@@ -51,6 +51,8 @@ class Logistic:
 class FittedCalibration:
     """A scorer's calibration. `fitted` is False for the fallback of a scorer that nobody has calibrated.
 
+    `cosines_of` names the embedder whose cosines it was fitted to, None where it holds beside any.
+
     Raises ValueError for thresholds that are not in 0..1 or out of order.
     """
 
@@ -58,6 +60,7 @@ class FittedCalibration:
     strip: Logistic
     thresholds: Thresholds
     fitted: bool = True
+    cosines_of: str | None = None
 
     def __post_init__(self) -> None:
         chosen = self.thresholds

@@ -13,7 +13,7 @@ from localcrag.app.machine import memory
 from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.records.downloads import Report
 from localcrag.records.errors import LocalcragError
-from localcrag.records.models import ModelRole
+from localcrag.records.models import ModelRole, ModelState
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.ui import html
@@ -30,6 +30,7 @@ class ModelSettings:
         self._downloads = Downloads(self._get)
         self._embeddings = ReEmbeddings(assembly.collections.re_embed)
         self._wanted: set[str] = set()
+        self._wanted_sets: set[str] = set()
 
     def show(self, script: str, in_force: InForce) -> None:
         """Make the list."""
@@ -56,8 +57,10 @@ class ModelSettings:
 
     def wire(self, event: Any) -> None:
         """Show how far everything is, after an event."""
-        for follow in (self.follow, self.follow_embeddings):
-            event.success(follow, None, [self.listing], **MANY)
+        downloaded = event.success(self.follow, None, [self.listing], **MANY)
+        # With what a download was for, documents may be embedded anew.
+        for before in (event, downloaded):
+            before.success(self.follow_embeddings, None, [self.listing], **MANY)
 
     def listed(self) -> str:
         """Return the list as it is now."""
@@ -71,6 +74,7 @@ class ModelSettings:
             return html.message(str(error))
         return TEMPLATES.get_template("models.html").render(
             models=models,
+            sets=assembly.library.sets(),
             in_use={settings.llm, settings.relevance, settings.embedder},
             to_agree={one.name: assembly.library.servers.to_agree(one.name) for one in models if one.path is None},
             agreed=settings.agreed_servers,
@@ -127,12 +131,15 @@ class ModelSettings:
                 told(lambda: self._assembly.library.servers.disagree(name))
             case "use":
                 told(lambda: self._assembly.models.use(name))
+            case "use-set":
+                told(lambda: self._use_set(name))
             case "get":
                 self._downloads.start(name)
             case "embed":
                 self._embeddings.start(name)
             case "cancel":
                 self._wanted.discard(name)
+                self._wanted_sets.clear()
                 self._downloads.cancel(name)
         return self.listed()
 
@@ -162,7 +169,27 @@ class ModelSettings:
         if name in self._wanted:
             self._wanted.discard(name)
             self._assembly.models.use(name)
+        for one in tuple(self._wanted_sets):
+            if not self._missing(one):
+                self._use_set(one)
         return got
+
+    def _use_set(self, name: str) -> None:
+        """Use the models of a set, and embed documents anew; what is missing is downloaded first."""
+        if missing := self._missing(name):
+            self._wanted_sets.add(name)
+            for model in missing:
+                self._downloads.start(model)
+            return
+        self._wanted_sets.discard(name)
+        self._assembly.models.use_set(name)
+        for collection in self._assembly.collections.to_embed():
+            self._embeddings.start(collection)
+
+    def _missing(self, name: str) -> list[str]:
+        library = self._assembly.library
+        there = {model.name for model in library.models() if model.state is ModelState.PRESENT}
+        return [model for model in library.named(name) if model not in there]
 
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:

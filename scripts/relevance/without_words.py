@@ -1,0 +1,35 @@
+"""A relevance model that ships without its words: the embedder that it begins with, and what of it is kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from localcrag.backends.models.with_words import LAYERS, WORDS, packed, with_pairs
+
+READ = ["input_ids", "token_type_ids", "attention_mask"]
+
+
+def for_pairs(embedder: Path, made: Path) -> Path:
+    """Return a copy of an embedder's folder, written to `made`, whose tokenizer tells question and text apart."""
+    shutil.copytree(embedder, made, dirs_exist_ok=True)
+    for name, changed in (("tokenizer.json", with_pairs), ("tokenizer_config.json", _reads_types)):
+        path = made / name
+        path.write_text(json.dumps(changed(json.loads(path.read_bytes())), ensure_ascii=False), "utf-8")
+    return made
+
+
+def leave_words_out(model: Path) -> None:
+    """Write the weights of a model's folder anew, as they ship: without words and tokenizer, in 8 bits."""
+    weights = load_file(model / "model.safetensors")
+    del weights[WORDS]
+    save_file(packed(weights), model / LAYERS, metadata={"format": "pt"})
+    for name in ("model.safetensors", "tokenizer.json"):
+        (model / name).unlink()
+
+
+def _reads_types(settings: dict[str, object]) -> dict[str, object]:
+    return settings | {"model_input_names": READ}
