@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCREENS = ROOT / "docs" / "screens"
 TESTS = [
     f"tests/browser/test_{name}.py"
-    for name in ("first_start", "page", "page_consent", "page_language", "conflict_page", "read_all_page")
+    for name in ("first_start", "page", "page_consent", "page_language", "conflict_page", "read_all_page", "desktop")
 ]
 COLOURS = 256
 

@@ -22,8 +22,11 @@ COMPILER_HELP = """\
                    "--passive --wait --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended\""""
 
 # Debian package -> the program that shows that it is there.
-SYSTEM_PACKAGES = {"chromium": "chromium", "searx": "searx-run", "strace": "strace"}
-APT_MEGABYTES = 170  # chromium with its libraries, 2026
+SYSTEM_PACKAGES = {
+    "chromium": "chromium", "searx": "searx-run", "strace": "strace", "xvfb": "Xvfb", "xdotool": "xdotool",
+    "openbox": "openbox", "desktop-file-utils": "desktop-file-validate", "libglib2.0-bin": "gio",
+}  # fmt: skip
+APT_MEGABYTES = 220  # chromium and Xvfb with their libraries, 2026
 
 
 def missing_for_environment() -> list[str]:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import ParamSpec
 
 from localcrag import __version__
+from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
@@ -46,6 +47,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     installed = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     yield Finding("versions", State.OK, f"localcrag {__version__}, Python {platform.python_version()}, {installed}")
     yield _memory()
+    yield _graphics()
     yield _confined()
     settings = assembly.settings
     for name in (settings.embedder, settings.relevance, settings.llm):
@@ -163,6 +165,11 @@ def _confined() -> Finding:
     what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
     can = ", and ".join(what[one] for one in held)
     return Finding("reading files", State.OK, f"in processes that can {can} ({', '.join(held)})")
+
+
+def _graphics() -> Finding:
+    found = graphics.report()
+    return Finding("graphics", State.OFF if found.advice else State.OK, "\n        ".join(found.lines()))
 
 
 def _memory() -> Finding:

@@ -42,15 +42,17 @@ Scanned = Callable[[], Sequence[str]]
 class Uploading(Task):
     """A file and how far it is; `result` says what became of one that is done.
 
-    A `copy` is removed when it is done or dismissed. One that `renews` is no file, but all documents of a collection
-    that an earlier version added; one that `recognises` is all scans of a collection, and `results` says what became
-    of each document. One that is `locked` can be added with its password.
+    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that `renews` is
+    no file, but all documents of a collection that an earlier version added; one that `recognises` is all scans of a
+    collection, and `results` says what became of each document. One that is `locked` can be added with its password.
     """
 
     id: int
     collection: str
     path: Path
     copy: bool = True
+    original: bool = False
+    refused: str | None = None
     renews: bool = False
     recognises: bool = False
     progress: IngestProgress | None = None
@@ -110,6 +112,22 @@ class Uploads:
                     Uploading(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
                 )
 
+    def add_originals(self, uploads: Sequence[Upload], collection: str) -> None:
+        """Add files from where a person keeps them, which stay there as they are."""
+        with self._files.lock:
+            for one in uploads:
+                self._files.start(
+                    Uploading(
+                        id=next(self._ids),
+                        name=one.name,
+                        collection=collection,
+                        path=one.path,
+                        copy=False,
+                        original=True,
+                        refused=one.refused,
+                    )
+                )
+
     def renew(self, collections: Sequence[str]) -> None:
         """Cut the documents of these collections anew that an earlier version added."""
         for name in collections:
@@ -167,7 +185,9 @@ class Uploads:
             return self._renewed(one, self._renew, tell)
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
-        upload = Upload(one.path, one.name, password=self._passwords.pop(one.id, None))
+        upload = Upload(
+            one.path, one.name, original=one.original, password=self._passwords.pop(one.id, None), refused=one.refused
+        )
         own: list[IngestResult] = []
         within: list[IngestResult] = []
         with closing(self._ingest(upload, one.collection)) as events:

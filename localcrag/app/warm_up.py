@@ -10,9 +10,11 @@ from localcrag.app.assemble import Assembly
 from localcrag.records.errors import LocalcragError
 
 
-def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> None:
-    """Load the models in a thread of its own, and print what is wrong with them, unless all is `closing` by then."""
-    threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True).start()
+def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
+    """Return the thread that loads the models; it prints what is wrong with them, unless all is `closing` by then."""
+    thread = threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True)
+    thread.start()
+    return thread
 
 
 def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:

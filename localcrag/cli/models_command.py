@@ -88,6 +88,9 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibra
     if not arguments.json:
         for one in library.sets():
             _say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
+        from localcrag.app import graphics  # noqa: PLC0415
+
+        _say("\n".join(graphics.report().lines()))
         _say(f"* in use. The models folder is {library.folder}: any GGUF file put there is listed, too.")
     return DONE
 

@@ -25,7 +25,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.set_defaults(run=_ui)
 
 
-def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+def ready_for_gradio(settings: Settings) -> None:
+    """Say where Gradio keeps files, and leave out what it makes for editors: before it is imported."""
     # Gradio reads it when it is imported; its default is a folder that every user of the machine can look into.
     # matplotlib, which Gradio imports, makes a folder beside the person's settings of other programs.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
@@ -33,6 +34,10 @@ def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.ui import gradio_stubs  # noqa: PLC0415
 
     gradio_stubs.leave_out()
+
+
+def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+    ready_for_gradio(settings)
     from localcrag.ui.server.launch import launch  # noqa: PLC0415
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)

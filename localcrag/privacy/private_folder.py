@@ -18,7 +18,7 @@ OURS = (
     "model_checks.json*", "*.log",
 )  # fmt: skip
 """What is ours at the top of a data folder, beside the folders."""
-OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress")
+OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running")
 
 
 def keep_private(data_dir: Path) -> None:

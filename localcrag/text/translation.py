@@ -47,3 +47,8 @@ def _catalogue() -> standard.NullTranslations:
 def later(text: str) -> str:
     """Return the text as it is: for the catalogues' sake, where `gettext` is asked for it by a name."""
     return text
+
+
+def text_in(language: str, text: str) -> str:
+    """Return a text in a language, whichever is chosen."""
+    return standard.translation("localcrag", FOLDER, [language], fallback=True).gettext(text)

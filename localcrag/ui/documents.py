@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import gradio as gr
 
 from localcrag.app import samples
 from localcrag.app.collections import Collections
+from localcrag.app.files_to_add import uploads_from
 from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.errors import LocalcragError
 from localcrag.records.restriction import folders_of
@@ -81,6 +82,7 @@ class DocumentEvents:
         self._collections, self._uploads, self._first_questions = collections, uploads, first_questions
         self._followers: list[object] = []
         self._in_sight: Tabs[str] = Tabs()
+        self._looked_at = ""
         self._last: tuple[tuple[str, tuple[Uploading, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
@@ -110,6 +112,14 @@ class DocumentEvents:
         self._uploads.add([Path(path) for path in ([paths] if isinstance(paths, str) else paths or [])], collection)
         return None, self._report(), gr.skip()
 
+    def add_originals(self, paths: Sequence[Path], otherwise: str) -> None:
+        """Add files and folders from where they lie to the collection that was looked at last, as dropped ones are.
+
+        `otherwise` is the collection where nobody has looked yet. Raises UnreadableDocument.
+        """
+        collection = self._looked_at if self._looked_at in self._collections.offered() else otherwise
+        self._uploads.add_originals(uploads_from(paths), collection)
+
     def add_samples(self) -> tuple[Any, ...]:
         """Add the documents that ship with the app to a collection of their own."""
         self._uploads.add(sorted(samples.DOCUMENTS.iterdir()), samples.COLLECTION, copies=False)
@@ -127,7 +137,7 @@ class DocumentEvents:
         told no more until it has the focus again.
         """
         done, me, tab = -1, object(), session(request)
-        self._in_sight.put(tab, collection)
+        self._looks_at(tab, collection)
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
@@ -159,7 +169,7 @@ class DocumentEvents:
 
     def choose(self, collection: str, request: gr.Request) -> str:
         """Return the documents of a collection, which the tab shows from now on."""
-        self._in_sight.put(session(request), collection)
+        self._looks_at(session(request), collection)
         return self.listed(collection)
 
     def listed(self, collection: str) -> str:
@@ -209,6 +219,10 @@ class DocumentEvents:
             told(lambda: self._collections.delete(collection))
             name = DEFAULT_COLLECTION
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
+
+    def _looks_at(self, tab: str, collection: str) -> None:
+        self._in_sight.put(tab, collection)
+        self._looked_at = collection
 
     def _shown(self, items: tuple[Uploading, ...]) -> str:
         """Return what is shown of the files, which every tab that follows is shown alike."""

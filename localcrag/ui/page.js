@@ -577,6 +577,8 @@ const parts = {
     window.addEventListener("focus", () => {
       if (element.querySelector("[data-do]")) trigger("focus", {});
     });
+    // A later start has handed files in, and brought this window to the front.
+    window.addEventListener("lc-handed-in", () => trigger("focus", {}));
   },
 
   // How a turn was answered: places, labels, pins, web texts to add, and sentences forced in and out.

@@ -34,6 +34,13 @@ class App:
     page: gr.Blocks
     chats: ChatEvents
     uploads: Uploads
+    documents: DocumentEvents
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is being written or a file added; what goes on at the next start does not count."""
+        files = (one for one in self.uploads.items() if not one.renews and not one.recognises)
+        return self.chats.conversations.busy or any(one.open for one in files)
 
     def close(self) -> None:
         """End what is under way; what there is of it is written down."""
@@ -81,7 +88,7 @@ def build(assembly: Assembly) -> App:
     tell_all(page)
     speaks.speak(assembly.settings.language)
     _go_on(assembly, uploads)
-    return App(page, chats, uploads)
+    return App(page, chats, uploads, documents_do)
 
 
 def _uploads(assembly: Assembly, busy: Callable[[], bool]) -> Uploads:

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from localcrag.server.doors.access_control import Doors, addresses
 from localcrag.server.doors.os_users import is_neighbour
 from localcrag.server.doors.response_headers import ResponseHeaders
+from localcrag.ui.server.handed_over import HandedOver, Take
 from localcrag.ui.server.index_page import IndexPage
 from localcrag.ui.server.request_body import RequestBodies
 from localcrag.ui.server.wording import in_gradios_form
@@ -31,21 +32,24 @@ OPEN = addresses(
     ("POST", "/gradio_api/cancel"),
     ("POST", "/gradio_api/upload"),
     ("GET", "/gradio_api/upload_progress"),
+    # A second start hands in files: whoever knows the token (handed_over.py).
+    ("POST", "/localcrag/open"),
 )
 """What is open. Gradio has some seventy addresses (proxies, files, recordings, sharing, editing with an assistant, …);
 each that nobody has to open is one that nobody can break."""
 
+Inner = Callable[[ASGIApp], ASGIApp]
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def guarded(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
-    """Return the app behind its doors."""
-    inside = RequestBodies(IndexPage(app), uploads)
+def guarded(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
+    """Return the app behind its doors; `inner` stands right before it."""
+    inside = RequestBodies(inner(app), uploads)
     return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
 
 
-def lifespan(port: int, uploads: Path) -> Lifespan:
-    """Return what puts the doors up when Gradio's server starts.
+def lifespan(port: int, uploads: Path, token: str, take: Take) -> Lifespan:
+    """Return what puts the doors up when Gradio's server starts; `take` gets what is handed in with the token.
 
     Gradio makes its app within `launch`, and adds middleware of its own outside of any that it is given: what its
     stack is by then is put behind the doors as a whole.
@@ -55,7 +59,9 @@ def lifespan(port: int, uploads: Path) -> Lifespan:
     async def put_up(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
             raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
-        app.middleware_stack = guarded(app.middleware_stack, port, uploads)
+        app.middleware_stack = guarded(
+            app.middleware_stack, port, uploads, lambda inside: HandedOver(IndexPage(inside), token, take)
+        )
         yield
 
     return put_up

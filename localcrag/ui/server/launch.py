@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 import sys
 import threading
@@ -10,13 +12,17 @@ from pathlib import Path
 import gradio as gr
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.desktop import FAVICON
+from localcrag.app.one_instance import NOTHING, HandedIn, OneInstance, Place
+from localcrag.app.page_window import PageWindow
 from localcrag.app.warm_up import warm_up_beside
-from localcrag.privacy import egress_guard, unexpected
+from localcrag.privacy import unexpected
 from localcrag.records.errors import SettingsError
 from localcrag.server.doors.ports import HOST, is_free, require_free
 from localcrag.settings import Settings
 from localcrag.ui.page import HERE, build
 from localcrag.ui.server import guarded
+from localcrag.ui.server.presence import Presence
 from localcrag.ui.tabs import MOST_TABS
 
 FIRST_PORT, PORTS_TRIED = 7860, 50
@@ -32,35 +38,57 @@ used here. Its own are 0.05 and 0.1 on Windows, elsewhere 0.001 and 0.01: a twen
 server that nobody asks anything."""
 
 
-def launch(settings: Settings, *, port: int | None, browser: bool) -> None:
-    """Serve the page until interrupted. Raises SettingsError when the port is taken."""
+def launch(
+    settings: Settings,
+    *,
+    port: int | None,
+    browser: bool,
+    window: bool = False,
+    instance: OneInstance | None = None,
+    handed: HandedIn = NOTHING,
+) -> None:
+    """Serve the page until it is ended: interrupted, told to by a later start, or its own window closed.
+
+    With `window` it gets one of its own where there is a Chromium, else a tab of the browser. `instance` is one that is
+    the first already; without it the folder's first is claimed, if there is none. `handed` is added at once. Raises
+    SettingsError when the port is taken.
+    """
     if not settings.debug:
         unexpected.keep_to_oneself()
     assembly = Assembly(settings)
     _empty(settings.uploads_dir)
     _many_connections()
-    port = port or _free_port()
-    require_free(port)
+    port = _free(port)
     app = build(assembly)
     page = app.page
-    _serve(page, port, settings.uploads_dir)
     address = f"http://{HOST}:{port}"
+    first = instance or OneInstance(settings.data_dir)
+    presence = Presence(app, PageWindow(address, first.window_folder if window else None), settings.collection)
+    token = secrets.token_urlsafe(32)
+    _serve(page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     closing = threading.Event()
-    warm_up_beside(assembly, closing=closing.is_set)
-    if browser:
-        egress_guard.open_browser(address)
+    warming = warm_up_beside(assembly, closing=closing.is_set)
+    # One that the terminal started beside another is found by nobody else.
+    if instance or first.claim():
+        first.tell(Place(port, token))
     try:
-        page.block_thread()
+        presence.begin(handed, shows=browser)
+        presence.wait()
     finally:
         closing.set()
+        presence.close()
         page.close(verbose=False)
         app.close()
         _empty(settings.uploads_dir)
         assembly.close()
+        first.release()
+    if warming.is_alive():
+        # torch aborts a process that ends while it loads a model. Everything is closed: nothing is left to do.
+        os._exit(0)
 
 
-def _serve(page: gr.Blocks, port: int, uploads: Path) -> None:
+def _serve(page: gr.Blocks, port: int, lifespan: guarded.Lifespan) -> None:
     """Start the server, in threads of its own."""
     # Places in the queue are shown nowhere: told at every change, a thousand calls would be told a million times.
     page.queue(default_concurrency_limit=4, max_size=MOST_QUEUED, status_update_rate=10)
@@ -77,6 +105,7 @@ def _serve(page: gr.Blocks, port: int, uploads: Path) -> None:
         show_error=True,
         max_file_size=LARGEST_UPLOAD,
         footer_links=[],
+        favicon_path=FAVICON,
         theme=gr.themes.Default(
             primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
         ),
@@ -89,7 +118,7 @@ def _serve(page: gr.Blocks, port: int, uploads: Path) -> None:
         pwa=False,
         # Gradio's own 40 are used up by as many tabs that follow what goes on.
         max_threads=MOST_THREADS,
-        app_kwargs={"lifespan": guarded.lifespan(port, uploads)},
+        app_kwargs={"lifespan": lifespan},
     )
 
 
@@ -115,3 +144,11 @@ def _free_port() -> int:
             return port
     last = FIRST_PORT + PORTS_TRIED - 1
     raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
+
+
+def _free(port: int | None) -> int:
+    """Return this port, or the first that is free. Raises SettingsError."""
+    if port is None:
+        return _free_port()
+    require_free(port)
+    return port

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
 from localcrag.app.downloads import Downloads
 from localcrag.app.machine import memory
@@ -87,6 +88,7 @@ class ModelSettings:
             speeds=speeds,
             memory=memory(),
             machine=assembly.models.computes_on(),
+            graphics=graphics.report(),
             to_embed=to_embed,
             embeddings={one.name: one for one in self._embeddings.items()},
         )

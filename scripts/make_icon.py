@@ -1,0 +1,31 @@
+"""Draw localcrag's icon in its sizes: the PNG files beside its SVG, by Chromium."""
+
+from __future__ import annotations
+
+import shutil
+
+from playwright.sync_api import sync_playwright
+
+from localcrag.backends.desktop.entry import ICONS, SIZES, SVG
+from localcrag.privacy.egress_guard import let_start_programs
+
+STYLE = "<style>body {{ margin: 0 }} svg {{ display: block; width: {size}px; height: {size}px }}</style>"
+
+
+def main() -> None:
+    let_start_programs("Chromium draws the icon")
+    drawing = SVG.read_text("utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for size in SIZES:
+            page = browser.new_page(viewport={"width": size, "height": size})
+            page.set_content(STYLE.format(size=size) + drawing)
+            page.screenshot(path=ICONS / f"{size}.png", omit_background=True)
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
