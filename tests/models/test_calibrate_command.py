@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from localcrag.runs.labels import LabelKind
 from localcrag.settings import load
 from localcrag.steps.evaluate.applied_calibration import HowFitted
 from tests.support.first_start import started_before
+from tests.support.model_servers import ModelServer, overlap, serving
 from tests.support.scored_runs import scored_run
 from tests.support.town_set import write_town_set
 
@@ -139,6 +141,29 @@ def test_a_calibration_is_for_one_model_and_its_weights(tmp_path: Path) -> None:
     swapped = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     assert weights_digest(copied) != weights_digest(folder)
     assert swapped.calibrations.in_force() == assembly.calibrations.own, "other weights of the same name"
+
+
+def test_a_reranker_behind_a_server_is_warned_of_until_it_is_calibrated(
+    towns: Path, data: Path, localcrag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = "In which year was Arvik founded?"
+    answers = {one.question: one.answers for one in read(towns).questions}
+
+    def score(asked: str, text: str) -> float:
+        return overlap(asked, text) - 5.0 + 4.0 * any(answer in text for answer in answers.get(asked, ()))
+
+    server = ModelServer(rerank="documents", score=score)
+    with serving(server) as url:
+        monkeypatch.setenv("LOCALCRAG_RELEVANCE", f"{url}/rerank")
+
+        def warned() -> list[str]:
+            return [said for said in ask(data, question).warnings if "no calibration" in said]
+
+        assert warned()
+        localcrag("calibrate", str(towns), "--apply", "--force")
+        assert not warned()
+        server.finished = lambda score: 1 / (1 + math.exp(-score))
+        assert warned(), "the same server with numbers of another scale"
 
 
 def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
