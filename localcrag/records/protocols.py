@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -180,6 +180,10 @@ class ChunkStore(Protocol):
 
     def documents_with(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that have a word; None where very many chunks have it."""
+
+    @property
+    def languages(self) -> Callable[[], list[str]]:
+        """Returns the language of each document that tells it, as localcrag.text.language_of says it."""
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the id of the document of each chunk that still exists."""

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
+from localcrag.backends.store import stem_index
 from localcrag.backends.store.stored_vectors import packed
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import Vectors
@@ -19,7 +20,7 @@ COLUMNS = 'page, start, "end", text, section, lead, confidence, rows'
 def put_chunks(
     connection: sqlite3.Connection, document: int, title: str | None, chunks: Sequence[Chunk], vectors: Vectors
 ) -> None:
-    """Add chunks to a document, a vector each."""
+    """Add chunks to a document, a vector each, and have all of its chunks found by their words."""
     for chunk, vector in zip(chunks, vectors, strict=True):
         front = in_front(title, chunk.text, section=chunk.section, lead=chunk.lead)
         rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
@@ -31,6 +32,7 @@ def put_chunks(
             ),
         ).lastrowid
         connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, packed(vector)))
+    stem_index.put(connection, document)
 
 
 def chunk_from(row: sqlite3.Row) -> Chunk:

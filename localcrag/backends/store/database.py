@@ -124,7 +124,8 @@ class Database:
             ).fetchall()
             for (name,) in tables:
                 connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
-            connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
+            for index in ("chunks_fts", "chunks_fts_stems"):
+                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")  # noqa: S608 - as above
         with self._lock:
             try:
                 self._connection.execute("VACUUM")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import scan_store, shelving, tag_store, word_search
+from localcrag.backends.store import scan_store, shelving, stem_index, tag_store, word_search
 from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
@@ -48,6 +49,8 @@ class DocumentStore:
             row = connection.execute("SELECT * FROM collections WHERE name = ?", (collection,)).fetchone()
         self.id: int = row["id"]
         self._require_embedder(row)
+        stem_index.put_missing(database, self.id)
+        self.languages = partial(stem_index.languages, database, self.id)
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
@@ -149,8 +152,8 @@ class DocumentStore:
             return shelving.delete_attachments(connection, self.id, name)
 
     def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
-        cursor = connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (self.id, name))
-        return cursor.rowcount > 0
+        sql = "DELETE FROM documents WHERE collection_id = ? AND name = ?"
+        return connection.execute(sql, (self.id, name)).rowcount > 0
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or of those of the documents `within`, ascending."""
@@ -160,11 +163,9 @@ class DocumentStore:
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return how many chunks there are, or how many the documents `within` have."""
-        sql = (
-            "SELECT count(*) AS number FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
-        )
+        sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
         rows = self._database.rows(f"{sql}{word_search.WITHIN}", self.id, *word_search.ids(within))
-        return int(rows[0]["number"])
+        return int(rows[0][0])
 
     def state(self) -> tuple[int, int]:
         """Return number and highest id of the chunks: no two different sets of chunks have had the same.

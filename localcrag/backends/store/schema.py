@@ -238,9 +238,22 @@ SCHEMA_13 = """
 -- Of chunks that show rows of a sheet, those (SheetRow's fields as JSON).
 ALTER TABLE chunks ADD COLUMN rows TEXT;
 """
+SCHEMA_14 = """
+-- Found from the text when a document is put, or its collection opened: ISO 639-1, 'other', or nothing where it does
+-- not tell. `stemmed`: it is searched by `chunks_fts_stems`, whose tokens we make (text/lexicon/stems.py).
+CREATE TABLE document_languages (
+    document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+    language TEXT NOT NULL,
+    stemmed INTEGER NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE chunks_fts_stems USING fts5 (stems, tokenize = 'unicode61 remove_diacritics 2');
+CREATE TRIGGER chunk_stems_deleted AFTER DELETE ON chunks BEGIN
+    DELETE FROM chunks_fts_stems WHERE rowid = old.id;
+END;
+"""
 SCHEMAS = (
     SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
-    SCHEMA_12, SCHEMA_13,
+    SCHEMA_12, SCHEMA_13, SCHEMA_14,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)

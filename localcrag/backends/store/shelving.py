@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from localcrag.backends.store import stem_index
 from localcrag.backends.store.chunk_rows import COLUMNS
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT
@@ -86,6 +87,8 @@ def _search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> No
         connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
         insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
         connection.execute(insert, (row["id"], row["text"], front))
+    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
+    stem_index.put(connection, connection.execute(sql, (shelf, name)).fetchone()["id"])
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
@@ -127,6 +130,7 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
         ).lastrowid
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+    stem_index.put(connection, row["id"])
 
 
 def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection
 
+from localcrag.backends.store import stem_index
 from localcrag.backends.store.database import Database
 
 MOST_CHUNKS = 2000
@@ -25,18 +26,19 @@ def ids(within: Collection[int] | None) -> tuple[str | None]:
 def best_by_words(
     database: Database, collection: int, question: str, k: int, within: Collection[int] | None = None
 ) -> list[int]:
-    """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`."""
+    """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`.
+
+    Documents in languages of `STEMMED` are searched by the stems of the question in these languages.
+    """
     # Quoted words joined by OR: nothing in a question is taken for FTS5's query language.
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
         return []
-    sql = (
-        "SELECT c.id FROM chunks_fts JOIN chunks c ON c.id = chunks_fts.rowid "
-        "JOIN documents d ON d.id = c.document_id WHERE chunks_fts MATCH ?3 AND d.collection_id = ?1"
-    )
-    order = "ORDER BY bm25(chunks_fts), c.id LIMIT ?4"
+    stems = stem_index.any_stem(question, stem_index.stemmed_languages(database, collection))
     query = " OR ".join(f'"{word}"' for word in words)
-    return [row["id"] for row in database.rows(f"{sql}{WITHIN} {order}", collection, *ids(within), query, k)]
+    found = _found("c.id, bm25({0}) AS score", stems)
+    sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
+    return [row["id"] for row in database.rows(sql, collection, *ids(within), query, *([stems] if stems else []))]
 
 
 def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:
@@ -44,10 +46,28 @@ def documents_with(database: Database, collection: int, word: str) -> frozenset[
     phrase = " ".join(_WORD.findall(word))
     if not phrase:
         return frozenset()
-    sql = (
-        "SELECT document_id AS id, count(*) AS chunks FROM (SELECT c.document_id FROM chunks_fts "
-        "JOIN chunks c ON c.id = chunks_fts.rowid JOIN documents d ON d.id = c.document_id "
-        "WHERE chunks_fts MATCH ? AND d.collection_id = ? LIMIT ?) GROUP BY document_id"
-    )
-    rows = database.rows(sql, f'"{phrase}"', collection, MOST_CHUNKS + 1)
+    stems = stem_index.phrases(word, stem_index.stemmed_languages(database, collection))
+    found = _found("c.document_id", stems)
+    sql = f"SELECT document_id AS id, count(*) AS chunks FROM ({found} LIMIT {MOST_CHUNKS + 1}) GROUP BY id"  # noqa: S608
+    values = (collection, *ids(None), f'"{phrase}"', *([stems] if stems else []))
+    rows = database.rows(sql, *values)
     return None if sum(row["chunks"] for row in rows) > MOST_CHUNKS else frozenset(row["id"] for row in rows)
+
+
+def _found(columns: str, stems: str) -> str:
+    """Return the query for chunks with a word (value 3), or in `stems` (value 4), where any are to be looked for.
+
+    Values 1 and 2 are the collection and what `ids` returns; {0} in `columns` is the index that has the chunk.
+    """
+
+    def within(index: str, value: int) -> str:
+        return (
+            f"SELECT {columns.format(index)} FROM {index} JOIN chunks c ON c.id = {index}.rowid "  # noqa: S608
+            f"JOIN documents d ON d.id = c.document_id WHERE {index} MATCH ?{value} AND d.collection_id = ?1{WITHIN}"
+        )
+
+    by_words = within("chunks_fts", 3)
+    if not stems:
+        return by_words
+    stemmed = "SELECT document_id FROM document_languages WHERE stemmed"
+    return f"{by_words} AND d.id NOT IN ({stemmed}) UNION ALL {within('chunks_fts_stems', 4)}"

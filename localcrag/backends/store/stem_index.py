@@ -1,0 +1,75 @@
+"""The index of stems, by which documents in other languages are searched, and what these are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from localcrag.backends.store.database import Database
+from localcrag.text.language_of import MOST_CHARACTERS, language_of
+from localcrag.text.lexicon.stems import STEMMED, stems
+
+UNKNOWN = ""
+"""Of a document whose text does not tell its language."""
+_AT_ONCE = 50
+"""Documents in one transaction, so that others who write need not wait."""
+
+
+def put(connection: sqlite3.Connection, document: int) -> None:
+    """Find the language of a document from its chunks, and index their stems, in place of what was indexed before."""
+    beginning = ""
+    for row in connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,)):
+        beginning += f"{row['text']}\n"
+        if len(beginning) >= MOST_CHARACTERS:
+            break
+    language = language_of(beginning) or UNKNOWN
+    stemmed = language in STEMMED
+    connection.execute("INSERT OR REPLACE INTO document_languages VALUES (?, ?, ?)", (document, language, stemmed))
+    if not stemmed:
+        return
+    chunks = connection.execute("SELECT id, text, front FROM chunks WHERE document_id = ?", (document,)).fetchall()
+    for row in chunks:
+        indexed = " ".join(stems(f"{row['front']}\n{row['text']}", language))
+        connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
+
+
+def put_missing(database: Database, collection: int) -> None:
+    """Do that for the documents of a collection that an earlier version put there. Raises StoreError."""
+    missing = (
+        "SELECT id FROM documents WHERE collection_id = ? AND id NOT IN (SELECT document_id FROM document_languages) "
+        "LIMIT ?"
+    )
+    while database.rows(missing, collection, _AT_ONCE):
+        with database.transaction() as connection:
+            for row in connection.execute(missing, (collection, _AT_ONCE)).fetchall():
+                put(connection, row["id"])
+
+
+def languages(database: Database, collection: int) -> list[str]:
+    """Return the language of each document that tells it, as `language_of` says it. Raises StoreError."""
+    sql = (
+        "SELECT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
+        "WHERE d.collection_id = ? AND l.language != ''"
+    )
+    return [row["language"] for row in database.rows(sql, collection)]
+
+
+def stemmed_languages(database: Database, collection: int) -> list[str]:
+    """Return the languages of the documents that are searched by stems, each once. Raises StoreError."""
+    sql = (
+        "SELECT DISTINCT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
+        "WHERE d.collection_id = ? AND l.stemmed"
+    )
+    return [row["language"] for row in database.rows(sql, collection)]
+
+
+def any_stem(text: str, codes: Iterable[str]) -> str:
+    """Return the query for any stem of a text, in any of these languages; empty where it has no word."""
+    found = dict.fromkeys(stem for code in codes for stem in stems(text, code))
+    return " OR ".join(f'"{stem}"' for stem in found)
+
+
+def phrases(text: str, codes: Iterable[str]) -> str:
+    """Return the query for all stems of a text in their order, in any of these languages; empty without a word."""
+    found = dict.fromkeys(" ".join(stems(text, code)) for code in codes)
+    return " OR ".join(f'"{phrase}"' for phrase in found if phrase)

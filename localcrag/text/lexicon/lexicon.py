@@ -1,0 +1,118 @@
+"""What a language's words are: function words, stems, numbers, pronouns, negations and the like.
+
+Function words and stems are Snowball's (packages bm25s and snowballstemmer); the rest is short enough to be written
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import Protocol
+
+_ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
+_GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of one language, in lower case; those of several are separated by blanks, as `words` reads them."""
+
+    code: str
+    name: str
+    snowball: str
+    """What Snowball calls the language."""
+    common: str
+    """Frequent words, which tell the language of a text."""
+    asks: str
+    """Words that ask."""
+    pronouns: str
+    """What stands for something that was said before."""
+    opens: str
+    """What a question begins with that goes on from the one before it."""
+    prepositions: str
+    conditions: str
+    """What narrows a statement: if, only, except."""
+    negation: str
+    no: str
+    """What denies a whole question."""
+    numbers: str
+    """2 to 19, then 20, 30 … 90."""
+    more_numbers: dict[str, int]
+    """Other forms of those."""
+    defines: str
+    """A question for what a word means, up to that word, as a regular expression."""
+    impersonal: str
+    """Where a pronoun stands for nothing ("it is possible to"), as a regular expression."""
+    elides: bool = False
+    """Whether words are written together with the one before, by an apostrophe."""
+    capital_nouns: bool = False
+    """Whether a capital letter says no more than that a word is a noun."""
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """The words that carry no meaning."""
+        from bm25s import stopwords  # noqa: PLC0415 - takes half a second, and English does without
+
+        known: Iterable[str] = getattr(stopwords, f"STOPWORDS_{self.snowball.upper()}")
+        own = (self.common, self.asks, self.pronouns, self.prepositions, self.conditions, self.negation, self.no)
+        return (frozenset(known) | {word for some in own for word in some.split()}) - self.values.keys()
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The words for numbers, each with its digits."""
+        words = self.numbers.split()
+        digits = [*range(2, 20), *range(20, 100, 10)]
+        return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
+
+    @cached_property
+    def points_back(self) -> re.Pattern[str]:
+        """A pronoun."""
+        return any_of(self.pronouns)
+
+    @cached_property
+    def denies(self) -> re.Pattern[str]:
+        """A negation."""
+        return any_of(f"{self.negation} {self.no}")
+
+    @cached_property
+    def limits(self) -> re.Pattern[str]:
+        """What narrows a statement."""
+        return any_of(self.conditions)
+
+    def bare(self, word: str) -> str:
+        """Return a word without what is written together with it, and a number in the digits of English."""
+        if _GROUPED.fullmatch(word):
+            return word.replace(".", "").replace(",", ".")
+        return _ELIDED.sub("", word) if self.elides else word
+
+    def stem(self, word: str) -> str:
+        """Return what all forms of a word have in common."""
+        return _stem(self.snowball, word)
+
+
+def any_of(words: str) -> re.Pattern[str]:
+    """Return a pattern of any of these words, which are separated by blanks."""
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words.split()))})\b", re.IGNORECASE)
+
+
+_stemmers: dict[str, _Stemmer] = {}
+_one_at_a_time = Lock()
+"""A stemmer keeps the word that it works on."""
+
+
+@lru_cache(maxsize=100_000)
+def _stem(snowball: str, word: str) -> str:
+    from snowballstemmer import stemmer  # noqa: PLC0415 - English does without
+
+    with _one_at_a_time:
+        if snowball not in _stemmers:
+            _stemmers[snowball] = stemmer(snowball)
+        return _stemmers[snowball].stemWord(word)
