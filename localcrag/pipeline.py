@@ -35,6 +35,8 @@ from localcrag.steps.retry.stage import retry
 from localcrag.steps.screen.prompt_injection import screened_turns
 from localcrag.steps.screen.stage import screen
 from localcrag.steps.web.stage import search, search_ahead
+from localcrag.text.language_of import language_of_question, usual_of
+from localcrag.text.lexicon.languages import reading, steps_in
 
 
 def answer(
@@ -60,8 +62,10 @@ def answer(
     """
     choice = choose(restriction, parts.store)
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
-    run = new_run(question, context, history, replays)
-    return Recording(run, _flow(run, context), parts.runs)
+    language = language_of_question(question, usual_of(parts.store.languages()))
+    with reading(language):
+        run = new_run(question, context, history, replays)
+    return Recording(run, steps_in(language, _flow(run, context)), parts.runs)
 
 
 def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Settings) -> Recording:
@@ -71,7 +75,8 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
     """
     context = Context(parts, settings, Budget(settings.time_budget))
     run = run_of_selection(before, context)
-    return Recording(run, _flow_of_selection(run, before, choice, context), parts.runs)
+    language = language_of_question(run.question, usual_of(parts.store.languages()))
+    return Recording(run, steps_in(language, _flow_of_selection(run, before, choice, context)), parts.runs)
 
 
 def _flow(run: Run, context: Context) -> Generator[Event, None, None]:

@@ -1,4 +1,4 @@
-"""Words of a text as the steps compare them. Knows English function words, no other grammar."""
+"""Words of a text as the steps compare them: those of English, or of the language that is read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from localcrag.text.lexicon.languages import lexicon
+from localcrag.text.lexicon.lexicon import Lexicon
+from localcrag.text.lexicon.stems import cut
 from localcrag.text.number_words import SMALL, TENS
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
@@ -56,7 +59,10 @@ def words_in(text: str) -> list[str]:
 
 
 def content_words(text: str) -> set[str]:
-    """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits."""
+    """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits.
+
+    In other languages they are stems, and pairs of characters where nothing separates words.
+    """
     return set(word_list(text))
 
 
@@ -68,13 +74,17 @@ def overlap(question: str, text: str) -> float:
 
 def word_list(text: str) -> list[str]:
     """Return the same words in their order."""
-    return [word for found in _WORD.findall(text) if (word := _content(found))]
+    known = lexicon()
+    found = _WORD.findall(text)
+    parts = found if text.isascii() else [part for one in found for part in cut(one)]
+    return [word for part in parts if (word := _content(part, known))]
 
 
 def followed(text: str) -> list[tuple[str, str]]:
     """Return each content word with the one directly behind it, "" where a function word or a mark is between them."""
     found = list(_WORD.finditer(text))
-    words = [_content(one[0]) for one in found]
+    known = lexicon()
+    words = [_content(one[0], known) for one in found]
     close = [not text[one.end() : other.start()].strip(" \u00a0") for one, other in pairwise(found)]
     return [
         (word, other if near else "")
@@ -95,11 +105,21 @@ def with_digits(words: Iterable[str]) -> set[str]:
 
 def names(text: str) -> set[str]:
     """Return the content words with a capital letter that are not the first word of a sentence."""
-    return content_words(" ".join(_NAME.findall(text)))
+    known = lexicon()
+    return content_words(" ".join((known.capitalised if known else _NAME).findall(text)))
 
 
-def _content(word: str) -> str:
+def is_function_word(word: str) -> bool:
+    """Whether a word, in lower case, carries no meaning."""
+    known = lexicon()
+    return word in (known.function_words if known else FUNCTION_WORDS)
+
+
+def _content(word: str, known: Lexicon | None) -> str:
     """Return a word as content words are compared, "" for a function word."""
+    if known:
+        word = known.bare(word.lower().replace("’", "'"))
+        return "" if word in known.function_words else known.values.get(word) or known.stem(word)
     word = word.lower().replace("’", "'").removesuffix("'s")
     return "" if word in FUNCTION_WORDS else _plain(word)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcrag.records.enums import Backing
 from localcrag.steps.answer.amounts import of_something_else, perhaps_of_something_else
-from localcrag.steps.answer.denial import CONCLUDED_NO, denied, denies, nearest
+from localcrag.steps.answer.denial import concluded_no, denied, denies, nearest
 from localcrag.text.quantities import comparable
 from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.sentences import split_sentences
@@ -89,7 +89,7 @@ def _without_no(sentence: str, evidence: str, question: str) -> str:
 
     "Does it last 24 months?" – "No, it lasts 12 months." Where the evidence has all that was asked, a "no" denies it.
     """
-    rest = CONCLUDED_NO.sub("", sentence, count=1)
+    rest = concluded_no().sub("", sentence, count=1)
     if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
         return sentence
     says_what_was_asked = content_words(question) <= content_words(nearest(content_words(sentence), evidence))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from localcrag.records.enums import Backing
+from localcrag.text.lexicon.languages import lexicon
 from localcrag.text.sentences import CLAUSE_ENDS, split_sentences
 from localcrag.text.words import content_words
 
@@ -12,13 +13,14 @@ NEARLY = 0.75
 """Share of the words that the nearest sentence of the evidence has in common with a clause, for others to be near."""
 
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
+_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
 _LIMITS = re.compile(
     r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
     r"|until)\b",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
-CONCLUDED_NO = re.compile(
+_CONCLUDED_NO = re.compile(
     r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE
 )
 
@@ -30,11 +32,11 @@ def denied(sentence: str, evidence: str) -> Backing:
     it is backed partly if one that sets limits is ("only", "except"), and else not at all.
     """
     found = Backing.SUPPORTED
-    no = CONCLUDED_NO.match(sentence)
+    no = concluded_no().match(sentence)
     if not (no or denies(sentence)):
         return found
     parts = [(content_words(span.text), span.text) for span in split_sentences(evidence)]
-    for number, clause in enumerate(_STATEMENTS.split(sentence[no.end() :] if no else sentence)):
+    for number, clause in enumerate(_statements(sentence[no.end() :] if no else sentence)):
         own = content_words(clause)
         if not own or not (denies(clause) or (no and number == 0)):
             continue
@@ -42,7 +44,7 @@ def denied(sentence: str, evidence: str) -> Backing:
         about = [text for words, text in parts if len(own & words) >= NEARLY * near]
         if any(denies(text) for text in about):
             continue
-        if not any(_LIMITS.search(text) for text in about):
+        if not any(_limits(text) for text in about):
             return Backing.NOT
         found = Backing.PARTLY
     return found
@@ -50,7 +52,26 @@ def denied(sentence: str, evidence: str) -> Backing:
 
 def denies(text: str) -> bool:
     """Whether a text denies anything."""
-    return _NEGATION.search(text) is not None
+    known = lexicon()
+    return (known.denies if known else _NEGATION).search(text) is not None
+
+
+def concluded_no() -> re.Pattern[str]:
+    """Return the pattern of a "no" that begins a sentence, in the language that is read."""
+    known = lexicon()
+    return known.denies_first if known else _CONCLUDED_NO
+
+
+def _statements(sentence: str) -> list[str]:
+    known = lexicon()
+    if not known:
+        return _STATEMENTS.split(sentence)
+    return [part for clause in _CLAUSES.split(sentence) for part in known.joins.split(clause)]
+
+
+def _limits(text: str) -> bool:
+    known = lexicon()
+    return (known.limits if known else _LIMITS).search(text) is not None
 
 
 def nearest(words: set[str], evidence: str) -> str:

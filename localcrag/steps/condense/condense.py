@@ -3,7 +3,7 @@
 Three ways, in this order. "And in Bergen?" takes the place of what the former question said ("… in London?"), by rule.
 A small model asked to rewrite tends to answer instead, or to copy the last answer: what it writes is used only when it
 reads like the question that was asked. Else the question that the talk is about is put before the new one, which is
-enough to retrieve by. Knows English, as far as its words are listed here.
+enough to retrieve by. Knows English, and of other languages what their lexicon lists.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
 from localcrag.steps.condense.leaning import DAY, MONTH, Leaning, leaning
+from localcrag.text.lexicon.languages import lexicon
 from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
 
@@ -72,7 +73,8 @@ def by_rule(question: str, history: Sequence[Turn]) -> str | None:
 
     The new name takes the place of what followed the same preposition, or of the last name there was.
     """
-    found = _ANOTHER.match(one_line(question))
+    known = lexicon()
+    found = (known.another if known else _ANOTHER).match(one_line(question))
     former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
     if found is None or not former:
         return None

@@ -1,4 +1,4 @@
-"""Whether a question leans on what was said before it, as far as its own (English) words tell.
+"""Whether a question leans on what was said before it, as far as its own words tell.
 
 A word such as “it” or “they” points back only where it stands for something that the question does not say itself.
 It may also stand for nothing (“how long does it take to …”) or for what comes before it (“when my tenant leaves, must
@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
-from localcrag.text.words import content_words, one_line
+from localcrag.text.lexicon.languages import lexicon
+from localcrag.text.lexicon.lexicon import Lexicon
+from localcrag.text.words import content_words, names, one_line
 
 FEWEST_WORDS = 2
 """Content words below which a question ("Why?", "In Bergen?") leans on the one before."""
@@ -131,6 +133,8 @@ def leaning(question: str) -> Leaning:
     asked = _POLITE.sub("", one_line(question).replace("’", "'"))
     if not asked:
         return Leaning.ALONE
+    if known := lexicon():
+        return _by_lists(asked, known)
     words, stands_for = len(content_words(asked)), _points_back(asked)
     if _OPENS.match(asked):
         return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
@@ -142,6 +146,30 @@ def leaning(question: str) -> Leaning:
         return Leaning.ALONE
     enough = ENOUGH_WORDS + bool(_IT.fullmatch(stands_for))
     return Leaning.DOUBTFUL if words >= enough or _has_its_own(asked) else Leaning.FOLLOW_UP
+
+
+def _by_lists(asked: str, known: Lexicon) -> Leaning:
+    """Return the same of a question in another language, of which words are known and no grammar."""
+    words = len(content_words(asked))
+    if known.goes_on.match(asked):
+        return Leaning.DOUBTFUL if words >= ENOUGH_BEHIND_AND else Leaning.FOLLOW_UP
+    stands_for = _stands_for_something(asked, known)
+    if words < FEWEST_WORDS and not known.asks_what_it_is.match(asked):
+        whole = words and not stands_for and len(asked.split()) >= LONG_ENOUGH
+        return Leaning.DOUBTFUL if whole else Leaning.FOLLOW_UP
+    if not stands_for:
+        return Leaning.ALONE
+    return Leaning.DOUBTFUL if words > ENOUGH_WORDS or names(asked) else Leaning.FOLLOW_UP
+
+
+def _stands_for_something(asked: str, known: Lexicon) -> bool:
+    """Whether it has a pronoun for something that it does not say itself before."""
+    plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
+    for found in known.points_back.finditer(plain):
+        polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
+        if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < NAMED_BEFORE:
+            return True
+    return False
 
 
 def _has_its_own(question: str) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.steps.reconcile.facts import Fact, Kind, Name, agree, facts_of, names_of
-from localcrag.text.words import FUNCTION_WORDS, content_words
+from localcrag.text.lexicon.languages import lexicon
+from localcrag.text.words import content_words, is_function_word
 
 SHARED = 0.6
 """Share of the other words that two statements must have in common (Dice), chosen on conflict_pairs.jsonl."""
@@ -87,7 +88,7 @@ def difference(first: str, second: str) -> Difference | None:
     names_a, names_b = _unnamed(a.names, b.names), _unnamed(b.names, a.names)
     if not _comparable(a, b, but=(*names_a, *names_b)):
         return None
-    negated = [_NEGATION.search(text) for text in (first, second)]
+    negated = [_negation().search(text) for text in (first, second)]
     if bool(negated[0]) != bool(negated[1]):
         alike = not (facts_a or facts_b or names_a or names_b) and _dice(a, b) >= SAME
         shown = [match[0] if match else "" for match in negated]
@@ -101,7 +102,19 @@ def difference(first: str, second: str) -> Difference | None:
 
 def _states(text: str) -> bool:
     """Whether a sentence states something by itself: no heading, question, table row, or one about "it"."""
-    return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not _PRONOUN.match(text)
+    known = lexicon()
+    about_it = known.points_back.match(text.lstrip()) if known else _PRONOUN.match(text)
+    return len(text.split()) >= SHORTEST and "|" not in text and text.rstrip()[-1] != "?" and not about_it
+
+
+def _negation() -> re.Pattern[str]:
+    known = lexicon()
+    return known.denies if known else _NEGATION
+
+
+def _prepositions() -> frozenset[str]:
+    known = lexicon()
+    return frozenset(known.prepositions.split()) if known else _PREPOSITIONS
 
 
 def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:
@@ -168,13 +181,14 @@ def _read(text: str) -> _Statement:
     words: list[str] = []
     narrowing: set[str] = set()
     brought_in = False
+    prepositions, negation = _prepositions(), _negation()
     for match in _WORD.finditer(text):
         word = match[0].lower()
         if any(start <= match.start() < end for start, end in taken):
             continue
-        if word in _PREPOSITIONS:
+        if word in prepositions:
             brought_in = True
-        elif word not in FUNCTION_WORDS and not _NEGATION.fullmatch(word) and (plain := content_words(word)):
+        elif not is_function_word(word) and not negation.fullmatch(word) and (plain := content_words(word)):
             words += plain
             narrowing |= plain if brought_in else set()
             brought_in = False
@@ -207,7 +221,7 @@ def _says_which(a: _Statement, name_a: Name, b: _Statement, name_b: Name) -> boo
 def _narrows(statement: _Statement, fact: Fact) -> bool:
     """Whether a fact that only one statement has limits what it holds for."""
     before = _WORD.findall(statement.text[: fact.start])
-    return fact.kind is not Kind.QUANTITY or (bool(before) and before[-1].lower() in _PREPOSITIONS)
+    return fact.kind is not Kind.QUANTITY or (bool(before) and before[-1].lower() in _prepositions())
 
 
 def _name_words(statement: _Statement) -> frozenset[str]:
@@ -215,7 +229,8 @@ def _name_words(statement: _Statement) -> frozenset[str]:
 
 
 def _relations(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in _WORD.findall(text)) & _RELATIONS
+    """Return the prepositions that turn the statement round; in other languages all of them, to be safe."""
+    return frozenset(word.lower() for word in _WORD.findall(text)) & (_prepositions() if lexicon() else _RELATIONS)
 
 
 def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -224,5 +239,6 @@ def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _conditions(text: str) -> frozenset[str]:
     """Return the words from the first condition of a statement on; the facts in them count as words."""
-    found = _CONDITION.search(text)
+    known = lexicon()
+    found = (known.limits if known else _CONDITION).search(text)
     return frozenset(content_words(text[found.start() :]) | _relations(text[found.start() :])) if found else frozenset()

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from localcrag.records.protocols import ChunkStore
-from localcrag.text.words import FUNCTION_WORDS, words_in
+from localcrag.text.lexicon.stems import cut
+from localcrag.text.words import is_function_word, words_in
 
 
 def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
@@ -19,7 +20,8 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
     number = store.number_of_documents()
     held = dict.fromkeys(documents.values(), 0.0)
     # As they are written: the index knows endings by itself.
-    for word in {word.lower() for word in words_in(question)} - FUNCTION_WORDS:
+    words = {word.lower() for one in words_in(question) for word in cut(one)}
+    for word in (word for word in words if not is_function_word(word)):
         having = store.documents_with(word)
         if having:
             weight = math.log((number + 1) / (len(having) + 0.5))

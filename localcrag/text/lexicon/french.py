@@ -13,13 +13,12 @@ FRENCH = Lexicon(
     "mon ma notre votre leur leurs si aussi très peut peuvent doit doivent chaque autre depuis jusque selon y d' l' "
     "qu' c'est",
     asks="quoi quel quelle quels quelles quand où comment pourquoi combien lequel laquelle lesquels lesquelles qui que",
-    pronouns="il elle ils elles lui leur leurs eux son sa ses cela ça ceci celui celle ceux celles y en celui-ci "
-    "celle-ci",
+    pronouns="il elle ils elles lui leur leurs eux son sa ses cela ça ceci celui celle ceux celles celui-ci celle-ci",
     opens="et mais ou alors donc aussi",
     prepositions="à au aux en dans de du des sur sous avec pour par sans chez entre vers avant après depuis pendant "
     "durant jusque contre selon hors dès",
     conditions="si lorsque quand seulement uniquement sauf excepté hormis interdit interdite tant tandis jusqu",
-    negation="ne n pas jamais aucun aucune rien personne ni sans nul",
+    negation="ne n pas jamais aucun aucune rien ni sans nul",
     no="non",
     numbers="deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit "
     "dix-neuf vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",

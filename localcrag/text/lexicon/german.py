@@ -16,7 +16,7 @@ GERMAN = Lexicon(
     "worin welche welcher welches welchen welchem wieviel",
     pronouns="er sie es ihn ihm ihr ihre ihren ihrem ihrer ihres ihnen sein seine seinen seinem seiner seines dieser "
     "diese dieses diesen diesem jener jene jenes dort da dorthin dazu dafür davon damit darüber darauf daran darin "
-    "dabei dagegen danach davor deren dessen derselbe dieselbe dasselbe das denen",
+    "dabei dagegen danach davor deren dessen derselbe dieselbe dasselbe denen",
     opens="und aber oder sondern also dann außerdem auch",
     prepositions="in im an am auf aus bei beim nach vor von vom zu zum zur mit für ohne gegen um bis ab seit während "
     "über unter zwischen durch neben hinter trotz wegen innerhalb außerhalb",

@@ -13,7 +13,7 @@ ITALIAN = Lexicon(
     "ma come senza questo questa questi queste se già molto anche ci mi mio mia nostro può possono deve devono ogni "
     "altro altra fino durante l' dell' all' nell' c'è",
     asks="chi cosa quale quali quando dove perché quanto quanta quanti quante come",
-    pronouns="lui lei egli ella esso essa essi esse loro ciò questo quello quella quelli quelle lì là gli ne vi suo "
+    pronouns="lui lei egli ella esso essa essi esse loro ciò questo quello quella quelli quelle lì là suo "
     "sua suoi sue stesso stessa",
     opens="e ma o allora quindi anche inoltre",
     prepositions="a al allo alla ai agli alle con contro da dal dalla dai dalle di del dello della dei degli delle "

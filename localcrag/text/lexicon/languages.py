@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from localcrag.text.lexicon.french import FRENCH
 from localcrag.text.lexicon.german import GERMAN
@@ -17,6 +18,8 @@ from localcrag.text.lexicon.spanish import SPANISH
 ENGLISH = "en"
 LEXICONS = {one.code: one for one in (GERMAN, SPANISH, FRENCH, PORTUGUESE, ITALIAN, RUSSIAN)}
 """By their codes of ISO 639-1. English is not among them: the rules know it by themselves, and more of it."""
+Step = TypeVar("Step")
+End = TypeVar("End")
 _read_in: ContextVar[str] = ContextVar("the language that a question is read in", default=ENGLISH)
 
 
@@ -33,3 +36,18 @@ def reading(language: str) -> Iterator[None]:
         yield
     finally:
         _read_in.reset(before)
+
+
+def steps_in(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
+    """Yield what these steps do, each with words compared as those of this language; return what they return."""
+    try:
+        while True:
+            with reading(language):
+                try:
+                    step = next(steps)
+                except StopIteration as end:
+                    return end.value  # type: ignore[no-any-return]
+            yield step
+    finally:
+        with reading(language):
+            steps.close()

@@ -87,6 +87,47 @@ class Lexicon:
         """What narrows a statement."""
         return any_of(self.conditions)
 
+    @cached_property
+    def denies_first(self) -> re.Pattern[str]:
+        """What denies a whole question, at the beginning of a sentence."""
+        return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
+
+    @cached_property
+    def joins(self) -> re.Pattern[str]:
+        """What joins two statements."""
+        return any_of(self.opens)
+
+    @cached_property
+    def goes_on(self) -> re.Pattern[str]:
+        """What begins a question that goes on from the one before."""
+        return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
+
+    @cached_property
+    def asks_what_it_is(self) -> re.Pattern[str]:
+        """A question for what one word means."""
+        return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
+
+    @cached_property
+    def says_nothing(self) -> re.Pattern[str]:
+        """A pronoun that stands for nothing."""
+        return re.compile(self.impersonal, re.IGNORECASE)
+
+    @cached_property
+    def another(self) -> re.Pattern[str]:
+        """A question for something else than the one before it: `what`, and the preposition in front of it, `by`."""
+        opens, by = _any(self.opens), _any(self.prepositions)
+        name = r"(?-i:[A-ZÀ-ÞА-ЯЁ0-9])[\w'’-]*"
+        return re.compile(
+            rf"^[¿¡\s]*(?={opens}|{by})(?:{opens} )?(?:(?P<by>{by}) )?(?P<what>{name}(?: {name})*)\W*$", re.IGNORECASE
+        )
+
+    @cached_property
+    def capitalised(self) -> re.Pattern[str]:
+        """A name within a sentence: a word with a capital letter, or one of several where nouns have one as well."""
+        capital = r"[A-ZÀ-ÖØ-ÞА-ЯЁ]"
+        written = rf"{capital}\S*[A-Z0-9]\S*" if self.capital_nouns else rf"{capital}\S*"
+        return re.compile(rf"(?<=[^\s.!?:…\"“”¿¡] ){written}")
+
     def bare(self, word: str) -> str:
         """Return a word without what is written together with it, and a number in the digits of English."""
         if _GROUPED.fullmatch(word):
@@ -100,7 +141,12 @@ class Lexicon:
 
 def any_of(words: str) -> re.Pattern[str]:
     """Return a pattern of any of these words, which are separated by blanks."""
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words.split()))})\b", re.IGNORECASE)
+    return re.compile(_any(words), re.IGNORECASE)
+
+
+def _any(words: str) -> str:
+    longest_first = sorted(words.split(), key=len, reverse=True)
+    return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 
 
 _stemmers: dict[str, _Stemmer] = {}

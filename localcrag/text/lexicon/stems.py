@@ -21,6 +21,13 @@ def pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
+def cut(word: str) -> list[str]:
+    """Return a word, or the pairs of the characters in it that are not separated into words."""
+    if not _RUN.search(word):
+        return [word]
+    return [one for part in _PART.findall(word) for one in (pairs(part) if is_unspaced(part) else [part])]
+
+
 def is_unspaced(text: str) -> bool:
     """Whether a text is of characters that are not separated into words."""
     return _RUN.fullmatch(text) is not None
