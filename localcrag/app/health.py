@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
@@ -17,11 +18,13 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
+from localcrag.records.documents import Document
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.records.models import FileState, ModelRole, behind_server
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.settings import Settings
+from localcrag.text.language_of import NAMES
 
 HNSWLIB = "chroma-hnswlib" if sys.version_info < (3, 13) else "hnswlib"  # as in pyproject.toml
 PACKAGES = ("torch", "sentence-transformers", "transformers", HNSWLIB, "llama-cpp-python", "gradio", "httpx")
@@ -154,7 +157,20 @@ def _collection(assembly: Assembly, name: str) -> str:
     rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
     index.refresh()
     index.save()
-    return f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+    said = f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+    return said + of_unknown_words(documents)
+
+
+def of_unknown_words(documents: Sequence[Document]) -> str:
+    """Return what is said of documents in languages whose words the rules do not know; empty where there are none."""
+    lacking = Counter(NAMES.get(one.language or "", "others") for one in documents if one.lacks_words)
+    if not lacking:
+        return ""
+    named = ", ".join(f"{language} {number}" for language, number in lacking.most_common())
+    return (
+        f". Documents in languages whose words are not known ({named}) are searched, but follow-up questions and "
+        "negations in these languages are not understood"
+    )
 
 
 def _confined() -> Finding:

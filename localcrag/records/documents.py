@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from localcrag.records.document_kinds import OLD_SLIDES, PDF_TYPE, SHEETS, kind_of
 from localcrag.text.blocks import Heading
+from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
 from localcrag.text.sheet_rows import SheetRow
 
 LAYOUT = 7
@@ -175,7 +176,7 @@ class Document:
 
     `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
     `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
-    those of its folders, in order.
+    those of its folders, in order. `language` is as localcrag.text.language_of tells it, if it does.
     """
 
     id: int
@@ -193,6 +194,12 @@ class Document:
     illegible: int = 0
     confidence: float | None = None
     tags: tuple[str, ...] = ()
+    language: str | None = None
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether it is in a language whose words the rules do not know."""
+        return bool(self.language) and self.language not in (ENGLISH, *LEXICONS)
 
     @property
     def kind(self) -> str:

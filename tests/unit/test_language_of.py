@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from localcrag.app.health import of_unknown_words
+from localcrag.records.documents import Document
 from localcrag.text.language_of import OTHER, language_of, language_of_question, usual_of
+from localcrag.ui import lists
 from tests.support.other_languages import LEASES
 
 
@@ -59,3 +64,13 @@ def test_a_question_is_in_the_language_of_the_documents_unless_its_words_say_ano
 def test_the_usual_language_is_that_of_most_documents_among_those_whose_words_are_known() -> None:
     assert usual_of(["de", "en", "de", OTHER, OTHER, OTHER]) == "de"
     assert usual_of([OTHER]) == usual_of([]) == "en"
+
+
+def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by_doctor() -> None:
+    one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
+    known = [dataclasses.replace(one, language=language) for language in ("en", "de", "", None)]
+    foreign = [dataclasses.replace(one, language=language) for language in ("zh", OTHER, "zh")]
+    assert "whose words localcrag does not know" not in lists.documents(known, "attic", [])
+    assert of_unknown_words(known) == ""
+    assert "3 documents are in languages whose words localcrag does not know" in lists.documents(foreign, "attic", [])
+    assert "(Chinese 2, others 1)" in of_unknown_words([*known, *foreign])

@@ -12,6 +12,7 @@ from localcrag.records.errors import UnknownCollection, UnknownDocument
 DOCUMENT = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated, d.layout,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
+       (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
