@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localcrag.app.foreign_documents import mostly_foreign
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.settings_in_use import SettingsInUse
@@ -95,6 +96,10 @@ class Collections:
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
         return collection_queries.documents_of(self._database, self._settings.collection(collection))
+
+    def mostly_foreign(self, collection: str | None = None) -> bool:
+        """Return whether most of a collection's documents are in languages that the models in use were not made for."""
+        return mostly_foreign(self.documents(collection), self._settings.now)
 
     def texts(self, collection: str) -> dict[str, str]:
         """Return the text of a collection's documents, by name. Loads no model."""

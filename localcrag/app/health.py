@@ -15,6 +15,7 @@ from typing import ParamSpec
 from localcrag import __version__
 from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
+from localcrag.app.foreign_documents import ADVICE, mostly_foreign
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
@@ -158,6 +159,8 @@ def _collection(assembly: Assembly, name: str) -> str:
     index.refresh()
     index.save()
     said = f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+    if mostly_foreign(documents, assembly.settings):
+        said += f". {ADVICE}"
     return said + of_unknown_words(documents)
 
 

@@ -59,6 +59,10 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         results = _add(assembly, uploads_from(parsed.paths), quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
+    if not parsed.json and assembly.collections.mostly_foreign():
+        from localcrag.app.foreign_documents import ADVICE  # noqa: PLC0415
+
+        print(f"{ADVICE}.", file=sys.stderr)
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
 
 

@@ -30,11 +30,17 @@ def documents(
     collection: str,
     collections: Sequence[str],
     folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    foreign: bool = False,
 ) -> str:
-    """Return the list of a collection's documents, and of their folders with these tags."""
+    """Return the list of a collection's documents, and of their folders with these tags.
+
+    `foreign`: most are in other languages than the models in use were made for.
+    """
     inside = Counter(folder for document in items for folder in folders_of(document.name))
     return TEMPLATES.get_template("documents.html").render(
         documents=items,
+        foreign=foreign,
         # One that is empty by now keeps its tags for what comes.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
         origins={document.name: _origins(document, folder_tags) for document in items},

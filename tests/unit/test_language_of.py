@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
+from localcrag.app.foreign_documents import mostly_foreign
 from localcrag.app.health import of_unknown_words
 from localcrag.records.documents import Document
+from localcrag.settings import load
 from localcrag.text.language_of import OTHER, language_of, language_of_question, usual_of
 from localcrag.ui import lists
 from tests.support.other_languages import LEASES
@@ -74,3 +77,24 @@ def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by
     assert of_unknown_words(known) == ""
     assert "3 documents are in languages whose words localcrag does not know" in lists.documents(foreign, "attic", [])
     assert "(Chinese 2, others 1)" in of_unknown_words([*known, *foreign])
+
+
+@pytest.mark.parametrize(
+    ("languages", "embedder", "foreign"),
+    [
+        (["de", "de", "en"], "all-minilm-l6-v2", True),
+        (["de", "en"], "all-minilm-l6-v2", False),
+        (["zh", None, "", None], "all-minilm-l6-v2", True),
+        ([None, "", None], "all-minilm-l6-v2", False),
+        ([], "all-minilm-l6-v2", False),
+        (["de", "de", "en"], "multilingual-e5-small", False),
+    ],
+)
+def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_english(
+    languages: list[str | None], embedder: str, *, foreign: bool, tmp_path: Path
+) -> None:
+    one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
+    documents = [dataclasses.replace(one, language=language) for language in languages]
+    assert mostly_foreign(documents, load(data_dir=tmp_path, embedder=embedder)) is foreign
+    shown = lists.documents(documents, "attic", [], foreign=foreign)
+    assert ("Use those for other languages" in shown) is foreign
