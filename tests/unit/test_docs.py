@@ -27,7 +27,7 @@ NOT_OF_THE_REPOSITORY = {
     "settings.json", "server_keys.json", "model_checks.json",
     ".verified.json", "checksums.json", "questions.jsonl", "report.html", "report.md", "report.json",
     "runs.jsonl", "conversations.jsonl", "calibration.json", "config.json", "localcrag.po", "localcrag.mo",
-    "model.gguf", "page.json",
+    "model.gguf", "page.json", "requirements.txt", "bundle.json", "install.py", "README.txt",
 }  # fmt: skip
 """What the app writes, is given, or has many of."""
 A_MODEL = re.compile(r"^models/(?!relevance-v3/|answerer-v1/)[\w.-]+(/.*)?$")

@@ -18,6 +18,7 @@ import llama_cpp
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import LlamaGrammar
 
+from localcrag.backends.models import processor
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_stream import Beginning, LlamaStream
 from localcrag.backends.models.lookup_decoding import LookupLlama
@@ -104,6 +105,7 @@ class LlamaCpp:
         return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _load(self, path: Path, cache: Path, context_tokens: int) -> llama_cpp.Llama:
+        processor.take_best()
         fast = path if self.gpu_layers else faster_copy(path, cache, self._adapter)
         if fast != path:
             with suppress(*_CANNOT_LOAD):

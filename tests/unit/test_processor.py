@@ -1,0 +1,45 @@
+"""llama.cpp that was compiled for several kinds of processor is told where they lie; any other is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import llama_cpp
+import pytest
+
+from localcrag.backends.models import processor
+
+
+class Library:
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def ggml_backend_load_all_from_path(self, folder: bytes) -> None:
+        self.told.append(folder)
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Library]:
+    """A llama.cpp with one library for the processor, in tmp_path / "lib"."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libggml-cpu.so").touch()
+    stand_in = Library()
+    monkeypatch.setattr(llama_cpp, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(processor, "libggml", stand_in)
+    processor.take_best.cache_clear()
+    yield stand_in
+    processor.take_best.cache_clear()
+
+
+def test_one_that_was_compiled_for_one_kind_is_left_alone(library: Library) -> None:
+    processor.take_best()
+    assert library.told == []
+
+
+@pytest.mark.parametrize("name", ["libggml-cpu-haswell.so", "ggml-cpu-haswell.dll"])
+def test_one_that_has_several_is_told_once_where_they_lie(library: Library, tmp_path: Path, name: str) -> None:
+    (tmp_path / "lib" / name).touch()
+    processor.take_best()
+    processor.take_best()
+    assert library.told == [str(tmp_path / "lib").encode()]
