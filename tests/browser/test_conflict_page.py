@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.support.app_process import running_app
 from tests.support.contradiction import BOTH_SIDES, PAGE, QUESTION, reply
 from tests.support.documents import make_dated_pdf
-from tests.support.page_driver import ask, choose, close_settings, dropped, open_settings, open_side, opened
+from tests.support.page_driver import ask, choose, close_settings, dropped, loaded_at, open_settings, open_side, opened
 from tests.support.search_servers import scripted_search
 
 
@@ -31,27 +31,29 @@ def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iter
         yield url
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(1280, "light"), (400, "light"), (400, "dark")], ids=["wide", "narrow", "narrow dark"]
-)
-def test_a_contradiction_is_a_card_with_two_sides(
-    chromium: Browser, address: str, screens: Path, width: int, scheme: str
-) -> None:
-    with opened(chromium, address, width=width, scheme=scheme) as page:
+def test_a_contradiction_is_a_card_with_two_sides(chromium: Browser, address: str, screens: Path) -> None:
+    with opened(chromium, address) as page:
         ask(page, QUESTION)
-        open_side(page, "right")
-        card = page.locator("#lc-panel .lc-conflict")
-        expect(card).to_have_count(1)
-        expect(card.locator(".lc-side").nth(0)).to_contain_text("Your documents")
-        expect(card.locator(".lc-side").nth(0)).to_contain_text("2019-05-02")
-        expect(card.locator(".lc-side").nth(1)).to_contain_text("2026-03-01")
-        expect(card.locator("mark")).to_have_text(["195 euros", "210 euros"])
-        expect(card).to_contain_text("both sides are shown")
-        expect(page.locator("#lc-chat")).to_contain_text("Your documents and the web disagree here.")
-        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-        card.scroll_into_view_if_needed()
-        page.screenshot(path=screens / f"conflict-{scheme}-{width}.png")
-        card.screenshot(path=screens / f"conflict-card-{scheme}-{width}.png")
+        two_sides(page, screens, 1280, "light")
+        for scheme in ("light", "dark"):
+            loaded_at(page, 400, scheme)
+            two_sides(page, screens, 400, scheme)
+
+
+def two_sides(page: Page, screens: Path, width: int, scheme: str) -> None:
+    open_side(page, "right")
+    card = page.locator("#lc-panel .lc-conflict")
+    expect(card).to_have_count(1)
+    expect(card.locator(".lc-side").nth(0)).to_contain_text("Your documents")
+    expect(card.locator(".lc-side").nth(0)).to_contain_text("2019-05-02")
+    expect(card.locator(".lc-side").nth(1)).to_contain_text("2026-03-01")
+    expect(card.locator("mark")).to_have_text(["195 euros", "210 euros"])
+    expect(card).to_contain_text("both sides are shown")
+    expect(page.locator("#lc-chat")).to_contain_text("Your documents and the web disagree here.")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    card.scroll_into_view_if_needed()
+    page.screenshot(path=screens / f"conflict-{scheme}-{width}.png")
+    card.screenshot(path=screens / f"conflict-card-{scheme}-{width}.png")
 
 
 def choose_rule(page: Page, label: str) -> None:

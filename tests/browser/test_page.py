@@ -34,6 +34,7 @@ from tests.support.page_driver import (
     each_under_way,
     go,
     loaded_anew,
+    loaded_at,
     open_settings,
     open_side,
     opened,
@@ -736,24 +737,26 @@ def test_how_answers_are_made_is_set_on_the_page_and_kept(chromium: Browser, tmp
 WIDTHS = [(1440, "light"), (1280, "dark"), (768, "light"), (400, "light"), (400, "dark")]
 
 
-@pytest.mark.parametrize(("width", "scheme"), WIDTHS)
 def test_the_page_is_whole_at_every_width_in_light_and_dark(
-    chromium: Browser, with_handbook: str, screens: Path, width: int, scheme: str
+    chromium: Browser, with_handbook: str, screens: Path
 ) -> None:
-    with opened(chromium, with_handbook, width=width, scheme=scheme) as page:
+    with opened(chromium, with_handbook) as page:
         ask(page, "What does the company pay per kilometre for one's own car?")
-        whole(page, width)
-        page.screenshot(path=screens / f"{scheme}-{width}.png")
-        for side in ("left", "right"):
-            open_side(page, side)
+        for width, scheme in WIDTHS:
+            loaded_at(page, width, scheme)
+            answered(page, 1)
             whole(page, width)
-            page.screenshot(path=screens / f"{scheme}-{width}-{side}.png")
-            if width < 1180:
-                page.keyboard.press("Escape")
-                expect(page.locator(f"#lc-{side}")).to_be_hidden()
-        open_settings(page)
-        whole(page, width)
-        page.screenshot(path=screens / f"{scheme}-{width}-settings.png")
+            page.screenshot(path=screens / f"{scheme}-{width}.png")
+            for side in ("left", "right"):
+                open_side(page, side)
+                whole(page, width)
+                page.screenshot(path=screens / f"{scheme}-{width}-{side}.png")
+                if width < 1180:
+                    page.keyboard.press("Escape")
+                    expect(page.locator(f"#lc-{side}")).to_be_hidden()
+            open_settings(page)
+            whole(page, width)
+            page.screenshot(path=screens / f"{scheme}-{width}-settings.png")
 
 
 def test_the_page_starts_behind_a_proxy_and_answers_only_to_its_own_name(tmp_path: Path) -> None:

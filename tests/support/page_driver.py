@@ -92,6 +92,13 @@ def reload(page: Page) -> None:
     loaded_anew(page)
 
 
+def loaded_at(page: Page, width: int, scheme: str) -> None:
+    """Load the page again on a screen of another width, in light or dark."""
+    page.set_viewport_size({"width": width, "height": 860})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    reload(page)
+
+
 def loaded_anew(page: Page) -> None:
     """Wait until the page is there again; what broke off by that is no problem, though Gradio reports it."""
     _ready(page)
