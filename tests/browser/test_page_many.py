@@ -22,7 +22,7 @@ from localcrag.records.run import Run
 from localcrag.runs.chats import TurnState
 from localcrag.settings import load
 from localcrag.ui.chat.chat import TURNS_SHOWN
-from tests.support.app_process import free_port, process_at, running_app
+from tests.support.app_process import free_port, process_at, readers_standing_still, running_app
 from tests.support.documents import make_pdf
 from tests.support.first_start import started_before
 from tests.support.page_driver import (
@@ -31,6 +31,7 @@ from tests.support.page_driver import (
     answered,
     ask,
     drop,
+    dropped,
     go,
     loaded_anew,
     open_side,
@@ -42,7 +43,7 @@ from tests.support.page_driver import (
     whole,
 )
 
-PAGES, DOCUMENTS, TURNS, TABS = 2000, 499, 200, 14
+PAGES, DOCUMENTS, TURNS, TABS, MORE_THAN_CONNECTIONS = 2000, 499, 200, 14, 8
 QUESTION = "Which berth has the ferry to Skarvoy?"
 RICH_QUESTION = "How long is a crossing?"
 RICH_ANSWER = """\
@@ -166,35 +167,35 @@ def test_an_answer_with_code_a_table_and_formulas_is_whole(
         whole(page, width)
 
 
-def test_more_than_twice_as_many_tabs_as_a_browser_has_connections_are_all_served(
-    chromium: Browser, address: str
+def test_more_tabs_than_a_browser_has_connections_see_files_go_in_and_are_all_served(
+    chromium: Browser, address: str, tmp_path: Path
 ) -> None:
-    # A browser has six connections to an address, all its tabs together: no tab may keep one while nothing goes on.
+    # A browser has six connections to an address, all its tabs together: no tab may keep one while nothing goes on, and
+    # few may while files go in.
+    pier, harbour = tmp_path / "pier.txt", tmp_path / "harbour.txt"
+    pier.write_text("The pier is open in summer.")
+    harbour.write_text("The harbour is open all year.")
     with chromium.new_context() as context:
         tabs = [context.new_page() for _ in range(TABS)]
-        for tab in tabs:
-            go(tab, address)
-        for tab in (tabs[0], tabs[-1]):
-            ask(tab, QUESTION)
-
-
-def test_more_tabs_than_a_browser_has_connections_see_files_go_in(chromium: Browser, data: Path) -> None:
-    large = data.parent / "harbour.pdf"
-    make_pdf(large, [f"Buoy {number} is at pier {number % 40 + 1}." for number in range(3 * PAGES)])
-    with running_app(data.parent / "empty") as url, chromium.new_context() as context:
-        tabs = [context.new_page() for _ in range(8)]
-        go(tabs[0], url)
-        drop(tabs[0], large)
-        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible(timeout=PATIENCE)
-        for tab in tabs[1:]:
-            go(tab, url)
-        expect(tabs[-1].locator("#lc-uploads progress")).to_be_visible()
-        expect(tabs[-1].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
+        first, last = tabs[0], tabs[MORE_THAN_CONNECTIONS - 1]
+        go(first, address)
+        dropped(first, pier)
+        with readers_standing_still(address):
+            drop(first, harbour)
+            expect(first.locator("#lc-uploads progress")).to_be_visible(timeout=PATIENCE)
+            for tab in tabs[1:MORE_THAN_CONNECTIONS]:
+                go(tab, address)
+            expect(last.locator("#lc-uploads progress")).to_be_visible(timeout=PATIENCE)
+        expect(last.locator("#lc-documents")).to_contain_text(harbour.name, timeout=PATIENCE)
         # The first tab was told no more, until somebody looks at it.
-        expect(tabs[0].locator("#lc-uploads progress")).to_be_visible()
-        tabs[0].evaluate("window.dispatchEvent(new Event('focus'))")
-        expect(tabs[0].locator("#lc-documents")).to_contain_text(large.name, timeout=PATIENCE)
-        expect(tabs[0].locator("#lc-uploads progress")).to_have_count(0)
+        expect(first.locator("#lc-uploads progress")).to_be_visible()
+        first.evaluate("window.dispatchEvent(new Event('focus'))")
+        expect(first.locator("#lc-documents")).to_contain_text(harbour.name, timeout=PATIENCE)
+        expect(first.locator("#lc-uploads progress")).to_have_count(0)
+        for tab in tabs[MORE_THAN_CONNECTIONS:]:
+            go(tab, address)
+        for tab in (first, tabs[-1]):
+            ask(tab, QUESTION)
 
 
 def test_two_tabs_see_the_same_chat_and_each_goes_its_own_way(chromium: Browser, address: str) -> None:

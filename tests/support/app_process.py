@@ -28,6 +28,7 @@ ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-quic",
 )  # fmt: skip
+READERS = b"localcrag.backends.readers"
 START_LIMIT = 120.0
 """Seconds after which a server that does not answer is given up; far beyond what a busy machine needs."""
 
@@ -122,12 +123,28 @@ def process_at(address: str) -> int:
 @contextmanager
 def standing_still(address: str) -> Iterator[None]:
     """Have the process that serves this address do nothing meanwhile: what the page does is under way for as long."""
-    process = process_at(address)
-    os.kill(process, signal.SIGSTOP)
+    with _stopped({process_at(address)}):
+        yield
+
+
+@contextmanager
+def readers_standing_still(address: str) -> Iterator[None]:
+    """Have the processes that read files for this address do nothing meanwhile: files go in for as long."""
+    of_app = children(process_at(address))
+    with _stopped({one for one in of_app if READERS in Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")}):
+        yield
+
+
+@contextmanager
+def _stopped(processes: set[int]) -> Iterator[None]:
+    assert processes
     try:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
         yield
     finally:
-        os.kill(process, signal.SIGCONT)
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
 
 
 def resident(process: int) -> int:
@@ -135,11 +152,11 @@ def resident(process: int) -> int:
     return int(Path(f"/proc/{process}/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) * 1024
 
 
-def children() -> set[int]:
-    """Return the processes that this one has started and that run still."""
+def children(of: int | str = "self") -> set[int]:
+    """Return the processes that a process, else this one, has started and that run still."""
     return {
         int(child)
-        for task in Path("/proc/self/task").iterdir()
+        for task in Path(f"/proc/{of}/task").iterdir()
         for child in (task / "children").read_text("ascii").split()
     }
 
