@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import as_json, as_process, localcrag
+from tests.support.command_line import as_json, as_process, localcrag, start
 from tests.support.documents import make_pages_pdf, make_pdf
 
 RUN_KEYS = {
@@ -393,14 +393,12 @@ def test_a_settings_file_that_holds_no_object_is_an_error_that_names_it(tmp_path
 
 
 def test_a_reader_that_goes_away_is_no_traceback(data: Path) -> None:
-    command = [sys.executable, "-m", "localcrag", "doctor", "--json"]
-    environment = {**os.environ, "LOCALCRAG_DATA_DIR": str(data)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    complaint = process.stderr.read()
-    process.stderr.close()
+    (gone, printed), (reading, said) = os.pipe(), os.pipe()
+    process = start(data, "doctor", "--json", stdout=printed, stderr=said)
+    for end in (gone, printed, said):
+        os.close(end)
+    with os.fdopen(reading, encoding="utf-8") as complaints:
+        complaint = complaints.read()
     process.wait()
     assert "Traceback" not in complaint
     assert "BrokenPipeError" not in complaint

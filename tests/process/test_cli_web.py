@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tests.support.command_line import as_json, localcrag
-from tests.support.first_start import started_before
+from tests.support.command_line import as_json, localcrag, start
 from tests.support.search_servers import ScriptedSearch, answer_reply, scripted_search
 
 QUESTION = "How high is Mount Everest?"
@@ -33,11 +31,11 @@ def queries(server: ScriptedSearch) -> list[str]:
 def at_a_terminal(data: Path, types: str, *arguments: str) -> tuple[str, str]:
     """Run with stdin and stderr at a terminal and stdout in a pipe; return what was printed and what was shown."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "localcrag", *arguments, "--data-dir", str(started_before(data))],
-        stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
-    )  # fmt: skip
+    reading, writing = os.pipe()
+    with mock.patch.dict(os.environ, {"TERM": "dumb", "COLUMNS": "200"}):
+        process = start(data, *arguments, stdin=theirs, stdout=writing, stderr=theirs)
     os.close(theirs)
+    os.close(writing)
     shown = b""
     try:
         while piece := os.read(ours, 65536):
@@ -47,10 +45,11 @@ def at_a_terminal(data: Path, types: str, *arguments: str) -> tuple[str, str]:
                 types = ""
     except OSError:
         pass  # So Linux says that the other end was closed.
-    printed = process.communicate(timeout=60)[0]
+    with os.fdopen(reading, encoding="utf-8") as printed:
+        said = printed.read()
     os.close(ours)
-    assert process.returncode == 0, shown
-    return printed.decode(), shown.decode()
+    assert process.wait(timeout=60) == 0, shown
+    return said, shown.decode()
 
 
 @pytest.mark.parametrize(

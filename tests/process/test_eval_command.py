@@ -6,8 +6,6 @@ import dataclasses
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,7 @@ from localcrag.runs import evaluation_set
 from localcrag.runs.evaluation_set import HeldBy
 from localcrag.settings import load
 from localcrag.steps.evaluate.calibration import UNCALIBRATED
-from tests.support.command_line import as_json, as_process, localcrag
-from tests.support.first_start import started_before
+from tests.support.command_line import as_json, as_process, localcrag, start
 
 QUESTIONS: list[dict[str, Any]] = [
     {
@@ -150,20 +147,15 @@ def test_an_evaluation_is_listed_shown_and_compared_with_another(data: Path, isl
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, island: Path, how: signal.Signals) -> None:
-    command = [sys.executable, "-m", "localcrag", "eval", str(island), "--no-plain"]
-    process = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "LOCALCRAG_DATA_DIR": str(started_before(tmp_path))},
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("2 of 4 runs"):
-            process.send_signal(how)
-            break
-    process.stderr.read()
-    process.stderr.close()
+    reading, writing = os.pipe()
+    process = start(tmp_path, "eval", str(island), "--no-plain", stderr=writing)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as said:
+        for line in said:
+            if line.startswith("2 of 4 runs"):
+                process.send_signal(how)
+                break
+        said.read()
     assert process.wait() == (130 if how is signal.SIGINT else -how)
     there = store.read(made(tmp_path)).runs["localcrag"]
     assert len(there) >= 2

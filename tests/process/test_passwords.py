@@ -21,8 +21,7 @@ from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import PasswordNeeded
 from localcrag.records.ingest import IngestResult, Upload
 from localcrag.settings import load
-from tests.support import ROOT
-from tests.support.command_line import as_json, localcrag
+from tests.support.command_line import as_json, localcrag, start
 from tests.support.documents import make_docx, make_pdf
 from tests.support.locked_files import lock_agile, lock_doc, lock_standard, lock_whole_open_document, make_xls
 from tests.support.office_files import make_doc, make_odt, make_pptx, make_xlsx
@@ -109,17 +108,16 @@ def test_the_terminal_asks_until_the_password_is_right(tmp_path: Path) -> None:
 
     data, plain = tmp_path / "data", make_pdf(tmp_path / "plain.pdf", ["Bins go out on Monday."])
     files = [locked(tmp_path, "pdf"), locked(tmp_path, "docx"), plain]
-    child, terminal = pty.fork()
-    if child == 0:
-        os.chdir(ROOT)
-        command = [sys.executable, "-m", "localcrag", "ingest", *map(str, files), "--data-dir", str(data)]
-        os.execv(sys.executable, command)  # noqa: S606 - its own Python
+    terminal, theirs = pty.openpty()
+    process = start(data, "ingest", *map(str, files), stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
     said = ""
     for typed in ("ebb", PASSWORD, "ebb", PASSWORD):
         said += until(terminal, "(or Enter to leave it out): ")
         os.write(terminal, f"{typed}\n".encode())
     said += until(terminal, None)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, said
+    os.close(terminal)
+    assert process.wait() == 0, said
     words = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said).split())  # without colours
     for name in ("locked.pdf", "locked.docx"):
         assert f"{name} has another password. Try again." in words

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from localcrag.privacy.private_folder import keep_private, open_to_others
-from tests.support import ROOT
+from tests.support.command_line import start
 
 
 @pytest.fixture(autouse=True)
@@ -28,19 +26,17 @@ def modes(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
 
 
-def localcrag(data: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "localcrag", *arguments, "--data-dir", str(data)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, umask=0o022)
-
-
 def test_all_that_commands_write_is_for_this_user_alone(tmp_path: Path) -> None:
     data = tmp_path / "data"
     document = tmp_path / "tarn.txt"
     document.write_text("The quillwort grows in the tarn above the village.")
-    localcrag(data, "ingest", str(document))
-    localcrag(data, "ask", "What grows in the tarn?")
-    localcrag(data, "runs", "export", "--output", str(tmp_path / "runs.jsonl"))
-    localcrag(data, "models", "use", "smollm2-135m-instruct")
+    for command in (
+        ("ingest", str(document)),
+        ("ask", "What grows in the tarn?"),
+        ("runs", "export", "--output", str(tmp_path / "runs.jsonl")),
+        ("models", "use", "smollm2-135m-instruct"),
+    ):
+        assert start(data, *command).wait() == 0
     found = modes(data)
     assert {"localcrag.sqlite3", "index", "cache", "settings.json"} <= set(found)
     assert any(name.endswith(".hnsw") for name in found)

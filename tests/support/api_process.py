@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 
 from tests.support.app_process import START_LIMIT, free_port
 from tests.support.first_start import started_before
+from tests.support.forks import Fork, start
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class Api:
 def running_api(data: Path, *options: str, **environment: str) -> Iterator[Api]:
     """Start `localcrag serve`, wait until it answers, and stop it with Ctrl-C, as a person does."""
     port, log = free_port(), started_before(data) / "serve.log"
-    command = [sys.executable, "-m", "localcrag", "serve", "--port", str(port), "--data-dir", str(data), *options]
+    command = ["-m", "localcrag", "serve", "--port", str(port), "--data-dir", str(data), *options]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
+        process = start(command, environment, stdout=output.fileno(), stderr=output.fileno())
     address = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{address}/openapi.json", process, log)
@@ -43,7 +42,7 @@ def running_api(data: Path, *options: str, **environment: str) -> Iterator[Api]:
         process.wait(timeout=60)
 
 
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT
     while process.poll() is None and time.monotonic() < deadline:
         try:

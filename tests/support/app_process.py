@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
-import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
+from subprocess import Popen
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Playwright, Request
 
 from tests.support import ROOT
-from tests.support.first_start import in_tests, started_before
+from tests.support.first_start import started_before
+from tests.support.forks import Fork, start
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
@@ -61,22 +57,16 @@ def running_app(
     """Start `python app.py`, wait until its page answers, yield its address, and stop it."""
     port = int(port) or _usual_port()
     log = started_before(data_dir) / "app.log"
-    arguments = ["--no-browser", "--port", str(port), "--data-dir", str(data_dir)]
+    app = [str(ROOT / "app.py"), "--no-browser", "--port", str(port), "--data-dir", str(data_dir)]
     address = f"http://127.0.0.1:{port}"
     with ExitStack() as started:
-        if wrapper or not in_tests() or any(not name.startswith("LOCALCRAG_") for name in environment):
-            process = _by_itself([*wrapper, sys.executable, str(ROOT / "app.py"), *arguments], log, environment)
-            started.callback(process.wait, timeout=60)
-            number = process.pid
-        else:
-            number = _warm(arguments, log, environment)
-        # Of a process that has ended this can be read; it tells one that was not started here, too.
-        handle = os.pidfd_open(number)
-        started.callback(os.close, handle)
-        started.callback(_ended, handle, 60)
-        started.callback(_end, number)
-        _wait(address, handle, log)
-        _serving[address] = number
+        with log.open("wb") as output:
+            said = output.fileno()
+            process = start(app, environment, wrapper=wrapper, stdout=said, stderr=said)
+        started.callback(process.wait, timeout=60)
+        started.callback(_end, process.pid)
+        _wait(address, process, log)
+        _serving[address] = process.pid
         yield address
 
 
@@ -87,32 +77,6 @@ def _end(number: int) -> None:
     """End an app's whole session: a wrapper such as strace does not pass the signal on."""
     with suppress(ProcessLookupError):  # It has ended by itself.
         os.killpg(number, signal.SIGTERM)
-
-
-def _by_itself(command: list[str], log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command, stdout=output, stderr=output, env={**os.environ, **environment}, start_new_session=True
-        )
-
-
-@cache
-def _warm_app() -> subprocess.Popen[str]:
-    """Return the process that starts apps, which ends with this one."""
-    command = [sys.executable, "-m", "tests.support.warm_app"]
-    warm = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-    atexit.register(warm.communicate)
-    return warm
-
-
-def _warm(arguments: list[str], log: Path, environment: Mapping[str, str]) -> int:
-    """Return the number of an app's process, without what its imports cost; see warm_app."""
-    warm = _warm_app()
-    assert warm.stdin
-    assert warm.stdout
-    start = {"arguments": arguments, "log": str(log), "environment": {**os.environ, **environment}}
-    print(json.dumps(start), file=warm.stdin)
-    return int(warm.stdout.readline())
 
 
 def process_at(address: str) -> int:
@@ -161,14 +125,9 @@ def children(of: int | str = "self") -> set[int]:
     }
 
 
-def _ended(handle: int, seconds: float) -> bool:
-    """Whether a process ends within some seconds."""
-    return bool(select.select([handle], [], [], seconds)[0])
-
-
-def _wait(address: str, handle: int, log: Path) -> None:
+def _wait(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
     deadline = time.monotonic() + START_LIMIT
-    while not _ended(handle, 0) and time.monotonic() < deadline:
+    while process.poll() is None and time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return

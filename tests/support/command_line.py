@@ -6,17 +6,18 @@ import contextlib
 import io
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from subprocess import DEVNULL, CompletedProcess, Popen
+from tempfile import TemporaryFile
 from typing import Any
 from unittest import mock
 
 from localcrag.cli.main import main
 from localcrag.privacy import egress_log
 from localcrag.text import translation
+from tests.support import forks
 from tests.support.first_start import started_before
+from tests.support.forks import Fork
 
 WITH_MODELS = {"ask", "calibrate", "doctor", "eval", "replay"}
 """Commands that load models in a data folder, most of the time."""
@@ -42,16 +43,22 @@ def localcrag(data: Path, *arguments: str, **environment: str) -> CompletedProce
 
 def as_process(data: Path, *arguments: str, **environment: str) -> CompletedProcess[str]:
     """Run a command as a person does: nothing but its result may be on its stdout, whoever else prints."""
-    return subprocess.run(
-        [sys.executable, "-m", "localcrag", *arguments],
-        capture_output=True, text=True, env={**os.environ, **_environment(data, arguments, environment)}, check=False,
-    )  # fmt: skip
+    with TemporaryFile("w+", encoding="utf-8") as printed, TemporaryFile("w+", encoding="utf-8") as said:
+        status = start(
+            data, *arguments, stdout=printed.fileno(), stderr=said.fileno(), **environment
+        ).wait()  # fmt: skip
+        for file in (printed, said):
+            file.seek(0)
+        return CompletedProcess(arguments, status, printed.read(), said.read())
 
 
-def start(data: Path, *arguments: str) -> Popen[bytes]:
+def start(
+    data: Path, *arguments: str, stdin: int = DEVNULL, stdout: int = DEVNULL, stderr: int = DEVNULL, **environment: str
+) -> Popen[bytes] | Fork:
     """Start a command in a process of its own, which is not waited for."""
-    environment = {**os.environ, **_environment(data, arguments, {})}
-    return Popen([sys.executable, "-m", "localcrag", *arguments], stdout=DEVNULL, stderr=DEVNULL, env=environment)
+    command = ["-m", "localcrag", *arguments]
+    environment = _environment(data, arguments, environment)
+    return forks.start(command, environment, stdin=stdin, stdout=stdout, stderr=stderr)
 
 
 def _environment(data: Path, arguments: tuple[str, ...], environment: dict[str, str]) -> dict[str, str]:

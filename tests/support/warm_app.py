@@ -1,25 +1,24 @@
-"""A process that has imported what the app imports, and starts the app by forking: most of a start is its imports.
+"""A process that has imported what the app imports, and starts programs by forking: most of a start is its imports.
 
-    python -m tests.support.warm_app
+    python -m tests.support.warm_app SOCKET
 
-Each line that it reads is a start as JSON; for each it writes a line with the number of the process. It ends with its
-input. The app is app.py as ever, in a process, session and environment of its own; only its modules were read before.
+Asked over a socket that it is started with, by forks.py. It ends when nobody can ask any more. A program is app.py or
+`-m localcrag` as ever, in a process, session and environment of its own; only its modules were read before.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
 import runpy
-import signal
+import socket
 import sys
-import traceback
+import termios
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from tests.support import ROOT
 
 IMPORTED = (
     "localcrag.ui.server.launch",
@@ -31,6 +30,8 @@ IMPORTED = (
     "sentence_transformers",
 )
 """What the app imports, or has imported by the time its models are loaded."""
+LONGEST = 2**20
+"""Bytes of a message: the arguments and the environment of a start."""
 
 
 def main() -> None:
@@ -38,37 +39,46 @@ def main() -> None:
         import_module(name)
     # A fork has the thread alone that forks.
     assert len(list(Path("/proc/self/task").iterdir())) == 1
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Who has ended is gone.
     gc.collect()
     gc.freeze()
-    for line in sys.stdin:
-        process = os.fork()
-        if process == 0:
-            _become(json.loads(line))
-        print(process, flush=True)
+    asked = socket.socket(fileno=int(sys.argv[1]))
+    while True:
+        message, streams, _, _ = socket.recv_fds(asked, LONGEST, 3)
+        if not message:
+            return
+        start = json.loads(message)
+        if "ended" in start:
+            said = os.waitstatus_to_exitcode(os.waitpid(start["ended"], 0)[1])
+        elif (said := os.fork()) == 0:
+            asked.close()
+            _become(start, streams)
+            return
+        for stream in streams:
+            os.close(stream)
+        asked.send(str(said).encode())
 
 
-def _become(start: dict[str, Any]) -> None:
-    """Be the app, as if it had been started by itself."""
+def _become(start: dict[str, Any], streams: list[int]) -> None:
+    """Be the program, as if it had been started by itself."""
     os.setsid()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = os.open(start["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for taken, given in ((nothing, 0), (log, 1), (log, 2)):
-        os.dup2(taken, given)
+    os.umask(start["umask"])
+    for at, stream in enumerate(streams):
+        os.dup2(stream, at)
+        os.close(stream)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(start["environment"])
-    sys.argv = [str(ROOT / "app.py"), *start["arguments"]]
-    status = 1
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    except SystemExit as end:
-        status = int(end.code or 0)
-    except BaseException:  # noqa: BLE001 - as Python says it at the end of a program
-        traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)  # The loop that it was forked from is the other process's.
+    program, *arguments = start["arguments"]
+    if program == "-m":
+        sys.argv = arguments
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [program, *arguments]
+        runpy.run_path(program, run_name="__main__")
 
 
 if __name__ == "__main__":
