@@ -26,6 +26,8 @@ from tests.support.page_driver import (
 
 COUNTS = {"serious", "critical"}
 SCREENS = ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+"""The rules that colours are for; the others look at what is there, and where."""
 TABS = ("Answers", "Web", "Models", "Data", "Questions", "Labels")
 
 
@@ -38,11 +40,19 @@ def address(tmp_path_factory: pytest.TempPathFactory, chromium: Browser, handboo
         yield url
 
 
-def problems(page: Page, state: str) -> list[str]:
-    """Return what is in the way of somebody who does not see, or does not use a mouse."""
+def problems(page: Page, state: str, *, within: str = "html", dark: bool = False) -> list[str]:
+    """Return what is in the way of somebody who does not see, or does not use a mouse.
+
+    `within` is a part of the page, where the rest was looked at as it is. `dark`: it was looked at in light as well,
+    and differs in its colours alone.
+    """
+    if not page.evaluate("'axe' in window"):  # Half a megabyte, to be compiled.
+        page.evaluate(Axe().axe_script)
+    options = {"resultTypes": ["violations"], **({"runOnly": OF_COLOURS} if dark else {})}
+    found = page.evaluate("([within, options]) => axe.run(within, options)", [within, options])["violations"]
     return [
         f"{state}: {one['id']} ({one['impact']}): {node['html'][:200]}\n    {node['failureSummary']}"
-        for one in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        for one in found
         if one["impact"] in COUNTS
         for node in one["nodes"]
     ]
@@ -75,27 +85,27 @@ def test_nothing_is_in_the_way_on_any_screen(chromium: Browser, address: str) ->
         for width, scheme in SCREENS:
             loaded_at(page, width, scheme)
             answered(page, 2)
-            found += [f"{width} {scheme} {one}" for one in everywhere(page, width)]
+            found += [f"{width} {scheme} {one}" for one in everywhere(page, width, dark=scheme == "dark")]
     assert found == [], "\n".join(found)
 
 
-def everywhere(page: Page, width: int) -> list[str]:
+def everywhere(page: Page, width: int, *, dark: bool) -> list[str]:
     """Return what is in the way of somebody on a screen, wherever they go."""
-    found = problems(page, "answered")
+    found = problems(page, "answered", dark=dark)
     for side in ("left", "right"):
         open_side(page, side)
-        found += problems(page, side)
-        if width < 1180:
+        if width < 1180:  # Else it was there before.
+            found += problems(page, side, dark=dark)
             page.keyboard.press("Escape")
     turn(page, 0).locator(".lc-cite").first.click()
     page.locator("#lc-source img").wait_for()
-    found += problems(page, "source")
+    found += problems(page, "source", dark=dark)
     page.keyboard.press("Escape")
     if width < 1180:
         page.keyboard.press("Escape")
     for tab in TABS:
         open_settings(page, tab)
-        found += problems(page, tab)
+        found += problems(page, tab, within="html" if tab == TABS[0] else "#lc-settings", dark=dark)
     close_settings(page)
     page.locator("[data-does=keys]").click()
-    return found + problems(page, "shortcuts")
+    return found + problems(page, "shortcuts", dark=dark)
