@@ -44,9 +44,8 @@ def localcrag(data: Path, *arguments: str, **environment: str) -> CompletedProce
 def as_process(data: Path, *arguments: str, **environment: str) -> CompletedProcess[str]:
     """Run a command as a person does: nothing but its result may be on its stdout, whoever else prints."""
     with TemporaryFile("w+", encoding="utf-8") as printed, TemporaryFile("w+", encoding="utf-8") as said:
-        status = start(
-            data, *arguments, stdout=printed.fileno(), stderr=said.fileno(), **environment
-        ).wait()  # fmt: skip
+        command, whole = ["-m", "localcrag", *arguments], _environment(data, arguments, environment)
+        status = forks.start(command, whole, stdout=printed.fileno(), stderr=said.fileno()).wait()
         for file in (printed, said):
             file.seek(0)
         return CompletedProcess(arguments, status, printed.read(), said.read())
