@@ -50,7 +50,7 @@ def test_it_installs_answers_and_opens_its_page_without_a_network(made: Bundle) 
     assert "2.2 litres" in made.said["answer"]
     assert made.said["action"] == "CORRECT"
     assert "localcrag is at http://127.0.0.1:" in made.said["opened"]
-    assert "<title>localcrag</title>" in made.said["page"]
+    assert '"title":"localcrag"' in made.said["page"]
     assert made.said["packets"] == []
 
 
