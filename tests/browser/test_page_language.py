@@ -36,7 +36,8 @@ def english() -> set[str]:
 def in_german(page: Page, english: set[str]) -> None:
     """Wait until nothing on the page is English; lists come in one after the other when it is loaded."""
     with suppress(NotInTime):  # What is left is said below.
-        page.wait_for_function(f"english => !({SEEN})().some(text => english.includes(text))", arg=sorted(english))
+        all_german = f"english => {{ const any = new Set(english); return !({SEEN})().some(text => any.has(text)); }}"
+        page.wait_for_function(all_german, arg=sorted(english), polling=200)
     assert english.intersection(page.evaluate(SEEN)) == set()
 
 
