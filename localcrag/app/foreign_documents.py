@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localcrag.records.documents import Document
-from localcrag.settings import Settings
+from localcrag.settings import ENGLISH_EMBEDDER, Settings
 from localcrag.text.lexicon.languages import ENGLISH
 
-ENGLISH_EMBEDDER: str = Settings.model_fields["embedder"].default
 ADVICE = (
     "Most documents of this collection are not in English, which the models in use were made for. "
     "`localcrag models get multilingual` brings those for other languages, "

@@ -17,17 +17,20 @@ from localcrag.evaluation.configurations import Configuration
 from localcrag.evaluation.results import About, Evaluation, SetUsed
 from localcrag.records.errors import EvaluationError
 from localcrag.runs.evaluation_set import EvaluationSet, Question, documents_key
-from localcrag.settings import Settings
+from localcrag.settings import ENGLISH_EMBEDDER, Settings
 from localcrag.steps.evaluate.calibration import FittedCalibration
-from localcrag.text.words import FUNCTION_WORDS, words_in
+from localcrag.text.language_of import language_of_question
+from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
 
 PINNED = "pinned"
 PACKAGE = Path(__file__).resolve().parent.parent
-FEWEST_ENGLISH = 0.5
-"""Share of questions with a function word of English, below which a set is taken to be of another language."""
 NOT_ENGLISH = (
-    "Most questions do not look English. The embedded models and the comparison of answers and sentences were made for "
-    "English: these figures say how localcrag does with this language, not how it does with English."
+    "Most questions do not look English, which the models in use were made for: these figures say how they do with "
+    "this language, not how localcrag can. `localcrag models use multilingual` chooses those for other languages."
+)
+NO_WORDS = (
+    "Most questions are in a language whose words localcrag does not know: answers and sentences are compared as they "
+    "are written, without stems and negations."
 )
 
 
@@ -108,7 +111,7 @@ def begun(
     own = folder / f"{name}-{digest[:8]}"
     if (own / store.ABOUT).exists() and not again:
         return store.read(own), own
-    warning = language_warning(plan.questions)
+    warning = language_warning(plan.questions, settings.embedder)
     about = About(
         id=own.name,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -122,10 +125,13 @@ def begun(
     return Evaluation(about, plan.questions), own
 
 
-def language_warning(questions: Sequence[Question]) -> str | None:
-    """Return a warning where most questions look like another language than English."""
-    english = sum(any(word.lower() in FUNCTION_WORDS for word in words_in(question.question)) for question in questions)
-    return NOT_ENGLISH if english < FEWEST_ENGLISH * len(questions) else None
+def language_warning(questions: Sequence[Question], embedder: str) -> str | None:
+    """Return a warning where most questions are in a language that the models, or else the rules, were not made for."""
+    languages = [language_of_question(question.question, ENGLISH) for question in questions]
+    if embedder == ENGLISH_EMBEDDER:
+        return NOT_ENGLISH if 2 * languages.count(ENGLISH) < len(languages) else None
+    known = sum(one in (ENGLISH, *LEXICONS) for one in languages)
+    return NO_WORDS if 2 * known < len(languages) else None
 
 
 def code_digest() -> str:

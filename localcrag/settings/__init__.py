@@ -3,13 +3,14 @@
 Nothing is read or made at import.
 """
 
-from localcrag.settings.fields import DEFAULT_COLLECTION, REPOSITORY_MODELS
+from localcrag.settings.fields import DEFAULT_COLLECTION, ENGLISH_EMBEDDER, REPOSITORY_MODELS
 from localcrag.settings.file import changed, load, save
 from localcrag.settings.settings import FILE_NAME, OF_A_RUN, Settings
 from localcrag.settings.table import SettingRow, table
 
 __all__ = [
     "DEFAULT_COLLECTION",
+    "ENGLISH_EMBEDDER",
     "FILE_NAME",
     "OF_A_RUN",
     "REPOSITORY_MODELS",

@@ -29,6 +29,8 @@ from localcrag.records.enums import (
 )
 from localcrag.text import never_terms, translation
 
+ENGLISH_EMBEDDER = "all-minilm-l6-v2"
+"""The embedder at first, made for English."""
 DEFAULT_COLLECTION = "default"
 """Is there from the first start, empty; any other collection is made by adding documents to it."""
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -114,7 +116,7 @@ class AppSettings(Group):
 class ModelSettings(Group):
     """Models."""
 
-    embedder: str = Field("all-minilm-l6-v2", description="Embedder: a name, or a path.")
+    embedder: str = Field(ENGLISH_EMBEDDER, description="Embedder: a name, or a path.")
     relevance: str = Field(
         "relevance-v3",
         description="Relevance model, also called reranker: a name, a path, or a server's: "

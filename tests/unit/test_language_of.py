@@ -9,8 +9,10 @@ import pytest
 
 from localcrag.app.foreign_documents import mostly_foreign
 from localcrag.app.health import of_unknown_words
+from localcrag.evaluation.plan import NO_WORDS, NOT_ENGLISH, language_warning
 from localcrag.records.documents import Document
-from localcrag.settings import load
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.settings import ENGLISH_EMBEDDER, load
 from localcrag.text.language_of import OTHER, language_of, language_of_question, usual_of
 from localcrag.ui import lists
 from tests.support.other_languages import LEASES
@@ -98,3 +100,21 @@ def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_
     assert mostly_foreign(documents, load(data_dir=tmp_path, embedder=embedder)) is foreign
     shown = lists.documents(documents, "attic", [], foreign=foreign)
     assert ("Use those for other languages" in shown) is foreign
+
+
+@pytest.mark.parametrize(
+    ("asked", "embedder", "said"),
+    [
+        ("Wie hoch ist die Kaution?", ENGLISH_EMBEDDER, NOT_ENGLISH),
+        ("How high is the deposit?", ENGLISH_EMBEDDER, None),
+        ("Wie hoch ist die Kaution?", "multilingual-e5-small", None),
+        ("押金是多少？", "multilingual-e5-small", NO_WORDS),
+    ],
+)
+def test_figures_of_a_language_that_models_or_rules_do_not_know_are_warned_of(
+    asked: str, embedder: str, said: str | None
+) -> None:
+    texts = (asked, "What is it?")
+    questions = [Question(id=text, question=text, held_by=HeldBy.DOCUMENTS) for text in texts]
+    assert language_warning(questions[:1], embedder) == said
+    assert language_warning(questions, embedder) is None, "half of them is not most"
