@@ -1,4 +1,4 @@
-"""llama.cpp's arithmetic for this processor, where it was compiled for several: the best of them is taken."""
+"""llama.cpp's arithmetic for this processor: the best kind, where it was compiled for several."""
 
 from __future__ import annotations
 
