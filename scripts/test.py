@@ -28,7 +28,8 @@ WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 SLOWEST = "--durations=30"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 """For the workers and the apps that they start: more threads than cores only wait for each other."""
-LEFT_OUT = {"browser": "chromium", "search": "searx"}  # pytest's marker -> the Debian package that its tests need
+LEFT_OUT = {"browser": ("chromium", "xvfb", "xdotool", "openbox"), "search": ("searx",)}
+"""By pytest's marker, the Debian packages that its tests need."""
 
 
 def main() -> int:
@@ -39,8 +40,8 @@ def main() -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--all", action="store_true", help="run every test, also the slow folders")
-    for marker, package in LEFT_OUT.items():
-        parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {package}")
+    for marker, packages in LEFT_OUT.items():
+        parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {packages[0]}")
     parser.add_argument("-m", dest="markers", metavar="EXPRESSION", help="as pytest's")
     given, more = parser.parse_known_args()
     without = [marker for marker in LEFT_OUT if getattr(given, f"without_{marker}")]
@@ -48,7 +49,7 @@ def main() -> int:
 
     print(plan(chosen=chosen, everything=given.all), flush=True)
     set_up_or_exit("test.txt")
-    provide_packages({LEFT_OUT[marker] for marker in without})
+    provide_packages({package for marker in without for package in LEFT_OUT[marker]})
     status = 0 if chosen else max(call(*check) for check in CHECKS)
     everyday = () if chosen or given.all else EVERYDAY
     return max(status, call("pytest", *shared_out(more), *selection(given.markers, without), *more, *everyday))

@@ -19,6 +19,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from prerequisites import SYSTEM_PACKAGES
 
 from tests.support import ROOT
 from tests.support.model_folders import GGUF, build_wheel, entry, file_line, wheel_source
@@ -567,14 +568,14 @@ def test_tests_are_selected_for_pytest(ready: Project, given: list[str], expecte
 
 def test_without_apt_the_missing_programs_are_named_and_the_tests_run(ready: Project, tmp_path: Path) -> None:
     done = ready.run("test.py", extra={"PATH": str(tmp_path)})
-    assert "Missing for the tests: chromium searx strace." in done.stdout
-    assert "sudo apt-get install --no-install-recommends chromium searx strace" in done.stdout
+    assert f"Missing for the tests: {' '.join(SYSTEM_PACKAGES)}." in done.stdout
+    assert f"sudo apt-get install --no-install-recommends {' '.join(SYSTEM_PACKAGES)}" in done.stdout
     assert ready.calls()[-1] == ["pytest", *WORKERS, *EVERYDAY]
 
 
 def test_programs_of_tests_that_are_left_out_are_not_missed(ready: Project, tmp_path: Path) -> None:
     done = ready.run("test.py", "--without-browser", extra={"PATH": str(tmp_path)})
-    assert "Missing for the tests: searx strace." in done.stdout
+    assert "Missing for the tests: searx strace desktop-file-utils libglib2.0-bin." in done.stdout
 
 
 def test_debian_packages_are_installed_after_an_update(project: Project, tmp_path: Path) -> None:
