@@ -67,7 +67,7 @@ def test_a_models_folder_without_a_manifest_uses_the_shipped_one(tmp_path: Path)
 
 BROKEN = {
     "no-toml": ("[[model]", "not valid TOML"),
-    "other-tables": ("[settings]\na = 1\n", r"other than \[\[model\]\] tables"),
+    "other-tables": ("[settings]\na = 1\n", r"other than \[\[model\]\] and \[\[set\]\] tables"),
     "unknown-role": (CHAT.replace('"llm"', '"poet"'), "entry “tiny-chat”: role"),
     "unknown-key": (CHAT.replace("licence", "license"), "entry “tiny-chat”"),
     "no-files": (entry("bare", "llm", REPOSITORY), "entry “bare”: files"),
