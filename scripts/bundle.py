@@ -16,6 +16,7 @@ import sysconfig
 import tarfile
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,8 @@ BUNDLED = ROOT / "scripts" / "bundled"
 OWN_PYTHON = "LOCALCRAG_PYTHON"
 PIN = re.compile(r"^[\w.-]+==[^\s\\]+(?: ; [^\\\n]+)?", re.MULTILINE)
 QUIETLY = ("--disable-pip-version-check", "--no-input")
+ONE_KIND = "ggml-cpu-"
+"""In the name of llama.cpp's library for one kind of processor."""
 FOR_ANY_PROCESSOR = {
     # llama.cpp's arithmetic once for each kind of processor; the best is taken when it starts, from beside the library
     # (localcrag/backends/models/processor.py).
@@ -149,14 +152,18 @@ def llama_wheel(python: str, bundle: Path) -> None:
         return wheels(python, bundle, *only, pin.split(maxsplit=1)[0])
     if not list(kept.glob("*.whl")):
         announce("      It is compiled, for each kind of processor; that takes longest, and is kept for the next time")
-        how = [f"--config-settings=cmake.define.{name}={value}" for name, value in FOR_ANY_PROCESSOR.items()]
+        # Not as pip's --config-settings, which it does not hand on to what a requirements file names.
+        os.environ["CMAKE_ARGS"] = " ".join(f"-D{name}={value}" for name, value in FOR_ANY_PROCESSOR.items())
         # pip keeps what it compiled for this processor, and would take that.
-        how += ["--no-cache-dir", "--no-binary", LLAMA]
+        how = ["--no-cache-dir", "--no-binary", LLAMA]
         with requirements(pin) as locked:
             wheels(python, bundle, "--no-deps", "--require-hashes", *how, "-r", locked)
+        (made,) = (bundle / WHEELS).glob("llama_cpp_python-*.whl")
+        with zipfile.ZipFile(made) as packed:
+            if not any(ONE_KIND in name for name in packed.namelist()):
+                raise SetupFailed(f"llama.cpp was compiled for this processor alone. Name an index in {LLAMA_INDEX}.")
         kept.mkdir(parents=True, exist_ok=True)
-        for wheel in (bundle / WHEELS).glob("llama_cpp_python-*.whl"):
-            shutil.copy2(wheel, kept)
+        shutil.copy2(made, kept)
     for wheel in kept.glob("*.whl"):
         shutil.copy2(wheel, bundle / WHEELS)
     return None

@@ -156,3 +156,30 @@ def archive(folder: Path, name: str, program: str) -> Path:
     with tarfile.open(folder / "python.tar.gz", "w:gz") as packed:
         packed.add(file, name)
     return folder / "python.tar.gz"
+
+
+@pytest.mark.parametrize("library", ["libggml-cpu.so", "libggml-cpu-haswell.so"])
+def test_llama_cpp_that_was_compiled_for_one_processor_alone_is_not_bundled(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip is a program that notes how it is told to compile, and brings a wheel with one library."""
+    monkeypatch.delenv("LOCALCRAG_LLAMA_INDEX", raising=False)
+    monkeypatch.setenv("CMAKE_ARGS", "")
+    wheels = tmp_path / "bundle" / "wheelhouse"
+    wheels.mkdir(parents=True)
+    python = tmp_path / "python"
+    python.write_text(
+        f"#!{sys.executable}\nimport os, zipfile\n"
+        f"open({str(tmp_path / 'told')!r}, 'w').write(os.environ['CMAKE_ARGS'])\n"
+        f"wheel = {str(wheels / 'llama_cpp_python-0.3.36-py3-none-any.whl')!r}\n"
+        f"zipfile.ZipFile(wheel, 'w').writestr('llama_cpp/lib/{library}', b'')\n"
+    )
+    python.chmod(0o755)
+    if "haswell" in library:
+        bundle.llama_wheel(str(python), wheels.parent)
+        assert list(bundle.kept_llama(wheels.parent).glob("*.whl"))
+    else:
+        with pytest.raises(SetupFailed, match="for this processor alone"):
+            bundle.llama_wheel(str(python), wheels.parent)
+        assert not list(bundle.kept_llama(wheels.parent).glob("*.whl"))
+    assert {"-DGGML_CPU_ALL_VARIANTS=ON", "-DGGML_NATIVE=OFF"} <= set((tmp_path / "told").read_text().split())
