@@ -35,7 +35,7 @@ from localcrag.steps.retry.stage import retry
 from localcrag.steps.screen.prompt_injection import screened_turns
 from localcrag.steps.screen.stage import screen
 from localcrag.steps.web.stage import search, search_ahead
-from localcrag.text.language_of import language_of_question, usual_of
+from localcrag.text.language_of import language_among
 from localcrag.text.lexicon.languages import reading, steps_in
 
 
@@ -62,7 +62,7 @@ def answer(
     """
     choice = choose(restriction, parts.store)
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
-    language = language_of_question(question, usual_of(parts.store.languages()))
+    language = language_among(question, parts.store.languages())
     with reading(language):
         run = new_run(question, context, history, replays)
     return Recording(run, steps_in(language, _flow(run, context)), parts.runs)
@@ -75,7 +75,7 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
     """
     context = Context(parts, settings, Budget(settings.time_budget))
     run = run_of_selection(before, context)
-    language = language_of_question(run.question, usual_of(parts.store.languages()))
+    language = language_among(run.question, parts.store.languages())
     return Recording(run, steps_in(language, _flow_of_selection(run, before, choice, context)), parts.runs)
 
 

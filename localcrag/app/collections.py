@@ -97,9 +97,9 @@ class Collections:
         """Return a collection's documents, by name. Loads no model."""
         return collection_queries.documents_of(self._database, self._settings.collection(collection))
 
-    def mostly_foreign(self, collection: str | None = None) -> bool:
-        """Return whether most of a collection's documents are in languages that the models in use were not made for."""
-        return mostly_foreign(self.documents(collection), self._settings.now)
+    def mostly_foreign(self, documents: Sequence[Document]) -> bool:
+        """Return whether most of these documents are in languages that the models in use were not made for."""
+        return mostly_foreign(documents, self._settings.now)
 
     def texts(self, collection: str) -> dict[str, str]:
         """Return the text of a collection's documents, by name. Loads no model."""

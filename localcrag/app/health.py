@@ -15,7 +15,7 @@ from typing import ParamSpec
 from localcrag import __version__
 from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
-from localcrag.app.foreign_documents import ADVICE, mostly_foreign
+from localcrag.app.foreign_documents import ADVICE
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
@@ -159,7 +159,7 @@ def _collection(assembly: Assembly, name: str) -> str:
     index.refresh()
     index.save()
     said = f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
-    if mostly_foreign(documents, assembly.settings):
+    if assembly.collections.mostly_foreign(documents):
         said += f". {ADVICE}"
     return said + of_unknown_words(documents)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import secrets
 import shutil
 import time
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import LocalcragError
 
 HOST = "127.0.0.1"
@@ -73,10 +72,7 @@ class OneInstance:
 
     def tell(self, place: Place) -> None:
         """Write down where the first answers, for this user alone."""
-        begun = self._place.with_suffix(f".{secrets.token_hex(4)}")
-        with os.fdopen(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(place), file)
-        begun.replace(self._place)
+        write_private(self._place, json.dumps(asdict(place)))
 
     def release(self) -> None:
         """Let another be the first. Does nothing for who is not."""

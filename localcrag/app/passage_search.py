@@ -22,7 +22,7 @@ from localcrag.steps.document_choice import choose
 from localcrag.steps.evaluate.stage import evaluate
 from localcrag.steps.retrieve.stage import passages_for
 from localcrag.steps.screen.stage import screen
-from localcrag.text.language_of import language_of_question, usual_of
+from localcrag.text.language_of import language_among
 from localcrag.text.lexicon.languages import steps_in
 
 PREFIX = "chunk-"
@@ -58,7 +58,7 @@ def search(question: str, *, parts: Parts, settings: Settings, restriction: Rest
     """
     question = checked(question)
     context = Context(parts, settings, Budget(settings.time_budget), choice=choose(restriction, parts.store))
-    language = language_of_question(question, usual_of(parts.store.languages()))
+    language = language_among(question, parts.store.languages())
     events = steps_in(language, _flow(question, context))
     warnings: list[str] = []
     while True:

@@ -59,7 +59,7 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     else:
         results = _add(assembly, uploads_from(parsed.paths), quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
-    if not parsed.json and assembly.collections.mostly_foreign():
+    if not parsed.json and assembly.collections.mostly_foreign(assembly.collections.documents()):
         from localcrag.app.foreign_documents import ADVICE  # noqa: PLC0415
 
         print(f"{ADVICE}.", file=sys.stderr)

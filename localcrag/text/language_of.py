@@ -83,6 +83,11 @@ def language_of_question(question: str, usual: str) -> str:
     return best if more >= (1 if one_is_enough else 2) else usual
 
 
+def language_among(question: str, languages: Iterable[str]) -> str:
+    """Return the code of the language that a question is read in, asked of documents in these languages."""
+    return language_of_question(question, usual_of(languages))
+
+
 def usual_of(languages: Iterable[str]) -> str:
     """Return the language that most of these are; English where there is none."""
     known = [one for one in languages if one != OTHER]

@@ -69,7 +69,7 @@ def listed(collections: Collections, collection: str) -> str:
     """Return the list of documents, or what is wrong with it."""
     try:
         there, tags = collections.documents(collection), collections.tags.of_folders(collection)
-        foreign = collections.mostly_foreign(collection)
+        foreign = collections.mostly_foreign(there)
         return lists.documents(there, collection, collections.offered(), tags, foreign=foreign)
     except LocalcragError as error:
         return html.message(str(error))

@@ -65,7 +65,7 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
 ) -> None:
     (tmp_path / "regeln.md").write_text("# Regeln\n\nDer Hof ist von 8 bis 20 Uhr offen.", "utf-8")
     list(assembly.ingest(uploads_from([tmp_path / "regeln.md"])))
-    assert assembly.collections.mostly_foreign()
+    assert assembly.collections.mostly_foreign(assembly.collections.documents())
     do = handler(app, "ModelSettings.do")
     assert "Documents in other languages" in do(Click("use-set", "multilingual"))
     # Brought from the package index first where it is not there.
@@ -74,7 +74,7 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
     assert "chunks embedded" not in shown[-1]
     assert (assembly.settings.embedder, assembly.settings.relevance) == assembly.library.named("multilingual")
     assert not assembly.collections.to_embed()
-    assert not assembly.collections.mostly_foreign()
+    assert not assembly.collections.mostly_foreign(assembly.collections.documents())
     do(Click("use-set", "english"))
     list(handler(app, "ModelSettings.follow_embeddings")())
     assert assembly.settings.embedder == "all-minilm-l6-v2"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import signal
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 
-from tests.support.app_process import START_LIMIT, free_port
+from tests.support.app_process import free_port, served
 from tests.support.first_start import started_before
-from tests.support.forks import Fork, start
+from tests.support.forks import start
 
 
 @dataclass(frozen=True)
@@ -35,19 +32,8 @@ def running_api(data: Path, *options: str, **environment: str) -> Iterator[Api]:
         process = start(command, environment, stdout=output.fileno(), stderr=output.fileno())
     address = f"http://127.0.0.1:{port}"
     try:
-        _wait(f"{address}/openapi.json", process, log)
+        served(f"{address}/openapi.json", process, log)
         yield Api(address, (data / "api-token").read_text("ascii").strip(), data, log)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
-
-
-def _wait(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
-    deadline = time.monotonic() + START_LIMIT
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(f"The API did not start:\n{log.read_text('utf-8', 'replace')}")

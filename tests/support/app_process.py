@@ -65,7 +65,7 @@ def running_app(
             process = start(app, environment, wrapper=wrapper, stdout=said, stderr=said)
         started.callback(process.wait, timeout=60)
         started.callback(_end, process.pid)
-        _wait(address, process, log)
+        served(address, process, log)
         _serving[address] = process.pid
         yield address
 
@@ -125,7 +125,8 @@ def children(of: int | str = "self") -> set[int]:
     }
 
 
-def _wait(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
+def served(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
+    """Wait until an address answers."""
     deadline = time.monotonic() + START_LIMIT
     while process.poll() is None and time.monotonic() < deadline:
         try:
@@ -133,7 +134,7 @@ def _wait(address: str, process: Popen[bytes] | Fork, log: Path) -> None:
                 return
         except OSError:
             time.sleep(0.1)
-    raise AssertionError(f"The app did not start:\n{log.read_text('utf-8', 'replace')}")
+    raise AssertionError(f"localcrag did not start:\n{log.read_text('utf-8', 'replace')}")
 
 
 def start_chromium(playwright: Playwright, *extra: str) -> Browser:

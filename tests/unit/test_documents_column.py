@@ -34,7 +34,7 @@ class FakeCollections:
     def documents(self, collection: str) -> list[Document]:
         return [Document(1, f"of the {collection}", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
 
-    def mostly_foreign(self, collection: str) -> bool:
+    def mostly_foreign(self, documents: list[Document]) -> bool:
         return False
 
     def offered(self) -> list[str]:

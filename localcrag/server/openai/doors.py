@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localcrag.server.doors.access_control import Doors, addresses
+from localcrag.server.doors.bearer import bears
 from localcrag.server.doors.incoming_body import BUSY, LARGE_AT_ONCE, MOST_SAID, IncomingBody, hand_on_whole
 from localcrag.server.doors.os_users import is_neighbour
 from localcrag.server.doors.refusal import Refusal, refuse
@@ -50,14 +50,10 @@ class TokenNeeded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or say where the token is."""
-        if scope["type"] == "http" and scope["path"] != WITHOUT_TOKEN and not self._has_it(scope):
+        if scope["type"] == "http" and scope["path"] != WITHOUT_TOKEN and not bears(scope, self.token):
             await refuse(NO_TOKEN, scope, send, in_openais_form)
             return
         await self.app(scope, receive, send)
-
-    def _has_it(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        return len(given) == 1 and secrets.compare_digest(given[0], b"Bearer " + self.token.encode())
 
 
 @dataclass(slots=True)

@@ -114,7 +114,7 @@ def _negation() -> re.Pattern[str]:
 
 def _prepositions() -> frozenset[str]:
     known = lexicon()
-    return frozenset(known.prepositions.split()) if known else _PREPOSITIONS
+    return known.brings_in if known else _PREPOSITIONS
 
 
 def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:

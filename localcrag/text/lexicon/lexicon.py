@@ -73,6 +73,11 @@ class Lexicon:
         return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
 
     @cached_property
+    def brings_in(self) -> frozenset[str]:
+        """The prepositions, each by itself."""
+        return frozenset(self.prepositions.split())
+
+    @cached_property
     def points_back(self) -> re.Pattern[str]:
         """A pronoun."""
         return any_of(self.pronouns)

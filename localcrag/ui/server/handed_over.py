@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from localcrag.app.one_instance import OPEN, HandedIn
 from localcrag.records.errors import LocalcragError
+from localcrag.server.doors.bearer import bears
 from localcrag.server.doors.refusal import Refusal, refuse
 
 UNKNOWN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
@@ -39,8 +39,7 @@ class HandedOver:
             await send({"type": "http.response.body", "body": b""})
 
     async def _refusal(self, request: Request) -> Refusal | None:
-        given = request.headers.get("authorization", "").encode()
-        if not secrets.compare_digest(given, f"Bearer {self.token}".encode()):
+        if not bears(request.scope, self.token):
             return UNKNOWN
         handed = _read(await request.body())
         if handed is None:
