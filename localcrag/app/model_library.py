@@ -60,6 +60,11 @@ class ModelLibrary:
         """Return the models of the set of that name; where there is no such set, the name by itself."""
         return next((one.models for one in self.sets() if one.name == name), (name,))
 
+    def missing(self, name: str) -> list[str]:
+        """Return which models of a set, or whether the one of that name, have to be downloaded."""
+        there = {model.name for model in self.models() if model.state is ModelState.PRESENT}
+        return [model for model in self.named(name) if model not in there]
+
     def role(self, name: str) -> ModelRole | None:
         """Return what a model is for, by its name or path; None when its files do not tell. Raises ModelMissing."""
         return role_of(name) if behind_server(name) else self._files.role(name)

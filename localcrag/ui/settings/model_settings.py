@@ -9,12 +9,11 @@ import gradio as gr
 
 from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
-from localcrag.app.downloads import Downloads
 from localcrag.app.machine import memory
 from localcrag.app.re_embedding import ReEmbeddings
-from localcrag.records.downloads import Report
+from localcrag.app.wanted_models import WantedModels
 from localcrag.records.errors import LocalcragError
-from localcrag.records.models import ModelRole, ModelState
+from localcrag.records.models import ModelRole
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.ui import html
@@ -28,10 +27,8 @@ class ModelSettings:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
-        self._downloads = Downloads(self._get)
+        self._wanted = WantedModels(assembly.library, self._use)
         self._embeddings = ReEmbeddings(assembly.collections.re_embed)
-        self._wanted: set[str] = set()
-        self._wanted_sets: set[str] = set()
 
     def show(self, script: str, in_force: InForce) -> None:
         """Make the list."""
@@ -84,7 +81,7 @@ class ModelSettings:
                 ModelRole.RELEVANCE: _("Relevance model: judges passages and sentences"),
                 ModelRole.EMBEDDER: _("Embedder: finds passages"),
             },
-            downloads={one.name: one for one in self._downloads.items()},
+            downloads={one.name: one for one in self._wanted.items()},
             speeds=speeds,
             memory=memory(),
             machine=assembly.models.computes_on(),
@@ -95,7 +92,7 @@ class ModelSettings:
 
     def follow(self) -> Iterator[str]:
         """Show how far downloads are."""
-        for _items in self._downloads.follow():
+        for _items in self._wanted.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
@@ -106,8 +103,7 @@ class ModelSettings:
 
     def get(self, event: gr.EventData) -> str:
         """Get a model, and use it as soon as it is there."""
-        self._wanted.add(str(event.name))
-        self._downloads.start(str(event.name))
+        told(lambda: self._wanted.use(str(event.name)))
         return self.listed()
 
     def _now(self, name: str) -> Callable[[str], int]:
@@ -134,15 +130,13 @@ class ModelSettings:
             case "use":
                 told(lambda: self._assembly.models.use(name))
             case "use-set":
-                told(lambda: self._use_set(name))
+                told(lambda: self._wanted.use(name))
             case "get":
-                self._downloads.start(name)
+                self._wanted.download(name)
             case "embed":
                 self._embeddings.start(name)
             case "cancel":
-                self._wanted.discard(name)
-                self._wanted_sets.clear()
-                self._downloads.cancel(name)
+                self._wanted.cancel(name)
         return self.listed()
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
@@ -166,32 +160,14 @@ class ModelSettings:
         self._assembly.library.servers.agree(name)
         self._assembly.models.use(name)
 
-    def _get(self, name: str, report: Report) -> bool:
-        got = self._assembly.library.get(name, report)
-        if name in self._wanted:
-            self._wanted.discard(name)
+    def _use(self, name: str) -> None:
+        """Use a model; or those of a set, and embed documents anew."""
+        if name not in {one.name for one in self._assembly.library.sets()}:
             self._assembly.models.use(name)
-        for one in tuple(self._wanted_sets):
-            if not self._missing(one):
-                self._use_set(one)
-        return got
-
-    def _use_set(self, name: str) -> None:
-        """Use the models of a set, and embed documents anew; what is missing is downloaded first."""
-        if missing := self._missing(name):
-            self._wanted_sets.add(name)
-            for model in missing:
-                self._downloads.start(model)
             return
-        self._wanted_sets.discard(name)
         self._assembly.models.use_set(name)
         for collection in self._assembly.collections.to_embed():
             self._embeddings.start(collection)
-
-    def _missing(self, name: str) -> list[str]:
-        library = self._assembly.library
-        there = {model.name for model in library.models() if model.state is ModelState.PRESENT}
-        return [model for model in library.named(name) if model not in there]
 
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
