@@ -12,11 +12,11 @@ from localcrag.cli.main import main
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
+def home(egress_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(egress_folder))
     for name in ("DATA", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    return tmp_path
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(egress_folder / name.lower()))
+    return egress_folder
 
 
 def test_installed_and_removed_it_says_what_comes_next_and_leaves_nothing(
