@@ -1,4 +1,4 @@
-"""Models that are used as soon as they are there, each by itself or as a set; what is missing is downloaded first."""
+"""Models that are used as soon as they are there, one or a set; missing ones are downloaded."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from sentencex import get_sentence_boundaries  # type: ignore[attr-defined]  # compiled, exported without stubs
 
+from localcrag.text.language_of import OTHER, language_of
+from localcrag.text.lexicon.languages import LEXICONS, read_in
 from localcrag.text.span import Span
 
 # A line that begins a block of its own: a bullet, a number or letter of a list, a Markdown heading, quotation or row.
@@ -33,23 +35,29 @@ _CLOSING = re.compile(r"(\*\*|__|[*_])(?=\s)")
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Abbreviations that sentencex does not know, and that end no sentence when a number follows: "Eq. 4", "vol. 2".
-_REFERENCE = re.compile(r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|app|refs?|nr|nos)\.\s*$", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"\b(?:eqs?|vols?|chs?|chap|secs?|sect|arts?|paras?|tab|app|refs?|nr|nos|рис|см)\.\s*$", re.IGNORECASE
+)
 
+LEAST_WORDS = 12
+"""Of a text, from which on it is split by the rules of its own language, whatever the one of the question."""
 LONGEST_REFERENCE = 12
 """Characters, white space behind it included."""
 AT_ONCE = 10_000
 """Characters of running text that are looked at together; hardly a paragraph is as long, but a file of one line is."""
 
 
-def split_sentences(text: str, language: str = "en") -> list[Span]:
+def split_sentences(text: str, language: str | None = None) -> list[Span]:
     """Return the sentences of `text` in order, without the white space around them; nothing but white space is lost.
 
+    What is no end of one ("am 3. Mai", "núm. 5") is known by the `language`, by default that of the text (`rules_for`).
     Newlines within a paragraph do not end a sentence; blank lines, list items, headings and table rows do. Code between
     fences is not looked into: it is parted by its blank lines. Pieces without a letter or digit (a ruler, a row of
     dots) join the sentence before them.
     """
     spans: list[Span] = []
     position = 0
+    language = language or rules_for(text)
     for start, end in [*_fenced(text), (len(text), len(text))]:
         for block in _blocks(text, position, start):
             for sentence in _sentences(text, *block, language):
@@ -58,6 +66,15 @@ def split_sentences(text: str, language: str = "en") -> list[Span]:
             _append(spans, text, *paragraph)
         position = end
     return spans
+
+
+def rules_for(text: str) -> str:
+    """Return the code of the language whose rules a text is split by.
+
+    Its own where it is long enough to tell, else that of the question (localcrag.text.lexicon.languages.reading).
+    """
+    own = language_of(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
+    return own if own and own != OTHER else read_in()
 
 
 def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
@@ -71,13 +88,7 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     pieces: list[tuple[int, int]] = []
     for begins, last in _boundaries(running, language):
         first = begins
-        if pieces and (
-            _MARK.fullmatch(running, pieces[-1][0] - body, first)
-            or (
-                running[first : first + 1].isdigit()
-                and _REFERENCE.search(running, max(0, first - LONGEST_REFERENCE), first)
-            )
-        ):
+        if pieces and (_MARK.fullmatch(running, pieces[-1][0] - body, first) or _goes_on(running, first, language)):
             first = pieces.pop()[0] - body
         elif pieces and (closing := _CLOSING.match(running, first)):
             # "**Emergency switch.** It is ...": what was emphasised ends with its marks.
@@ -91,6 +102,15 @@ def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int
     elif body > start:
         pieces = [(start, end)]
     return pieces
+
+
+def _goes_on(running: str, first: int, language: str) -> bool:
+    """Return whether what begins there belongs to the sentence before it: sentencex knows few abbreviations."""
+    beginning, before = running[first : first + 1], max(0, first - LONGEST_REFERENCE)
+    words = LEXICONS.get(language)
+    if words and (beginning.islower() or words.shortened.search(running, before, first)):
+        return True
+    return beginning.isdigit() and _REFERENCE.search(running, before, first) is not None
 
 
 def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from localcrag.text.lexicon.languages import reading
 from localcrag.text.sentences import split_sentences
 from tests.support.hostile_texts import HOSTILE
 
@@ -74,6 +75,57 @@ def test_text_is_split_into_sentences_with_their_places(text: str, expected: lis
     spans = split_sentences(text)
     assert [span.text for span in spans] == expected
     assert all(text[span.start : span.end] == span.text for span in spans)
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        pytest.param(
+            [
+                "Die Miete beträgt ca. 850 Euro inkl. Nebenkosten.",
+                "Das gilt z. B. ab dem 1. Januar 2024.",
+                "Siehe Nr. 4 bzw. Abs. 2 der Satzung.",
+                "Frau Dr. Müller wohnt in der Hauptstr. 5 in Köln.",
+                "Am 3. Oktober ist geschlossen.",
+            ],
+            id="German",
+        ),
+        pytest.param(
+            [
+                "La Sra. García vive en la Avda. Sol núm. 5.",
+                "El precio es de aprox. 30 euros.",
+                "¿Cuánto cuesta?",
+                "Unos 20 euros.",
+            ],
+            id="Spanish",
+        ),
+        pytest.param(
+            ["M. Dupont habite au no 5.", "Le prix est d'env. 30 euros.", "Voir p. ex. l'art. 4 du règlement."],
+            id="French",
+        ),
+        pytest.param(
+            ["O Sr. Silva mora na Av. Brasil, n.º 5.", "O preço é de aprox. 30 euros.", "Ver art. 4 do regulamento."],
+            id="Portuguese",
+        ),
+        pytest.param(
+            ["Il sig. Rossi abita in via Roma n. 5.", "Il prezzo è di ca. 30 euro.", "Cfr. art. 4 del regolamento."],
+            id="Italian",
+        ),
+        pytest.param(
+            ["Цена прибл. 30 руб. за кв. м площади.", "А. С. Иванов живёт на ул. Ленина, д. 5.", "Это всё о нём."],
+            id="Russian",
+        ),
+    ],
+)
+def test_a_text_is_split_by_the_rules_of_its_own_language(sentences: list[str]) -> None:
+    assert [span.text for span in split_sentences(" ".join(sentences))] == sentences
+
+
+def test_a_short_text_is_split_by_the_rules_of_the_language_that_is_read() -> None:
+    text = "Am 3. Oktober bleibt zu."
+    assert [span.text for span in split_sentences(text)] == ["Am 3.", "Oktober bleibt zu."]
+    with reading("de"):
+        assert [span.text for span in split_sentences(text)] == [text]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -113,3 +113,12 @@ def test_the_number_of_strips_grows_with_the_passage(words: int, strips: int) ->
 )
 def test_words_are_counted_also_where_no_spaces_are_written(text: str, words: int) -> None:
     assert count_words(text) == words
+
+
+def test_short_blocks_are_cut_by_the_rules_of_the_passages_language() -> None:
+    text = (
+        "Die Bibliothek der Stadt ist von Montag bis Freitag offen, und auch am Sonnabend, wenn kein Feiertag ist.\n\n"
+        "Am 3. Oktober bleibt sie zu. Bitte beachten."
+    )
+    strips = split_into_strips(text, StripMode.SENTENCE, window_words=60)
+    assert [strip.text for strip in strips][1:] == ["Am 3. Oktober bleibt sie zu.", "Bitte beachten."]

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from localcrag.records.enums import StripMode
 from localcrag.text.blocks import Block, BlockKind, blocks_of
-from localcrag.text.sentences import split_sentences
+from localcrag.text.sentences import rules_for, split_sentences
 from localcrag.text.span import Span
 
 MOST_JOINED = 3
@@ -61,14 +61,15 @@ def count_words(text: str) -> int:
 def _whole_blocks(text: str) -> list[Span]:
     """Return rows, steps, lines, headings and code whole, paragraphs and long items in sentences."""
     places: list[tuple[int, int]] = []
+    language = rules_for(text)
     for block in blocks_of(text):
-        for start, end in _cut(text, block):
+        for start, end in _cut(text, block, language):
             if places and not _SAYS.search(text, start, end):
                 places[-1] = (places[-1][0], end)  # A ruler belongs to what stands above it.
             else:
                 places.append((start, end))
     if not places:
-        return split_sentences(text)
+        return split_sentences(text, language)
     # Marks that are of no block, as those of a quotation, go with what they stand before.
     ends = [0, *(end for _, end in places[:-1])]
     whole = [(_first_mark(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
@@ -76,12 +77,12 @@ def _whole_blocks(text: str) -> list[Span]:
     return [_span(text, start, end) for start, end in whole]
 
 
-def _cut(text: str, block: Block) -> list[tuple[int, int]]:
+def _cut(text: str, block: Block, language: str) -> list[tuple[int, int]]:
     place = (block.start, block.end)
     if block.kind not in (BlockKind.PARAGRAPH, BlockKind.ITEM, BlockKind.LINE):
         return [place]
     piece = text[block.start : block.end]
-    sentences = split_sentences(piece)
+    sentences = split_sentences(piece, language)
     short = len(sentences) <= ITEM_SENTENCES or count_words(piece) <= ITEM_WORDS
     if block.kind is not BlockKind.PARAGRAPH and short:
         return [place]

@@ -24,6 +24,7 @@ FRENCH = Lexicon(
     "dix-neuf vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
     more_numbers={"septante": 70, "huitante": 80, "nonante": 90, "quatre-vingt": 80},
     defines=r"(?:qu['’]est-ce qu(?:e |['’])|qui (?:est|sont) |que (?:signifie|veut dire) )(?:une? )?",
+    abbreviations="M MM Mme Mlle env tél réf p pp chap fig",
     impersonal=r"\b(?:il y a|y a-t-il|y aura-t-il|il faut|faut-il|est-il (?:possible|permis|interdit|obligatoire"
     r"|nécessaire)|il est|s['’]agit-il|pleut-il|il pleut|en (?=\w))\b",
     elides=True,

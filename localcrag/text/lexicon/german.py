@@ -28,6 +28,7 @@ GERMAN = Lexicon(
     "achtzehn neunzehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
     more_numbers={"zwo": 2},
     defines=r"(?:was|wer) (?:ist|sind|war|waren|bedeutet|heißt) (?:eine?n? )?",
+    abbreviations="inkl exkl zzgl abzgl ggf evtl bzgl tel sog entspr einschl mtl gem lt vgl kap abb",
     impersonal=r"\b(?:gibt es|es gibt|gäbe es|(?:ist|wäre|wird|war|geht|kostet|dauert|handelt|lohnt|kommt) es"
     r"|es (?:ist|wäre|wird|war|geht|kostet|dauert|handelt|lohnt|kommt|regnet|schneit|brennt))\b(?=.* \w)",
     capital_nouns=True,

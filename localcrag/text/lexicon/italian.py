@@ -27,6 +27,7 @@ ITALIAN = Lexicon(
     more_numbers={},
     defines=r"(?:(?:che )?cos['’]è|che cosa (?:è|sono)|chi (?:è|sono|era)|(?:che )?cosa (?:sono|significa)) "
     r"(?:un[ao]? |un['’])?",
+    abbreviations="n art artt tel ca cfr pag pagg cap fig",
     impersonal=r"\b(?:quanto tempo ci vuole|(?:ce|se) ne)\b",
     elides=True,
 )

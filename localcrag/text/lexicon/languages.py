@@ -25,7 +25,12 @@ _read_in: ContextVar[str] = ContextVar("the language that a question is read in"
 
 def lexicon() -> Lexicon | None:
     """Return the words of the language that is read now; None for English, and for one without words here."""
-    return LEXICONS.get(_read_in.get())
+    return LEXICONS.get(read_in())
+
+
+def read_in() -> str:
+    """Return the code of the language that is read now."""
+    return _read_in.get()
 
 
 @contextmanager

@@ -49,6 +49,8 @@ class Lexicon:
     """Other forms of those."""
     defines: str
     """A question for what a word means, up to that word, as a regular expression."""
+    abbreviations: str
+    """What ends no sentence and sentencex does not know, without the full stop; in lower case, in both cases."""
     impersonal: str
     """Where a pronoun stands for nothing ("it is possible to"), as a regular expression."""
     elides: bool = False
@@ -81,6 +83,12 @@ class Lexicon:
     def points_back(self) -> re.Pattern[str]:
         """A pronoun."""
         return any_of(self.pronouns)
+
+    @cached_property
+    def shortened(self) -> re.Pattern[str]:
+        """An abbreviation, at the end of a text."""
+        words = "|".join(f"[{word[0]}{word[0].upper()}]{re.escape(word[1:])}" for word in self.abbreviations.split())
+        return re.compile(rf"\b(?:{words})\.\s*$")
 
     @cached_property
     def denies(self) -> re.Pattern[str]:

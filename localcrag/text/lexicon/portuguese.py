@@ -24,5 +24,6 @@ PORTUGUESE = Lexicon(
     "dezoito dezenove vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
     more_numbers={"duas": 2, "quatorze": 14, "dezasseis": 16, "dezassete": 17, "dezanove": 19},
     defines=r"(?:(?:o )?que|quem) (?:é|são|era|foi|significa) (?:uma? )?",
+    abbreviations="aprox av tel art arts pág págs núm cap fig",
     impersonal=r"\bisto é\b",
 )

@@ -24,5 +24,6 @@ SPANISH = Lexicon(
     "dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
     more_numbers={"dieciseis": 16},
     defines=r"¿?(?:qué|quién|quiénes) (?:es|son|era|fue|significa) (?:una? )?",
+    abbreviations="aprox tel art arts pág págs núm cap fig apdo",
     impersonal=r"\b(?:lo que|a lo largo|por lo (?:menos|tanto)|lo (?:antes|mejor|más))\b",
 )
