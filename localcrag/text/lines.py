@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 WIDEST_WRAPPED = 110
 """Characters; in a text with much longer lines no line was broken by a width."""
+WIDEST_FULL = 140
+"""Characters; a text with lines up to these was wrapped if most are full, and one breaks off within a sentence."""
+MOSTLY = 0.6
+FULL = 0.93
+"""Share of the width that a line has at least, together with the first word of the one below."""
 NARROWEST_WRAPPED = 40
 FEW = 0.05
 """Share of the lines that may be longer than where a text is wrapped: links, tables."""
@@ -22,6 +28,7 @@ _RECORD = re.compile(
     r"|(?P<dated>\d{1,4}(?:[-./]\d{1,2}){1,2}\.?(?!\w)|\d{1,2}[:.]\d\d(?!\w))"
 )
 """A name and what is said of it, "Vet clinic: open day and night"; or a date or time with what was then."""
+_BEGINS_TEXT = re.compile(r"[\w\"'“„«(]")
 _COMPARED = re.compile(r"=|[-+−±$€£¥]?[ \t]?[.,]?\d")
 
 
@@ -100,6 +107,20 @@ def wrapped_at(lines: Sequence[TextLine]) -> Width:
     if not lengths:
         return Width(None)
     widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - FEW)))]
-    if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_WRAPPED:
+    if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
+        return Width(None)
+    if widest > WIDEST_WRAPPED and not _are_full(lines, widest):
         return Width(None)
     return Width(widest)
+
+
+def _are_full(lines: Sequence[TextLine], width: int) -> bool:
+    """Whether most lines of running text end where the next one's first word would have had no room."""
+    running = [
+        (above, line)
+        for above, line in pairwise(lines)
+        if _BEGINS_TEXT.match(above.text) and _BEGINS_TEXT.match(line.text)
+    ]
+    with_word = [above.indent + len(above.text) + 1 + len(line.text.split(None, 1)[0]) for above, line in running]
+    broken = any(not _SENTENCE_END.search(above.text) for above, _ in running)
+    return broken and sum(length > FULL * width for length in with_word) >= MOSTLY * len(running)

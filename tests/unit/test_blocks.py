@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from localcrag.text.blocks import BlockKind, Heading, blocks_of
@@ -294,3 +296,31 @@ def test_a_wrapped_text_is_a_paragraph_and_one_of_short_lines_is_not() -> None:
     assert [kind for kind, _ in kinds(WRAPPED)] == ["paragraph"]
     lines = WRAPPED + "\n\nPhone 0117 555 0193.\nSundays closed.\nKey at the pub."
     assert [kind for kind, _ in kinds(lines)] == ["paragraph", "line", "line", "line"]
+
+
+WIDE = textwrap.fill(
+    "Fahrräder gehören in den Keller, nicht in den Hausflur. Wer sein Rad länger als acht Wochen nicht bewegt, hängt "
+    "einen Zettel mit Namen daran; sonst wird es am 1. März und am 1. Oktober vom Hausmeister in den Hof gestellt, und "
+    "im Frühling darauf an die Werkstatt am Bahnhof gegeben.",
+    width=119,
+)
+"""Lines that begin with nouns."""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrapped"),
+    [
+        pytest.param(WIDE, True, id="full lines"),
+        pytest.param(WIDE.rpartition("\n")[0], True, id="two lines"),
+        pytest.param("\n".join(f"Visit {n}: {'seen to ' * n}the pump" for n in range(1, 15)), False, id="notes"),
+        pytest.param(
+            f"The first of {'very ' * 15}many sentences stands on a line of its own.\n"
+            f"The second one has {'just ' * 15}as much to say, and ends there.",
+            False,
+            id="a sentence a line",
+        ),
+    ],
+)
+def test_lines_beyond_the_usual_width_are_wrapped_where_most_are_full(text: str, wrapped: bool) -> None:
+    assert (wrapped_at(lines_of(text)).characters is not None) is wrapped
+    assert (len(kinds(text)) == 1) is wrapped
