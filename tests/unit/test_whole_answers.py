@@ -115,6 +115,27 @@ def test_a_list_that_a_large_model_writes_whole_is_not_repeated(tmp_path: Path) 
     assert "\n4. Close it [1]." in run.answer
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "asked_for"),
+    [
+        pytest.param(
+            "Beträgt die Miete 640 Euro im Monat?",
+            "Die Miete beträgt 640 Euro im Monat.",
+            " Answer in German.",
+            id="German",
+        ),
+        pytest.param("الإيجار 640 يورو؟", "الإيجار 640 يورو.", " Answer in the language of the question.", id="Arabic"),
+        pytest.param("What is the monthly rent?", "The monthly rent is 640 euros.", "", id="English"),
+    ],
+)
+def test_a_large_model_is_asked_for_the_language_of_the_question(
+    tmp_path: Path, question: str, text: str, asked_for: str
+) -> None:
+    """Told so in English alone, one of 1.5B parameters answers German questions in English."""
+    _, desk = asked(tmp_path, question, text, "640 [1].", skills=LARGE)
+    assert desk.llm.prompts[-1][-1].content.endswith(f"Say it directly, in one to three sentences.{asked_for}")
+
+
 def test_a_small_model_reads_the_prompt_that_it_was_trained_with(tmp_path: Path) -> None:
     _, desk = asked(tmp_path, "What is the fee of a single room?", TABLE, "80 euros [1].")
     assert desk.llm.prompts[0][0].content == SYSTEM

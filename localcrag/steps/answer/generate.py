@@ -9,6 +9,8 @@ from localcrag.records.errors import GenerationError
 from localcrag.records.passages import Evidence, Passage
 from localcrag.records.run import Message, Turn
 from localcrag.steps.answer.cite import without_citations, without_preface
+from localcrag.text.language_of import NAMES
+from localcrag.text.lexicon.languages import ENGLISH, read_in
 from localcrag.text.question_form import asks_for_list, asks_how, asks_yes_or_no
 from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
@@ -92,7 +94,13 @@ def prompt(
 
 
 def _form(question: str) -> str:
-    """Return what form the answer to a question has."""
+    """Return what form the answer to a question has, and in which language it is where that is not these words' own."""
+    language = read_in()
+    spoken = NAMES.get(language, "the language of the question")
+    return _shape(question) + ("" if language == ENGLISH else f" Answer in {spoken}.")
+
+
+def _shape(question: str) -> str:
     if asks_how(question):
         return STEPS
     if asks_for_list(question):
