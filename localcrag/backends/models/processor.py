@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
-from llama_cpp._ggml import libggml
+from llama_cpp import _ggml
+from llama_cpp.llama_cpp import _lib as libllama
 
 
 @cache
@@ -17,4 +19,14 @@ def take_best() -> None:
     """
     libraries = Path(llama_cpp.__file__).parent / "lib"
     if any(libraries.glob("*ggml-cpu-*")):
-        libggml.ggml_backend_load_all_from_path(str(libraries).encode())
+        loader_of(libllama)(str(libraries).encode())
+
+
+def loader_of(library: Any) -> Any:
+    """Return ggml's function that loads kinds, out of the ggml that llama.cpp is linked to.
+
+    A wheel holds links as copies, and llama_cpp._ggml opens another copy than llama.cpp, which knows nothing of what is
+    loaded there. On Windows a library does not show what it is linked to; there are no links, and one ggml.
+    """
+    found = getattr(library, "ggml_backend_load_all_from_path", None)
+    return found or _ggml.libggml.ggml_backend_load_all_from_path
