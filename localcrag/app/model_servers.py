@@ -22,6 +22,8 @@ from localcrag.text.translation import gettext as _
 PORTS = (8080, 11434, 1234, 8000, 9931, 1337, 7997)
 """Of llama-server (two), Ollama, LM Studio, vLLM and llama-cpp-python, Jan and Infinity, unless told otherwise."""
 LOOK_SECONDS = 2.0
+ONE_MODEL = (programs.Program.LLAMA_SERVER, programs.Program.VLLM)
+"""Programs that run one model, and name it among those that write even where it only reranks."""
 RERANK_PATHS = ("/v1/rerank", "/rerank")
 PURPOSES = {ModelRole.LLM: Purpose.LANGUAGE_MODEL, ModelRole.RELEVANCE: Purpose.RELEVANCE_MODEL}
 
@@ -115,18 +117,19 @@ class ModelServers:
 
     def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
         """Return the models that a server has. Raises ServerError where it has none and is waited for."""
-        found: list[Model] = []
+        served: tuple[programs.ServedModel, ...] = ()
         refused: ServerError | None = None
         try:
             if role_of(address.name) is ModelRole.LLM:
                 served = programs.listed(self._to(address, ModelRole.LLM), seconds=LOOK_SECONDS)
-                found = [
-                    _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}") for one in served
-                ]
         except ServerError as error:
             refused = error
-        if not isinstance(refused, ServerNotRunning):
-            found += self._rerankers_at(address)
+        rerankers = [] if isinstance(refused, ServerNotRunning) else self._rerankers_at(address)
+        found = [
+            _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
+            for one in served
+            if not (rerankers and one.program in ONE_MODEL)
+        ] + rerankers
         if patient and not found:
             raise refused or no_model(address)
         return found

@@ -34,7 +34,7 @@ def test_a_servers_model_is_found_and_used_and_another_computer_agreed_to(
     chromium: Browser, tmp_path: Path, screens: Path, llm: LlamaCpp
 ) -> None:
     away = private_address()
-    here, there = ModelServer(llm, models=("llama3.2:3b",), owned_by="library"), ModelServer(llm, rerank="documents")
+    here, there = ModelServer(llm, models=("llama3.2:3b",), owned_by="library"), ModelServer(llm)
     with ExitStack() as running:
         running.enter_context(serving(here))
         if away:

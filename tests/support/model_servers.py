@@ -86,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self._may_pass():
             return
-        if self.path == "/v1/models" and self.of.llm:
+        if self.path == "/v1/models" and (self.of.llm or self.of.rerank):
             named = [{"id": name, "object": "model", "owned_by": self.of.owned_by} for name in self.of.models]
             self._json(200, {"object": "list", "data": named})
         elif self.path == "/props" and self.of.owned_by == "llamacpp" and self.of.llm:

@@ -16,6 +16,7 @@ from localcrag.records.enums import Preset
 from localcrag.records.errors import ServerError, ServerNotAgreed, SettingsError
 from localcrag.records.models import ModelRole
 from localcrag.settings import load
+from tests.support.model_servers import ModelServer, overlap, serving
 
 AWAY = "http://192.168.1.20:8000/v1#big"
 
@@ -67,6 +68,22 @@ def test_what_a_model_is_for_stands_in_its_address() -> None:
     assert role_of("http://127.0.0.1:8080/v1#rerank") is ModelRole.LLM
     assert role_of("http://127.0.0.1:8080/v1/rerank#bge") is ModelRole.RELEVANCE
     assert role_of("http://127.0.0.1:8080/rerank") is ModelRole.RELEVANCE
+
+
+@pytest.mark.parametrize(
+    ("owned_by", "found"),
+    [
+        pytest.param("llamacpp", ["/v1/rerank"], id="llama-server runs one model, which reranks"),
+        pytest.param("someone", ["/v1#tiny", "/v1/rerank"], id="another may have both"),
+    ],
+)
+def test_what_reranks_is_not_offered_to_write_where_one_model_runs(
+    tmp_path: Path, owned_by: str, found: list[str]
+) -> None:
+    server = ModelServer(owned_by=owned_by, rerank="documents", score=lambda q, t: overlap(q, t) - 3.0)
+    servers = ModelServers(SettingsInUse(load(data_dir=tmp_path)))
+    with serving(server) as url:
+        assert [model.name.removeprefix(url) for model in servers.look(url)] == found
 
 
 def test_another_computer_is_agreed_to_once_and_the_agreement_can_be_taken_back(tmp_path: Path) -> None:
