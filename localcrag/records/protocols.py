@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -161,8 +161,8 @@ class RateLimit(Protocol):
 
 
 class VectorIndex(Protocol):
-    def nearest(self, vector: Vectors, k: int, among: Collection[int] | None = None) -> list[tuple[int, float]]:
-        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,); of `among` alone."""
+    def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a vector of shape (dimension,); of these documents."""
 
 
 class ChunkStore(Protocol):
@@ -182,8 +182,8 @@ class ChunkStore(Protocol):
         """Return the ids of the documents that have a word; None where very many chunks have it."""
 
     @property
-    def languages(self) -> Callable[[], list[str]]:
-        """Returns the language of each document that tells it, as localcrag.text.language_of says it."""
+    def languages(self) -> Callable[[], Mapping[str, int]]:
+        """Returns how many documents are in each language, as localcrag.text.language_of says it."""
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the id of the document of each chunk that still exists."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 
 from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
@@ -83,15 +83,15 @@ def language_of_question(question: str, usual: str) -> str:
     return best if more >= (1 if one_is_enough else 2) else usual
 
 
-def language_among(question: str, languages: Iterable[str]) -> str:
-    """Return the code of the language that a question is read in, asked of documents in these languages."""
+def language_among(question: str, languages: Mapping[str, int]) -> str:
+    """Return the code of the language that a question is read in, asked of so many documents in these languages."""
     return language_of_question(question, usual_of(languages))
 
 
-def usual_of(languages: Iterable[str]) -> str:
-    """Return the language that most of these are; English where there is none."""
-    known = [one for one in languages if one != OTHER]
-    return max(dict.fromkeys(known), key=known.count, default=ENGLISH)
+def usual_of(languages: Mapping[str, int]) -> str:
+    """Return the language that most of so many documents are in; English where there is none."""
+    known = {one: number for one, number in languages.items() if one != OTHER}
+    return max(known, key=known.__getitem__, default=ENGLISH)
 
 
 def _by_script(text: str) -> str | None:

@@ -54,13 +54,18 @@ def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: 
 
 
 @pytest.mark.parametrize("share", [1, 7, 300])
-def test_among_some_chunks_the_nearest_of_these_come_first(store: DocumentStore, index: HnswIndex, share: int) -> None:
-    put(store, "a", some_vectors(1500, seed=1))
-    vector = some_vectors(1, seed=2)[0]
-    some = store.chunk_ids()[::share]
+def test_within_some_documents_the_nearest_of_these_come_first(
+    store: DocumentStore, index: HnswIndex, share: int
+) -> None:
+    for number in range(300):
+        put(store, str(number), some_vectors(5, seed=number))
+    vector = some_vectors(1, seed=1000)[0]
+    documents = [document.id for document in store.documents()][::share]
+    some = store.chunk_ids(documents)
     cosines = sorted((float(stored @ vector) for stored in store.vectors(some).values()), reverse=True)
-    found = index.nearest(vector, 10, [*some, 10**9])
+    found = index.nearest(vector, 10, [*documents, 10**9])
     assert [cosine for _, cosine in found] == pytest.approx(cosines[:10], abs=1e-5)
+    assert len(found) == min(10, len(some))
     assert {chunk for chunk, _ in found} <= set(some)
     assert index.nearest(vector, 10, []) == []
 

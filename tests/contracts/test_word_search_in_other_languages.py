@@ -64,7 +64,7 @@ def test_a_word_is_found_in_another_form(store: DocumentStore, language: str, wo
 
 
 def test_each_document_has_its_language(store: DocumentStore) -> None:
-    assert sorted(store.languages()) == sorted(["en", *LEASES])
+    assert store.languages() == dict.fromkeys(["en", *LEASES], 1)
 
 
 def test_a_collection_in_english_is_searched_as_before(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_documents_of_an_earlier_version_are_found_by_their_stems_once_they_are_
         f"UPDATE collections SET embedder = '{embedder.name}', dimension = {embedder.dimension}",  # noqa: S608
     )  # fmt: skip
     store = opened(tmp_path)
-    assert len(store.full_text("Haus", 200)) == len(store.languages()) == 120
+    assert len(store.full_text("Haus", 200)) == sum(store.languages().values()) == 120
 
 
 def test_stems_go_with_their_chunks(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_a_question_is_in_the_language_of_the_documents_unless_its_words_say_ano
 
 
 def test_the_usual_language_is_that_of_most_documents_among_those_whose_words_are_known() -> None:
-    assert usual_of(["de", "en", "de", OTHER, OTHER, OTHER]) == "de"
-    assert usual_of([OTHER]) == usual_of([]) == "en"
+    assert usual_of({"de": 2, "en": 1, OTHER: 3}) == "de"
+    assert usual_of({OTHER: 1}) == usual_of({}) == "en"
 
 
 def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by_doctor() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import scan_store, shelving, stem_index, tag_store, word_search
+from localcrag.backends.store import chunk_changes, scan_store, shelving, stem_index, tag_store, word_search
 from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
@@ -50,7 +49,7 @@ class DocumentStore:
         self.id: int = row["id"]
         self._require_embedder(row)
         stem_index.put_missing(database, self.id)
-        self.languages = partial(stem_index.languages, database, self.id)
+        self.languages = stem_index.Languages(database, self.id)
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
@@ -167,20 +166,18 @@ class DocumentStore:
         rows = self._database.rows(f"{sql}{word_search.WITHIN}", self.id, *word_search.ids(within))
         return int(rows[0][0])
 
-    def state(self) -> tuple[int, int]:
-        """Return number and highest id of the chunks: no two different sets of chunks have had the same.
+    def changes(self, since: chunk_changes.State | None) -> tuple[chunk_changes.State, chunk_changes.Changes | None]:
+        """Return the state of the chunks, and what came and went since another one, where that is known.
 
-        Ids only grow, so that adding raises the second number, and deleting alone lowers the first. Raises
-        EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is gone.
+        Raises EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is
+        gone.
         """
         rows = self._database.rows("SELECT * FROM collections WHERE id = ?", self.id)
         self._require_embedder(rows[0] if rows else None)
-        row = self._database.rows(
-            "SELECT count(*) AS number, coalesce(max(c.id), 0) AS highest FROM chunks c "
-            "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?",
-            self.id,
-        )[0]
-        return row["number"], row["highest"]
+        now = chunk_changes.state(self._database)
+        if now == since:
+            return now, (set(), set())
+        return now, chunk_changes.since(self._database, self.id, since) if since else None
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return document name and chunk of each id that still exists."""
@@ -255,6 +252,7 @@ class DocumentStore:
         """Remember the vector index file that was just written."""
         with self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO index_files VALUES (?, ?)", (self.id, sha256))
+            chunk_changes.prune(connection)
 
     def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
         for at in range(0, len(ids), _AT_ONCE):

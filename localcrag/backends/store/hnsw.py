@@ -11,7 +11,7 @@ import heapq
 import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 import hnswlib
 import numpy as np
 
+from localcrag.backends.store.chunk_changes import Changes
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
@@ -33,6 +34,8 @@ ROOM = 1024
 MOST_DELETED = 0.3
 """Share of deleted entries beyond which the index is built anew: they cost search time and memory."""
 BATCH = 1000
+MOST_IN_GRAPH = 5000
+"""Nearest that the graph is asked for; from some 5,000 on, comparing with every vector takes no longer."""
 MOST_ALIKE = 2 * LINKS
 """Chunks with the same vector (a notice on every page, an empty form) up to which the graph is searched.
 
@@ -52,6 +55,7 @@ class HnswIndex:
         self._lock = threading.RLock()
         self._state: tuple[int, int] | None = None
         self._live: set[int] = set()
+        self._hashes: dict[int, int] = {}
         self._deleted: set[int] = set()
         self._crowded: bool | None = None
         self._unsaved = False
@@ -60,28 +64,46 @@ class HnswIndex:
     def refresh(self) -> bool:
         """Bring the index to what the database holds, and return whether anything was different."""
         with self._lock:
-            state = self._store.state()
+            state, changes = self._store.changes(self._state)
             if state == self._state:
                 return False
-            wanted = set(self._store.chunk_ids())
-            gone, new = self._live - wanted, wanted - self._live
-            if not gone and not new:
+            came, gone = changes or self._all_changes()
+            came, gone = came - self._live, gone & self._live
+            if not gone and not came:
                 self._state = state
                 return False
             self._crowded = None
-            if len(self._deleted) + len(gone) > MOST_DELETED * (len(wanted) + 1):
-                self._index = self._empty(len(wanted) + ROOM)
-                self._live, self._deleted, new = set(), set(), wanted
-            else:
-                for label in gone:
-                    self._index.mark_deleted(label)
-                self._live -= gone
-                self._deleted |= gone
-            self._add(sorted(new))
+            number = len(self._live) - len(gone) + len(came)
+            if len(self._deleted) + len(gone) > MOST_DELETED * (number + 1):
+                came = set(self._store.chunk_ids())
+                self._index = self._empty(len(came) + ROOM)
+                self._live, self._hashes, self._deleted, gone = set(), {}, set(), set()
+            changed = self._delete(gone) or bool(came)
+            self._add(sorted(came))
             # Last: what failed half-way is taken up again.
             self._state = state
-            self._unsaved = True
-            return True
+            self._unsaved = self._unsaved or changed
+            return changed
+
+    def _all_changes(self) -> Changes:
+        """Return what the database has, and what the index has beside it."""
+        wanted = set(self._store.chunk_ids())
+        return wanted, self._live - wanted
+
+    def _delete(self, gone: set[int]) -> bool:
+        """Find these no more; return whether any was found until now.
+
+        What was deleted in the file stays deleted, but hnswlib does not say which entries these are: to delete one
+        twice is an error that means just that.
+        """
+        any_found = False
+        for label in gone:
+            with suppress(RuntimeError):
+                self._index.mark_deleted(label)
+                any_found = True
+        self._live -= gone
+        self._deleted |= gone
+        return any_found
 
     def save(self) -> None:
         """Write the index file if it lacks anything: beside the old one, then in its place. Raises StoreError."""
@@ -110,51 +132,68 @@ class HnswIndex:
         except OSError as error:
             raise StoreError(f"The vector index {self._path} could not be removed: {error}. Remove it.") from error
 
-    def nearest(self, vector: Vectors, k: int, among: Collection[int] | None = None) -> list[tuple[int, float]]:
+    def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
 
-        Where `among` gives the chunks to look at, each of them is compared: the graph, searched under a condition,
-        loses the more the fewer fulfil it.
+        Of the documents `within` where they are given: those among more of the nearest, if these are enough, else the
+        best of all their chunks.
         """
         with self._lock:
             self.refresh()
-            if among is not None:
-                return self._nearest_of(self._live & set(among), vector, k)
-            k = min(k, len(self._live))
-            if k < 1:
+            if not self._live or k < 1:
                 return []
             if self._crowded is None:
                 self._crowded = self._most_alike() > MOST_ALIKE
-            if not self._crowded:
-                # hnswlib's error when it reaches fewer than k.
-                with suppress(RuntimeError):
-                    return self._nearest_in_graph(vector, k)
-            return self._nearest_of(self._live, vector, k)
+            if within is None:
+                return (not self._crowded and self._nearest_in_graph(vector, k)) or self._nearest_of(
+                    self._live, vector, k
+                )
+            # Twice as many as would have them if they were spread evenly.
+            more = 2 * k * self._store.number_of_documents() // max(1, len(within))
+            if more <= MOST_IN_GRAPH and not self._crowded:
+                near = self._nearest_in_graph(vector, more)
+                documents = self._store.documents_of([label for label, _ in near])
+                allowed = frozenset(within)
+                found = [one for one in near if documents.get(one[0]) in allowed]
+                if len(found) >= k:
+                    return found[:k]
+            return self._nearest_of(self._live.intersection(self._store.chunk_ids(within)), vector, k)
 
     def _nearest_in_graph(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
+        """Return the nearest that the graph leads to, none where it leads to fewer than there are."""
+        k = min(k, len(self._live))
         # Deleted entries take places among the candidates: without room for them hnswlib finds fewer than k.
         self._index.set_ef(max(SEARCH, 2 * k) + min(len(self._deleted), SEARCH))
-        labels, distances = self._index.knn_query(vector.reshape(1, -1), k=k, num_threads=1)
-        return [(int(label), 1.0 - float(distance)) for label, distance in zip(labels[0], distances[0], strict=True)]
+        try:
+            labels, distances = self._index.knn_query(vector.reshape(1, -1), k=k, num_threads=1)
+        except RuntimeError:  # It reached fewer than k.
+            return []
+        return list(zip(labels[0].tolist(), (1.0 - distances[0]).tolist(), strict=True))
 
     def _nearest_of(self, labels: set[int], vector: Vectors, k: int) -> list[tuple[int, float]]:
+        """Return the nearest of these, each compared."""
         best: list[tuple[int, float]] = []
-        ids = sorted(labels)
+        for ids, vectors in self._stored(sorted(labels)):
+            cosines = vectors @ vector
+            top = np.argsort(-cosines, kind="stable")[:k]
+            best += [(ids[place], float(cosines[place])) for place in top]
+        return heapq.nlargest(k, best, key=itemgetter(1))
+
+    def _stored(self, ids: Sequence[int]) -> Iterator[tuple[list[int], Vectors]]:
+        """Yield the chunks of these that still exist, and their vectors, shape (up to BATCH, dimension)."""
+        # From the database: hnswlib hands them out as lists of Python's numbers, ten times as slowly.
         for at in range(0, len(ids), BATCH):
-            some = ids[at : at + BATCH]
-            cosines = np.asarray(self._index.get_items(some)) @ vector
-            best = heapq.nlargest(k, [*best, *zip(some, cosines.tolist(), strict=True)], key=itemgetter(1))
-        return best
+            if vectors := self._store.vectors(ids[at : at + BATCH]):
+                yield list(vectors), np.stack(list(vectors.values()))
 
     def _most_alike(self) -> int:
         """Return how many chunks the most frequent vector has."""
         # Hashes, not vectors: a large collection's would take as much memory again.
-        alike = Counter(hash(stored.tobytes()) for _, stored in self._vectors(sorted(self._live)))
-        return max(alike.values(), default=0)
-
-    def _vectors(self, ids: list[int]) -> Iterator[tuple[int, Vectors]]:
-        for at in range(0, len(ids), BATCH):
-            yield from self._store.vectors(ids[at : at + BATCH]).items()
+        for ids, vectors in self._stored(sorted(self._live - self._hashes.keys())):
+            self._hashes.update(zip(ids, map(hash, map(bytes, vectors)), strict=True))
+        for label in self._hashes.keys() - self._live:
+            del self._hashes[label]
+        return max(Counter(self._hashes.values()).values(), default=0)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -185,18 +224,10 @@ class HnswIndex:
         index = hnswlib.Index(space="ip", dim=self._store.dimension)
         try:
             index.load_index(str(self._path), max_elements=0)
-            labels = _labels(index)
+            # With those that were deleted before: the first `refresh` tells them.
+            self._live = _labels(index)
         except RuntimeError:
             return None
-        # Entries deleted in the file stay deleted after loading, but hnswlib does not say which they are: those that
-        # the database does not know any more are marked here, and marking twice is an error that means just that.
-        wanted = set(self._store.chunk_ids())
-        for label in labels - wanted:
-            try:
-                index.mark_deleted(label)
-            except RuntimeError:
-                continue
-        self._live, self._deleted = labels & wanted, labels - wanted
         return index
 
 

@@ -251,9 +251,33 @@ CREATE TRIGGER chunk_stems_deleted AFTER DELETE ON chunks BEGIN
     DELETE FROM chunks_fts_stems WHERE rowid = old.id;
 END;
 """
+SCHEMA_15 = """
+-- Chunks that left a collection or came there with their document, so that its vector index need not read all ids to
+-- follow; those that were put are above all others. Old rows are removed: who lacks them reads all ids.
+CREATE TABLE chunk_changes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection_id INTEGER NOT NULL,
+    chunk_id INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER document_leaves BEFORE DELETE ON documents BEGIN
+    INSERT INTO chunk_changes (collection_id, chunk_id)
+    SELECT old.collection_id, id FROM chunks WHERE document_id = old.id;
+END;
+CREATE TRIGGER chunk_leaves BEFORE DELETE ON chunks BEGIN
+    INSERT INTO chunk_changes (collection_id, chunk_id)
+    SELECT collection_id, old.id FROM documents WHERE id = old.document_id;
+END;
+CREATE TRIGGER document_moves AFTER UPDATE OF collection_id ON documents BEGIN
+    INSERT INTO chunk_changes (collection_id, chunk_id)
+    SELECT old.collection_id, id FROM chunks WHERE document_id = new.id;
+    INSERT INTO chunk_changes (collection_id, chunk_id)
+    SELECT new.collection_id, id FROM chunks WHERE document_id = new.id;
+END;
+CREATE INDEX stemmed_documents ON document_languages (language) WHERE stemmed;
+"""
 SCHEMAS = (
     SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
-    SCHEMA_12, SCHEMA_13, SCHEMA_14,
+    SCHEMA_12, SCHEMA_13, SCHEMA_14, SCHEMA_15,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)

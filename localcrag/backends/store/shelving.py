@@ -120,7 +120,7 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
     if row is None:
         raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
     connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
-    # Under new ids: number and highest id of a collection's chunks tell whether any came or went.
+    # Under new ids: an index that has deleted an entry does not take it back.
     columns = f"{COLUMNS}, front"
     chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (row["id"],))  # noqa: S608
     for chunk_id, *fields in chunks.fetchall():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from localcrag.backends.store import chunk_changes
 from localcrag.backends.store.database import Database
 from localcrag.text.language_of import MOST_CHARACTERS, language_of
 from localcrag.text.lexicon.stems import STEMMED, stems
@@ -45,13 +46,27 @@ def put_missing(database: Database, collection: int) -> None:
                 put(connection, row["id"])
 
 
-def languages(database: Database, collection: int) -> list[str]:
-    """Return the language of each document that tells it, as `language_of` says it. Raises StoreError."""
-    sql = (
-        "SELECT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
-        "WHERE d.collection_id = ? AND l.language != ''"
-    )
-    return [row["language"] for row in database.rows(sql, collection)]
+class Languages:
+    """The languages of a collection's documents: counted anew when its chunks have changed."""
+
+    def __init__(self, database: Database, collection: int) -> None:
+        self._database, self._collection = database, collection
+        self._counted: tuple[chunk_changes.State, dict[str, int]] | None = None
+
+    def __call__(self) -> dict[str, int]:
+        """Return how many documents are in each language, as `language_of` says it, of those that tell it.
+
+        Raises StoreError.
+        """
+        state, counted = chunk_changes.state(self._database), self._counted
+        if counted is None or counted[0] != state:
+            sql = (
+                "SELECT l.language, count(*) AS number FROM document_languages l JOIN documents d "
+                "ON d.id = l.document_id WHERE d.collection_id = ? AND l.language != '' GROUP BY l.language"
+            )
+            rows = self._database.rows(sql, self._collection)
+            self._counted = counted = state, {row["language"]: row["number"] for row in rows}
+        return counted[1]
 
 
 def stemmed_languages(database: Database, collection: int) -> list[str]:
@@ -63,10 +78,9 @@ def stemmed_languages(database: Database, collection: int) -> list[str]:
     return [row["language"] for row in database.rows(sql, collection)]
 
 
-def any_stem(text: str, codes: Iterable[str]) -> str:
-    """Return the query for any stem of a text, in any of these languages; empty where it has no word."""
-    found = dict.fromkeys(stem for code in codes for stem in stems(text, code))
-    return " OR ".join(f'"{stem}"' for stem in found)
+def all_stems(text: str, codes: Iterable[str]) -> list[str]:
+    """Return the stems of a text in these languages, each once."""
+    return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
 
 
 def phrases(text: str, codes: Iterable[str]) -> str:

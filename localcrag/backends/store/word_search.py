@@ -8,9 +8,12 @@ from collections.abc import Collection
 
 from localcrag.backends.store import stem_index
 from localcrag.backends.store.database import Database
+from localcrag.text.words import is_function_word
 
 MOST_CHUNKS = 2000
 """With a word; one that more chunks have tells no documents apart, and takes long to look up."""
+MOST_SCORED = 10_000
+"""Chunks that a question is compared with, as far as its words allow: each costs 1 to 2 µs, whether it is any good."""
 _WORD = re.compile(r"\w+")
 
 
@@ -28,17 +31,57 @@ def best_by_words(
 ) -> list[int]:
     """Return up to `k` chunk ids by BM25 (FTS5's, k1 = 1.2, b = 0.75), best first, of the documents `within`.
 
-    Documents in languages of `STEMMED` are searched by the stems of the question in these languages.
+    Documents in languages of `STEMMED` are searched by the stems of the question in these languages. In a collection so
+    large that more than MOST_SCORED chunks have words of the question, its most frequent words have to come together.
     """
-    # Quoted words joined by OR: nothing in a question is taken for FTS5's query language.
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
         return []
-    stems = stem_index.any_stem(question, stem_index.stemmed_languages(database, collection))
-    query = " OR ".join(f'"{word}"' for word in words)
-    found = _found("c.id, bm25({0}) AS score", stems)
+    stems = stem_index.all_stems(question, stem_index.stemmed_languages(database, collection))
+    query, stemmed = _any_of(database, "chunks_fts", words), _any_of(database, "chunks_fts_stems", stems)
+    if not stems and within is None and _is_alone(database, collection):
+        # Whose chunk it is need not be looked up.
+        sql = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY bm25(chunks_fts), rowid LIMIT ?"
+        return [row["id"] for row in database.rows(sql, query, k)]
+    found = _found("c.id, bm25({0}) AS score", stemmed)
     sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
-    return [row["id"] for row in database.rows(sql, collection, *ids(within), query, *([stems] if stems else []))]
+    return [row["id"] for row in database.rows(sql, collection, *ids(within), query, *([stemmed] if stemmed else []))]
+
+
+def _any_of(database: Database, index: str, words: Collection[str]) -> str:
+    """Return the query for chunks that have any of these words; of frequent ones, those that have all of them.
+
+    Quoted, nothing in a question is taken for FTS5's query language.
+    """
+    frequency = {word: _count(database, index, f'"{word}"') for word in words}
+    if sum(frequency.values()) <= MOST_SCORED:
+        return " OR ".join(f'"{word}"' for word in words)
+    known = sorted(
+        (word for word in words if frequency[word]), key=lambda word: (is_function_word(word), frequency[word])
+    )
+    rare: list[str] = []
+    for word in known:
+        if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
+            break
+        rare.append(word)
+    frequent = [word for word in known[len(rare) :] if not is_function_word(word)] or known[len(rare) :][: not rare]
+    together = " AND ".join(f'"{word}"' for word in frequent)
+    alternatives = [f'"{word}"' for word in rare]
+    if together and (not rare or _count(database, index, together) <= MOST_SCORED):
+        alternatives.append(f"({together})")
+    return " OR ".join(alternatives)
+
+
+def _count(database: Database, index: str, query: str) -> int:
+    """Return how many chunks a query finds, one more than MOST_SCORED where it finds more."""
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {MOST_SCORED + 1})"  # noqa: S608
+    return int(database.rows(sql, query)[0][0])
+
+
+def _is_alone(database: Database, collection: int) -> bool:
+    """Return whether no other collection has documents."""
+    sql = "SELECT 1 FROM documents WHERE collection_id < ?1 UNION ALL SELECT 1 FROM documents WHERE collection_id > ?1"
+    return not database.rows(f"{sql} LIMIT 1", collection)
 
 
 def documents_with(database: Database, collection: int, word: str) -> frozenset[int] | None:

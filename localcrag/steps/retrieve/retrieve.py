@@ -44,8 +44,7 @@ def retrieve(
     """
     asked, *others = embedder.embed_questions([question] if query == question else [question, query])
     vector = others[0] if others else asked
-    among = None if within is None else store.chunk_ids(within)
-    near = index.nearest(vector, NEARBY * candidates, among) if index is not None else []
+    near = index.nearest(vector, NEARBY * candidates, within) if index is not None else []
     best = _ranked(query, near, store, store.full_text(query, candidates, within), candidates)[:k]
     return passages_of(best, question, asked, store)
 

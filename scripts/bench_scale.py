@@ -1,0 +1,290 @@
+"""Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
+
+    .venv/bin/python scripts/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR] [--json FILE]
+
+CORPUS is lines of JSON, gzipped or not, with `title` and `text`. Its first texts are cut and embedded as the app does
+(BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
+of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
+million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
+their own, which has just been started, as the app would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.records.documents import Chunk
+from localcrag.records.protocols import Vectors
+from localcrag.settings import load
+from localcrag.steps.retrieve.retrieve import NEARBY
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import content_words
+
+BASE = 4_000
+"""Chunks that are really cut and embedded."""
+OF_A_DOCUMENT = 10
+"""Chunks."""
+NOISE = 0.02
+"""Standard deviation of what is added to each of a unit vector's numbers; of 384, about 0.4 in length."""
+QUESTIONS = 200
+NEAREST, BY_WORDS = 30 * NEARBY, 30
+"""What a question asks for by default: settings.candidates, as steps/retrieve takes them."""
+NAME = "scale"
+
+Base = list[tuple[str, Vectors]]
+Make = Callable[[], tuple[str, Vectors]]
+
+
+def read_corpus(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
+    """Return BASE chunks with their vectors, and how fast they went in, beside the encoder alone."""
+    files = folder / "files"
+    files.mkdir()
+    assembly = Assembly(load(data_dir=folder / "base"))
+    letters = 0
+    for number, article in enumerate(read_corpus(corpus)):
+        (files / f"{number}.md").write_text(f"# {article['title']}\n\n{article['text']}", "utf-8")
+        letters += len(article["text"])
+        if letters > BASE * 700:
+            break
+    assembly.models.embedder.embed(["warm up"] * 8)
+    started = time.perf_counter()
+    for _ in assembly.ingest(uploads_from([files])):
+        pass
+    whole = time.perf_counter() - started
+    store = assembly.collections.store()
+    ids = store.chunk_ids()
+    chunks, vectors = store.chunks(ids), store.vectors(ids)
+    base = [(chunks[one][1].text, vectors[one]) for one in ids]
+    texts = [text for text, _ in base[:1000]]
+    started = time.perf_counter()
+    assembly.models.embedder.embed(texts)
+    alone = (time.perf_counter() - started) * len(base) / len(texts)
+    assembly.close()
+    return base, {"embedded chunks": float(len(base)), "ingest / encoder alone, throughput": alone / whole}
+
+
+def recombined(base: Base, chosen: random.Random, noise: np.random.Generator) -> tuple[str, Vectors]:
+    """Return a chunk that is like two of the others."""
+    (first, one), (last, other) = chosen.choice(base), chosen.choice(base)
+    begins, ends = split_sentences(first, "en"), split_sentences(last, "en")
+    text = (
+        first[: begins[len(begins) // 2].end] + " " + last[ends[len(ends) // 2].start :] if begins and ends else first
+    )
+    vector = one + other + noise.normal(0.0, NOISE, one.shape).astype(np.float32)
+    return text, vector / np.linalg.norm(vector)
+
+
+def questions(base: Base, chosen: random.Random) -> list[str]:
+    """Return questions in the rarest words of chunks."""
+    frequency = Counter(word for text, _ in base for word in content_words(text))
+    asked = []
+    for text, _ in chosen.sample(base, QUESTIONS):
+        rarest = sorted(content_words(text), key=lambda word: (frequency[word], word))[:4]
+        asked.append(f"What is said of the {' and the '.join(rarest)}?")
+    return asked
+
+
+def grow(store: DocumentStore, index: HnswIndex, chunks: int, make: Make) -> dict[str, float]:
+    """Put documents until there are so many chunks, and bring the index there."""
+    there = store.number_of_chunks()
+    documents = range(there // OF_A_DOCUMENT, chunks // OF_A_DOCUMENT)
+    putting = 0.0
+    for number in documents:
+        put = document(number, make)
+        started = time.perf_counter()
+        put(store)
+        putting += time.perf_counter() - started
+    started = time.perf_counter()
+    index.refresh()
+    indexing = time.perf_counter() - started
+    started = time.perf_counter()
+    index.save()
+    return {
+        "put, chunks a second": (chunks - there) / putting,
+        "indexed, chunks a second": (chunks - there) / indexing,
+        "index saved": time.perf_counter() - started,
+    }
+
+
+def document(number: int, make: Make) -> Callable[[DocumentStore], None]:
+    """Return what puts a document."""
+    made = [make() for _ in range(OF_A_DOCUMENT)]
+    text, chunks = "", []
+    for piece, _ in made:
+        chunks.append(Chunk(None, len(text), len(text) + len(piece), piece))
+        text += piece + "\n\n"
+
+    def put(store: DocumentStore) -> None:
+        store.put(
+            f"folder {number // 1000}/{number}.md", sha256=str(number), media_type="text/markdown", pages=None,
+            text=text, chunks=chunks, vectors=np.stack([vector for _, vector in made]), title=f"Number {number}",
+        )  # fmt: skip
+
+    return put
+
+
+def p95(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1] * 1000
+
+
+def timed(do: Callable[[Any], object], each: Sequence[Any]) -> float:
+    """Return the 95th percentile of the milliseconds that it takes."""
+    times = []
+    for one in each:
+        started = time.perf_counter()
+        do(one)
+        times.append(time.perf_counter() - started)
+    return p95(times)
+
+
+def memory() -> float:
+    """Return this process's memory now, in MiB."""
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def look(folder: Path) -> dict[str, float]:
+    """Measure searches in a process that was just started."""
+    asked = json.loads((folder / "questions.json").read_text("utf-8"))
+    vectors = np.load(folder / "questions.npy")
+    before, started = memory(), time.perf_counter()
+    store = DocumentStore(Database(folder / "localcrag.db"), NAME, embedder="scale", dimension=vectors.shape[1])
+    index = HnswIndex(store, folder)
+    opened = time.perf_counter() - started
+    index.nearest(vectors[0], NEAREST)
+    figures = {"opened": opened, "first search, from the start": time.perf_counter() - started}
+    figures["memory, MiB"] = memory() - before
+    figures["nearest, p95 ms"] = timed(lambda vector: index.nearest(vector, NEAREST), vectors)
+    figures["by words, p95 ms"] = timed(lambda question: store.full_text(question, BY_WORDS), asked)
+    words = [word for question in asked for word in content_words(question)][:QUESTIONS]
+    figures["documents with a word, p95 ms"] = timed(store.documents_with, words)
+    documents = [one.id for one in store.documents()]
+    for share in (0.01, 0.5):
+        some = random.Random(2).sample(documents, max(1, int(len(documents) * share)))
+        pairs = list(zip(vectors, asked, strict=True))[: QUESTIONS // 10]
+        figures |= restricted(store, index, some, pairs, f"in {share:.0%} of the documents, p95 ms")
+    figures["memory after all searches, MiB"] = memory() - before
+    figures["recall of the 10 nearest"] = recall(store, index, vectors[:100])
+    return figures
+
+
+def restricted(
+    store: DocumentStore, index: HnswIndex, some: list[int], asked: list[tuple[Vectors, str]], where: str
+) -> dict[str, float]:
+    """Return the milliseconds of searches in some documents."""
+    return {
+        f"nearest {where}": timed(lambda one: index.nearest(one[0], NEAREST, some), asked),
+        f"by words {where}": timed(lambda one: store.full_text(one[1], BY_WORDS, some), asked),
+    }
+
+
+def recall(store: DocumentStore, index: HnswIndex, vectors: Vectors) -> float:
+    """Return the share of the ten nearest that are found, by comparing with every vector."""
+    ids = store.chunk_ids()
+    best: list[list[tuple[float, int]]] = [[] for _ in vectors]
+    for at in range(0, len(ids), 10_000):
+        some = store.vectors(ids[at : at + 10_000])
+        cosines = vectors @ np.stack(list(some.values())).T
+        for row, known in zip(cosines, best, strict=True):
+            top = np.argpartition(-row, 10)[:10]
+            names = list(some)
+            known[:] = sorted([*known, *((float(row[place]), names[place]) for place in top)], reverse=True)[:10]
+    found = 0
+    for vector, known in zip(vectors, best, strict=True):
+        found += len({one for one, _ in index.nearest(vector, NEAREST)[:10]} & {one for _, one in known})
+    return found / (10 * len(vectors))
+
+
+def changed(store: DocumentStore, index: HnswIndex, make: Make) -> dict[str, float]:
+    """Return the seconds until a changed document is found, and until a deleted one is not."""
+    put = document(1, make)
+    started = time.perf_counter()
+    put(store)
+    index.refresh()
+    replaced = time.perf_counter() - started
+    started = time.perf_counter()
+    store.delete(store.documents()[-1].name)
+    index.refresh()
+    return {"a changed document is searched": replaced, "a deleted one no more": time.perf_counter() - started}
+
+
+def measure(corpus: Path, sizes: Sequence[int], folder: Path) -> Iterator[dict[str, float]]:
+    """Yield the figures of each size."""
+    base, figures = embedded(corpus, folder)
+    yield figures
+    chosen, noise = random.Random(1), np.random.default_rng(1)
+
+    def make() -> tuple[str, Vectors]:
+        return recombined(base, chosen, noise)
+
+    let_start_programs("searches are measured in a process of their own")
+    asked = questions(base, chosen)
+    assembly = Assembly(load(data_dir=folder / "base"))
+    vectors = assembly.models.embedder.embed_questions(asked)
+    assembly.close()
+    (folder / "questions.json").write_text(json.dumps(asked), "utf-8")
+    np.save(folder / "questions.npy", vectors)
+    database = Database(folder / "localcrag.db")
+    store = DocumentStore(database, NAME, embedder="scale", dimension=vectors.shape[1])
+    index = HnswIndex(store, folder)
+    for size in sizes:
+        figures = {"chunks": float(size), **grow(store, index, size, make), **changed(store, index, make)}
+        index.save()
+        figures["database, MiB"] = sum(path.stat().st_size for path in folder.glob("localcrag.db*")) / 2**20
+        figures["index, MiB"] = sum(path.stat().st_size for path in folder.glob("*.hnsw")) / 2**20
+        child = [sys.executable, __file__, str(corpus), "--look", str(folder)]
+        figures |= json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
+        yield figures
+    database.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--folder", type=Path, help="where it is built (default: a temporary one)")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--look", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.look:
+        print(json.dumps(look(arguments.look)))
+        return
+    every = []
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
+        for figures in measure(arguments.corpus, arguments.chunks, Path(temporary)):
+            every.append(figures)
+            for name, value in figures.items():
+                print(f"{name:<48} {value:14,.3f}")
+            print(flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(every, indent=2), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""`scripts/bench_scale.py` on a small scale: a collection grows, and is searched in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import bench_scale
+import pytest
+
+from tests.support.other_languages import LEASES
+
+
+def test_a_collection_grows_and_its_figures_are_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench_scale, "BASE", 30)
+    monkeypatch.setattr(bench_scale, "QUESTIONS", 5)
+    corpus = tmp_path / "corpus.jsonl"
+    texts = [f"{text}\n\n{text[::2]}" for text in LEASES.values()]
+    lines = [json.dumps({"title": f"Lease {n}", "text": text}) for n, text in enumerate(texts)]
+    corpus.write_text("\n".join(lines), "utf-8")
+    folder = tmp_path / "built"
+    folder.mkdir()
+    first, *grown = bench_scale.measure(corpus, [60, 120], folder)
+    assert first["embedded chunks"] >= bench_scale.QUESTIONS
+    assert [figures["chunks"] for figures in grown] == [60.0, 120.0]
+    for figures in grown:
+        assert figures["recall of the 10 nearest"] == 1.0
+        assert figures["index, MiB"] > 0
+        assert figures["nearest in 50% of the documents, p95 ms"] > 0
