@@ -135,9 +135,14 @@ def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp
 def test_a_database_in_anothers_place_is_read_anew(database: Database, tmp_path: Path) -> None:
     store = shelf(database, "one")
     put(store, "a")
-    database.copy_to(tmp_path / "copy")
-    put(store, "a", 7)
     index = HnswIndex(store, tmp_path)
-    assert len(in_index(index)) == 7
-    database.replace_by(tmp_path / "copy")
+    before = in_index(index)
+    database.copy_to(tmp_path / "copy")
+    store.delete("a")
+    put(store, "b", 7)
     assert in_index(index) == set(store.chunk_ids())
+    database.replace_by(tmp_path / "copy")
+    assert in_index(index) == set(store.chunk_ids()) == before
+    put(store, "c", 5)
+    (best, *_) = index.nearest(EMBEDDER.embed(["c 3"])[0], 3)
+    assert store.chunks([best[0]])[best[0]][1].text == "c 3"

@@ -35,7 +35,8 @@ MOST_DELETED = 0.3
 """Share of deleted entries beyond which the index is built anew: they cost search time and memory."""
 BATCH = 1000
 MOST_IN_GRAPH = 5000
-"""Nearest that the graph is asked for; from some 5,000 on, comparing with every vector takes no longer."""
+"""Nearest that the graph is asked for; where more would be needed, so few documents are searched that comparing with
+all their chunks takes no longer."""
 MOST_ALIKE = 2 * LINKS
 """Chunks with the same vector (a notice on every page, an empty form) up to which the graph is searched.
 
@@ -101,6 +102,7 @@ class HnswIndex:
             with suppress(RuntimeError):
                 self._index.mark_deleted(label)
                 any_found = True
+            self._hashes.pop(label, None)
         self._live -= gone
         self._deleted |= gone
         return any_found
@@ -145,9 +147,8 @@ class HnswIndex:
             if self._crowded is None:
                 self._crowded = self._most_alike() > MOST_ALIKE
             if within is None:
-                return (not self._crowded and self._nearest_in_graph(vector, k)) or self._nearest_of(
-                    self._live, vector, k
-                )
+                near = [] if self._crowded else self._nearest_in_graph(vector, k)
+                return near or self._nearest_of(self._live, vector, k)
             # Twice as many as would have them if they were spread evenly.
             more = 2 * k * self._store.number_of_documents() // max(1, len(within))
             if more <= MOST_IN_GRAPH and not self._crowded:
@@ -191,8 +192,6 @@ class HnswIndex:
         # Hashes, not vectors: a large collection's would take as much memory again.
         for ids, vectors in self._stored(sorted(self._live - self._hashes.keys())):
             self._hashes.update(zip(ids, map(hash, map(bytes, vectors)), strict=True))
-        for label in self._hashes.keys() - self._live:
-            del self._hashes[label]
         return max(Counter(self._hashes.values()).values(), default=0)
 
     def __len__(self) -> int:
@@ -210,7 +209,9 @@ class HnswIndex:
             vectors = self._store.vectors(ids[at : at + BATCH])
             if vectors:
                 self._index.add_items(np.stack(list(vectors.values())), list(vectors))
-                self._live |= set(vectors)
+                # An id comes again where an earlier copy of the database is put in its place.
+                self._live.update(vectors)
+                self._deleted.difference_update(vectors)
 
     def _empty(self, size: int) -> hnswlib.Index:
         index = hnswlib.Index(space="ip", dim=self._store.dimension)

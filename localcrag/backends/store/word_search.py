@@ -64,9 +64,11 @@ def _any_of(database: Database, index: str, words: Collection[str]) -> str:
         if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
             break
         rare.append(word)
-    frequent = [word for word in known[len(rare) :] if not is_function_word(word)] or known[len(rare) :][: not rare]
-    together = " AND ".join(f'"{word}"' for word in frequent)
+    frequent = [word for word in known[len(rare) :] if not is_function_word(word)]
+    if not rare and not frequent:
+        return f'"{known[0]}"'
     alternatives = [f'"{word}"' for word in rare]
+    together = " AND ".join(f'"{word}"' for word in frequent)
     if together and (not rare or _count(database, index, together) <= MOST_SCORED):
         alternatives.append(f"({together})")
     return " OR ".join(alternatives)
