@@ -228,8 +228,9 @@ def changed(store: DocumentStore, index: HnswIndex, make: Make) -> dict[str, flo
     put(store)
     index.refresh()
     replaced = time.perf_counter() - started
+    last = store.documents()[-1].name
     started = time.perf_counter()
-    store.delete(store.documents()[-1].name)
+    store.delete(last)
     index.refresh()
     return {"a changed document is searched": replaced, "a deleted one no more": time.perf_counter() - started}
 
