@@ -209,7 +209,7 @@ class DocumentEvents:
         said = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
         return self.choices(), lists.uploads(self._uploads.items(), said), self.listed(collection)
 
-    def change_collection(self, collection: str, event: gr.EventData) -> tuple[Any, Any]:
+    def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Make, rename or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
@@ -219,9 +219,11 @@ class DocumentEvents:
         else:
             told(lambda: self._collections.delete(collection))
             name = DEFAULT_COLLECTION
+        self._looks_at(session(request), name)
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
 
     def _looks_at(self, tab: str, collection: str) -> None:
+        """Know what a tab shows; of what it is shown because of a click, before it says so."""
         self._in_sight.put(tab, collection)
         self._looked_at = collection
 

@@ -204,6 +204,15 @@ def test_an_open_chat_goes_on_with_a_collection_that_was_made_or_deleted(app: Ap
     assert assembly.chats.chat(chat) == before
 
 
+def test_files_handed_in_go_to_a_collection_as_soon_as_it_is_made(app: App, assembly: Assembly, tmp_path: Path) -> None:
+    """The tab says so a moment later that it shows it; until then they went to the one before."""
+    (tmp_path / "third.md").write_text("# The third\n\nThe tug is called Bruma.\n", "utf-8")
+    app.documents.change_collection("default", the(what="new", name="ships"), request("one"))
+    app.documents.add_originals([tmp_path / "third.md"], "default")
+    list(app.documents.follow("ships", request("one")))
+    assert [document.name for document in assembly.collections.documents("ships")] == ["third.md"]
+
+
 def chosen(app: App) -> list[object]:
     at = app.chats.at
     return [at.collection, at.column.preset, at.column.llm]
