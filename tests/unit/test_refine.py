@@ -243,3 +243,18 @@ def test_evidence_is_represented_by_the_weighted_mean_of_its_strips(
 def test_no_strips_have_no_mean() -> None:
     with pytest.raises(ValueError, match="no strips"):
         mean_embedding(np.zeros((0, 2), dtype=np.float32), [])
+
+
+@pytest.mark.parametrize(
+    ("section", "path"),
+    [
+        pytest.param("Laundry", "House rules › Laundry", id="the title stands above the section"),
+        pytest.param(None, "House rules › Laundry", id="no section"),
+        pytest.param("House rules › Laundry", "House rules › Laundry", id="the section has all of them"),
+        pytest.param("Rules", "Rules › House rules › Laundry", id="all are below it"),
+    ],
+)
+def test_evidence_stands_under_its_headings_in_their_order(section: str | None, path: str) -> None:
+    passage = graded(0.9, "# House rules\n\n## Laundry\n\nCats purr in the drum.", section=section)
+    (piece,) = refined(passage).evidence
+    assert piece.section == path

@@ -111,11 +111,11 @@ def path_of(passage: Passage, run: Sequence[Strip]) -> str | None:
     blocks = blocks_in(passage)
     parts = parts_of(passage, run)
     first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
-    for at in first.headings:
-        name = heading_text(passage.text[blocks[at].start : blocks[at].end])
-        if name and name not in path:
-            path.append(name)
-    return SEPARATOR.join(path) or None
+    named = [heading_text(passage.text[blocks[at].start : blocks[at].end]) for at in first.headings]
+    # What stands above one that the section has as well is above the section: the document's title.
+    behind = max((at + 1 for at, name in enumerate(named) if name in path), default=0)
+    above, below = ([name for name in some if name and name not in path] for some in (named[:behind], named[behind:]))
+    return SEPARATOR.join([*above, *path, *below]) or None
 
 
 def rows_of(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
