@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR] [--json FILE]
 
-CORPUS is lines of JSON, gzipped or not, with `title` and `text`. Its first texts are cut and embedded as the app does
+CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
 (BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
 of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
 million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
@@ -12,7 +12,6 @@ their own, which has just been started, as the app would be.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
 import resource
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from relevance.data import read_lines
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
@@ -56,18 +56,13 @@ Base = list[tuple[str, Vectors]]
 Make = Callable[[], tuple[str, Vectors]]
 
 
-def read_corpus(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
 def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
     """Return BASE chunks with their vectors, and how fast they went in, beside the encoder alone."""
     files = folder / "files"
     files.mkdir()
     assembly = Assembly(load(data_dir=folder / "base"))
     letters = 0
-    for number, article in enumerate(read_corpus(corpus)):
+    for number, article in enumerate(read_lines(corpus)):
         (files / f"{number}.md").write_text(f"# {article['title']}\n\n{article['text']}", "utf-8")
         letters += len(article["text"])
         if letters > BASE * 700:

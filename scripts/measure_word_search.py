@@ -58,10 +58,7 @@ def measured(language: str, rows: Sequence[tuple[str, str]], most: int) -> str:
         database = Database(Path(folder) / "words.sqlite3")
         store = DocumentStore(database, language, embedder="none", dimension=1)
         for number, text in enumerate(dict.fromkeys(passage for _, passage in rows)):
-            store.put(
-                f"{number}.txt", sha256=str(number), media_type="text/plain", pages=None, text=text, dated=None,
-                chunks=[Chunk(None, 0, len(text), text)], vectors=np.zeros((1, 1), np.float32), title="-",
-            )  # fmt: skip
+            put(store, f"{number}.txt", [text])
         some = random.Random(1).sample(rows, min(most, len(rows)))
         by_stems = shares(store, some)
         with database.transaction() as connection:

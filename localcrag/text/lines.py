@@ -55,10 +55,9 @@ class Width:
         """Whether a line goes on with the one above: its first word had no room there, or it begins in mid-sentence."""
         if self.characters is None:
             return False
-        length = above.indent + len(above.text)
-        first_word = line.text.split(None, 1)[0]
-        if length + 1 + len(first_word) > self.characters:
+        if _with_next_word(above, line) > self.characters:
             return True
+        length, first_word = above.indent + len(above.text), _first_word(line)
         # Typed by hand, lines end early.
         goes_on = first_word[0].islower() or not _SENTENCE_END.search(above.text)
         return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
@@ -121,6 +120,15 @@ def _are_full(lines: Sequence[TextLine], width: int) -> bool:
         for above, line in pairwise(lines)
         if _BEGINS_TEXT.match(above.text) and _BEGINS_TEXT.match(line.text)
     ]
-    with_word = [above.indent + len(above.text) + 1 + len(line.text.split(None, 1)[0]) for above, line in running]
+    full = sum(_with_next_word(above, line) > FULL * width for above, line in running)
     broken = any(not _SENTENCE_END.search(above.text) for above, _ in running)
-    return broken and sum(length > FULL * width for length in with_word) >= MOSTLY * len(running)
+    return broken and full >= MOSTLY * len(running)
+
+
+def _first_word(line: TextLine) -> str:
+    return line.text.split(None, 1)[0]
+
+
+def _with_next_word(above: TextLine, line: TextLine) -> int:
+    """Return how long a line would be, in characters, with the first word of the one below it."""
+    return above.indent + len(above.text) + 1 + len(_first_word(line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from tests.support.other_languages import LEASES
 def test_a_collection_grows_and_its_figures_are_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench_scale, "BASE", 30)
     monkeypatch.setattr(bench_scale, "QUESTIONS", 5)
-    corpus = tmp_path / "corpus.jsonl"
+    corpus = tmp_path / "corpus.jsonl.gz"
     texts = [f"{text}\n\n{text[::2]}" for text in LEASES.values()]
     lines = [json.dumps({"title": f"Lease {n}", "text": text}) for n, text in enumerate(texts)]
-    corpus.write_text("\n".join(lines), "utf-8")
+    corpus.write_bytes(gzip.compress("\n".join(lines).encode()))
     folder = tmp_path / "built"
     folder.mkdir()
     first, *grown = bench_scale.measure(corpus, [60, 120], folder)

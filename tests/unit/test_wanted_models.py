@@ -61,6 +61,13 @@ def ended(wanted: WantedModels) -> None:
     list(wanted.follow())
 
 
+def all_come(shelf: Shelf, wanted: WantedModels) -> None:
+    """Let every model come, and wait for it."""
+    for go in shelf.go.values():
+        go.set()
+    ended(wanted)
+
+
 def begun(shelf: Shelf, times: int) -> None:
     for _ in range(times):
         assert shelf.begun.acquire(timeout=SECONDS)
@@ -91,9 +98,7 @@ def test_another_models_download_cancelled_leaves_the_set_wanted(shelf: Shelf, w
     wanted.use("big")
     begun(shelf, 3)
     wanted.cancel("big")
-    for go in shelf.go.values():
-        go.set()
-    ended(wanted)
+    all_come(shelf, wanted)
     assert shelf.used == ["multilingual"]
 
 
@@ -101,9 +106,7 @@ def test_one_of_its_models_cancelled_the_set_is_wanted_no_more(shelf: Shelf, wan
     wanted.use("multilingual")
     begun(shelf, 2)
     wanted.cancel("judge")
-    for go in shelf.go.values():
-        go.set()
-    ended(wanted)
+    all_come(shelf, wanted)
     wanted.download("judge")
     ended(wanted)
     assert shelf.there == set(SETS["multilingual"])

@@ -19,7 +19,7 @@ from pathlib import Path
 import hnswlib
 import numpy as np
 
-from localcrag.backends.store.chunk_changes import Changes
+from localcrag.backends.store.chunk_changes import Changes, State
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
@@ -54,7 +54,7 @@ class HnswIndex:
         self._store = store
         self._path = folder / f"collection-{store.id}.hnsw"
         self._lock = threading.RLock()
-        self._state: tuple[int, int] | None = None
+        self._state: State | None = None
         self._live: set[int] = set()
         self._hashes: dict[int, int] = {}
         self._deleted: set[int] = set()
@@ -205,13 +205,11 @@ class HnswIndex:
         needed = self._index.get_current_count() + len(ids)
         if needed > self._index.get_max_elements():
             self._index.resize_index(needed + ROOM)
-        for at in range(0, len(ids), BATCH):
-            vectors = self._store.vectors(ids[at : at + BATCH])
-            if vectors:
-                self._index.add_items(np.stack(list(vectors.values())), list(vectors))
-                # An id comes again where an earlier copy of the database is put in its place.
-                self._live.update(vectors)
-                self._deleted.difference_update(vectors)
+        for some, vectors in self._stored(ids):
+            self._index.add_items(vectors, some)
+            # An id comes again where an earlier copy of the database is put in its place.
+            self._live.update(some)
+            self._deleted.difference_update(some)
 
     def _empty(self, size: int) -> hnswlib.Index:
         index = hnswlib.Index(space="ip", dim=self._store.dimension)
