@@ -32,7 +32,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.records.documents import Chunk
 from localcrag.records.protocols import Vectors
@@ -105,7 +105,7 @@ def questions(base: Base, chosen: random.Random) -> list[str]:
     return asked
 
 
-def grow(store: DocumentStore, index: HnswIndex, chunks: int, make: Make) -> dict[str, float]:
+def grow(store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> dict[str, float]:
     """Put documents until there are so many chunks, and bring the index there."""
     there = store.number_of_chunks()
     documents = range(there // OF_A_DOCUMENT, chunks // OF_A_DOCUMENT)
@@ -170,7 +170,7 @@ def look(folder: Path) -> dict[str, float]:
     vectors = np.load(folder / "questions.npy")
     before, started = memory(), time.perf_counter()
     store = DocumentStore(Database(folder / "localcrag.db"), NAME, embedder="scale", dimension=vectors.shape[1])
-    index = HnswIndex(store, folder)
+    index = ChunkIndex(store, folder)
     opened = time.perf_counter() - started
     index.nearest(vectors[0], NEAREST)
     figures = {"opened": opened, "first search, from the start": time.perf_counter() - started}
@@ -190,7 +190,7 @@ def look(folder: Path) -> dict[str, float]:
 
 
 def restricted(
-    store: DocumentStore, index: HnswIndex, some: list[int], asked: list[tuple[Vectors, str]], where: str
+    store: DocumentStore, index: ChunkIndex, some: list[int], asked: list[tuple[Vectors, str]], where: str
 ) -> dict[str, float]:
     """Return the milliseconds of searches in some documents."""
     return {
@@ -199,7 +199,7 @@ def restricted(
     }
 
 
-def recall(store: DocumentStore, index: HnswIndex, vectors: Vectors) -> float:
+def recall(store: DocumentStore, index: ChunkIndex, vectors: Vectors) -> float:
     """Return the share of the ten nearest that are found, by comparing with every vector."""
     ids = store.chunk_ids()
     best: list[list[tuple[float, int]]] = [[] for _ in vectors]
@@ -216,7 +216,7 @@ def recall(store: DocumentStore, index: HnswIndex, vectors: Vectors) -> float:
     return found / (10 * len(vectors))
 
 
-def changed(store: DocumentStore, index: HnswIndex, make: Make) -> dict[str, float]:
+def changed(store: DocumentStore, index: ChunkIndex, make: Make) -> dict[str, float]:
     """Return the seconds until a changed document is found, and until a deleted one is not."""
     put = document(1, make)
     started = time.perf_counter()
@@ -248,12 +248,12 @@ def measure(corpus: Path, sizes: Sequence[int], folder: Path) -> Iterator[dict[s
     np.save(folder / "questions.npy", vectors)
     database = Database(folder / "localcrag.db")
     store = DocumentStore(database, NAME, embedder="scale", dimension=vectors.shape[1])
-    index = HnswIndex(store, folder)
+    index = ChunkIndex(store, folder)
     for size in sizes:
         figures = {"chunks": float(size), **grow(store, index, size, make), **changed(store, index, make)}
         index.save()
         figures["database, MiB"] = sum(path.stat().st_size for path in folder.glob("localcrag.db*")) / 2**20
-        figures["index, MiB"] = sum(path.stat().st_size for path in folder.glob("*.hnsw")) / 2**20
+        figures["index, MiB"] = sum(path.stat().st_size for path in folder.glob("*.usearch")) / 2**20
         child = [sys.executable, __file__, str(corpus), "--look", str(folder)]
         figures |= json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
         yield figures

@@ -24,7 +24,6 @@ from pathlib import Path
 from bootstrap import FAILED, INTERRUPTED, require
 from bundled.install import ABOUT, MODELS, REQUIREMENTS, WHEELS, python_in, this_computer
 from setup_steps import (
-    COMPILED_HNSWLIB_BELOW,
     LLAMA,
     LLAMA_INDEX,
     ROOT,
@@ -90,8 +89,7 @@ def make(folder: Path) -> Path:
     maker = own_python(bundle) or Path(sys.executable)
     version = version_of(maker)
     compiled = bool(os.environ.get(LLAMA_INDEX) or list(kept_llama(bundle).glob("*.whl")))
-    with_hnswlib = tuple(map(int, version.split("."))) >= COMPILED_HNSWLIB_BELOW
-    require(environment=maker == Path(sys.executable), compiler=with_hnswlib or not compiled)
+    require(environment=maker == Path(sys.executable), compiler=not compiled)
     with tempfile.TemporaryDirectory() as scratch:
         python = environment(maker, Path(scratch))
         for number, (does, collect) in enumerate(PARTS, start=1):
@@ -139,7 +137,6 @@ def torch_wheels(python: str, bundle: Path) -> None:
 
 def locked_wheels(python: str, bundle: Path) -> None:
     others = LOCK.read_text("utf-8").replace(pinned(LLAMA, LOCK), "")
-    os.environ["HNSWLIB_NO_NATIVE"] = "1"  # where it is compiled: for any processor, not for this one
     with requirements(others) as locked:
         wheels(python, bundle, "--no-deps", "--require-hashes", "-r", locked)
 

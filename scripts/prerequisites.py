@@ -35,7 +35,7 @@ def missing_for_environment() -> list[str]:
 
 
 def missing_for_build() -> list[str]:
-    """Return what is missing to compile llama.cpp and hnswlib."""
+    """Return what is missing to compile llama.cpp."""
     if os.name == "nt":
         return [] if _visual_studio() else ["a C++ compiler (the Visual Studio Build Tools)"]
     missing = []

@@ -31,8 +31,6 @@ TORCH = "torch==2.13.0"
 TORCH_INDEX = "LOCALCRAG_TORCH_INDEX"
 LLAMA, LLAMA_INDEX = "llama-cpp-python", "LOCALCRAG_LLAMA_INDEX"
 TRY_TO_WRITE = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
-COMPILED_HNSWLIB_BELOW = (3, 13)
-"""Below this Python, hnswlib comes compiled (chroma-hnswlib in pyproject.toml)."""
 ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
 TAIL_LINES = 25
 LINE = 200
@@ -86,8 +84,7 @@ def plan(lock: str, version: str) -> list[Step]:
             f"the other dependencies (about {size} MB)",
             dependencies,
             lambda: install_pinned(others),
-            f"{NETWORK_ADVICE} If it was the compiler, install:\n{COMPILER_HELP}",
-            compiles=tuple(map(int, version.split("."))) >= COMPILED_HNSWLIB_BELOW,
+            NETWORK_ADVICE,
         ),
         Step(
             "localcrag",

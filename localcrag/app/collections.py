@@ -29,7 +29,7 @@ from localcrag.steps.ingest.renew import renew
 from localcrag.text.places import place
 
 if TYPE_CHECKING:
-    from localcrag.backends.store.hnsw import HnswIndex
+    from localcrag.backends.store.vector_index import ChunkIndex
 
 SCAN_DPI = 200
 """Dots an inch, of pages whose text is to be recognised; with more, rapidocr makes the picture smaller again."""
@@ -245,12 +245,12 @@ class Collections:
             lambda: DocumentStore(self._database, name, embedder=embedder.name, dimension=embedder.dimension),
         )
 
-    def index(self, collection: str | None = None) -> HnswIndex:
+    def index(self, collection: str | None = None) -> ChunkIndex:
         """Return a collection's vector index."""
-        from localcrag.backends.store.hnsw import HnswIndex  # noqa: PLC0415 - takes a while to import
+        from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
 
         store, folder = self.store(collection), self._settings.now.data_dir / "index"
-        return self._made.get(f"index {store.name}", lambda: HnswIndex(store, folder))
+        return self._made.get(f"index {store.name}", lambda: ChunkIndex(store, folder))
 
     def close(self) -> None:
         """End the processes that read files."""

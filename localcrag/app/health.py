@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +26,7 @@ from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.settings import Settings
 from localcrag.text.language_of import NAMES
 
-HNSWLIB = "chroma-hnswlib" if sys.version_info < (3, 13) else "hnswlib"  # as in pyproject.toml
-PACKAGES = ("torch", "sentence-transformers", "transformers", HNSWLIB, "llama-cpp-python", "gradio", "httpx")
+PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-cpp-python", "gradio", "httpx")
 
 
 class State(StrEnum):

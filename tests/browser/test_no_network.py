@@ -58,7 +58,7 @@ def test_the_ledger_knows_all_that_went_to_the_search_server_and_nothing_was_ref
 
 def test_what_it_wrote_is_for_this_user_alone(session: Session) -> None:
     written = [path for path in session.data.rglob("*") if path.name != "app.log"]  # The test's own.
-    assert any(path.suffix == ".hnsw" for path in written)
+    assert any(path.suffix == ".sqlite3" for path in written)
     assert [path for path in written if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
     assert session.said["privacy"]["open_to_others"] == []
 

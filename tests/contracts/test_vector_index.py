@@ -9,7 +9,7 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
@@ -29,9 +29,9 @@ def store(tmp_path: Path) -> DocumentStore:
     return DocumentStore(Database(tmp_path / "db.sqlite3"), "default", embedder="fake", dimension=DIMENSION)
 
 
-@pytest.fixture
-def index(store: DocumentStore, tmp_path: Path) -> HnswIndex:
-    return HnswIndex(store, tmp_path)
+@pytest.fixture(params=[MOST_RECENT, 300, 0], ids=["in memory", "in both", "in the file"])
+def index(store: DocumentStore, tmp_path: Path, request: pytest.FixtureRequest) -> ChunkIndex:
+    return ChunkIndex(store, tmp_path, most_recent=request.param)
 
 
 def put(store: DocumentStore, name: str, vectors: Vectors) -> None:
@@ -44,8 +44,10 @@ def exact(store: DocumentStore, vector: Vectors, k: int) -> list[float]:
     return sorted(cosines, reverse=True)[:k]
 
 
-def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: HnswIndex) -> None:
-    put(store, "a", some_vectors(300, seed=1))
+def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: ChunkIndex) -> None:
+    put(store, "a", some_vectors(4000, seed=1))
+    index.refresh()
+    put(store, "b", some_vectors(1000, seed=3))
     vector = some_vectors(1, seed=2)[0]
     found = index.nearest(vector, 10)
     assert [cosine for _, cosine in found] == pytest.approx(exact(store, vector, 10), abs=1e-5)
@@ -55,7 +57,7 @@ def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: 
 
 @pytest.mark.parametrize("share", [1, 7, 300])
 def test_within_some_documents_the_nearest_of_these_come_first(
-    store: DocumentStore, index: HnswIndex, share: int
+    store: DocumentStore, index: ChunkIndex, share: int
 ) -> None:
     for number in range(300):
         put(store, str(number), some_vectors(5, seed=number))
@@ -70,8 +72,18 @@ def test_within_some_documents_the_nearest_of_these_come_first(
     assert index.nearest(vector, 10, []) == []
 
 
+def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: DocumentStore, index: ChunkIndex) -> None:
+    for number in range(40):
+        put(store, str(number), some_vectors(250, seed=number))
+    documents = [document.id for document in store.documents()][1:]
+    for vector in some_vectors(10, seed=1000):
+        found = index.nearest(vector, 10, documents)
+        cosines = [float(stored @ vector) for stored in store.vectors(store.chunk_ids(documents)).values()]
+        assert [cosine for _, cosine in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-5)
+
+
 @pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
-def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: HnswIndex, k: int) -> None:
+def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: ChunkIndex, k: int) -> None:
     vector = some_vectors(1, seed=2)[0]
     assert index.nearest(vector, k) == []
     put(store, "a", some_vectors(7, seed=1))
@@ -79,10 +91,10 @@ def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: HnswI
     assert len({chunk_id for chunk_id, _ in found}) == len(found) == max(0, min(k, 7))
 
 
-def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index: HnswIndex) -> None:
+def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index: ChunkIndex) -> None:
     around = some_vectors(1, seed=3)[0]
-    put(store, "far", some_vectors(1000, seed=4))
-    put(store, "near", some_vectors(250, seed=5, around=around))
+    put(store, "far", some_vectors(4000, seed=4))
+    put(store, "near", some_vectors(900, seed=5, around=around))
     put(store, "nearest", some_vectors(1, seed=6, around=around))
     index.nearest(around, 1)
     store.delete("near")
@@ -93,21 +105,22 @@ def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index
 
 @pytest.mark.parametrize("order", [("notice", "text"), ("text", "notice")], ids=["first", "last"])
 def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
-    store: DocumentStore, index: HnswIndex, order: tuple[str, str]
+    store: DocumentStore, index: ChunkIndex, order: tuple[str, str]
 ) -> None:
-    texts = some_vectors(150, seed=1)
+    texts = some_vectors(2000, seed=1)
     notice = texts.mean(axis=0, keepdims=True)
-    vectors = {"text": texts, "notice": np.repeat(notice / np.linalg.norm(notice), 300, axis=0).astype(np.float32)}
+    vectors = {"text": texts, "notice": np.repeat(notice / np.linalg.norm(notice), 3000, axis=0).astype(np.float32)}
     for name in order:
         put(store, name, vectors[name])
-    for vector in texts[::10]:
+        index.refresh()
+    for vector in texts[::100]:
         found = index.nearest(vector, 6)
         assert [cosine for _, cosine in found] == pytest.approx(exact(store, vector, 6), abs=1e-5)
-    assert len(index.nearest(texts[0], 440)) == 440
+    assert len(index.nearest(texts[0], 4900)) == 4900
 
 
 def test_questions_and_changes_from_several_threads_do_not_disturb_each_other(
-    store: DocumentStore, index: HnswIndex
+    store: DocumentStore, index: ChunkIndex
 ) -> None:
     put(store, "always", some_vectors(200, seed=1))
     vector = store.vectors([1])[1]
@@ -145,7 +158,7 @@ class FailingOnce(DocumentStore):
 
 def test_a_change_that_could_not_be_taken_up_is_taken_up_by_the_next_question(tmp_path: Path) -> None:
     store = FailingOnce(Database(tmp_path / "db.sqlite3"), "default", embedder="fake", dimension=DIMENSION)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     put(store, "a", some_vectors(7, seed=1))
     with pytest.raises(StoreError):
         index.nearest(some_vectors(1, seed=2)[0], 3)

@@ -16,7 +16,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult
@@ -142,14 +142,16 @@ def test_an_archive_of_nothing_that_can_be_read_has_failed(assembly: Assembly, t
     assert whole.error == "music.zip holds no file that could be added."
 
 
-def test_the_index_file_holds_what_a_question_asked_meanwhile_has_found(assembly: Assembly, tmp_path: Path) -> None:
+def test_the_index_holds_what_a_question_asked_meanwhile_has_found(assembly: Assembly, tmp_path: Path) -> None:
     for name in ("ferry.txt", "hive.txt"):
         path = write(tmp_path, name, f"The {name} is about something of its own.")
         for event in assembly.ingest(uploads_from([path])):
             if isinstance(event, IngestResult):
                 assert assembly.collections.index().nearest(assembly.models.embedder.embed([name])[0], 1)
     store = assembly.collections.store()
-    assert len(HnswIndex(store, assembly.settings.data_dir / "index")) == len(store.chunk_ids()) == 2
+    again = ChunkIndex(store, assembly.settings.data_dir / "index")
+    assert again.refresh()
+    assert len(again) == len(assembly.collections.index()) == len(store.chunk_ids()) == 2
 
 
 def test_the_same_file_again_is_unchanged_and_a_changed_one_replaces_its_chunks(

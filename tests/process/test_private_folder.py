@@ -38,15 +38,14 @@ def test_all_that_commands_write_is_for_this_user_alone(tmp_path: Path) -> None:
     ):
         assert start(data, *command).wait() == 0
     found = modes(data)
-    assert {"localcrag.sqlite3", "index", "cache", "settings.json"} <= set(found)
-    assert any(name.endswith(".hnsw") for name in found)
+    assert {"localcrag.sqlite3", "cache", "settings.json"} <= set(found)
     assert {name for name, mode in found.items() if mode & 0o077} == set()
     assert stat.S_IMODE(data.stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "runs.jsonl").stat().st_mode) == 0o600
 
 
 def test_what_an_older_version_left_open_is_closed(tmp_path: Path) -> None:
-    ours = ["localcrag.sqlite3", "localcrag.sqlite3-wal", "settings.json", "scores-1.jsonl", "index/a.hnsw",
+    ours = ["localcrag.sqlite3", "localcrag.sqlite3-wal", "settings.json", "scores-1.jsonl", "index/a.usearch",
             "server_keys.json", "model_checks.json", "api-token",
             "cache/model.gguf", "uploads/x/y.pdf", "backups/one.sqlite3", "evaluations/1/runs.jsonl"]  # fmt: skip
     for name in (*ours, "holiday.jpg", "photos/one.jpg"):

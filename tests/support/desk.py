@@ -7,7 +7,7 @@ from pathlib import Path
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Skill
@@ -48,7 +48,7 @@ class Desk:
         self.llm = FakeLanguageModel("The limit is 195 euros [1].")
         self.scorer = FakeScorer()
         self.web: FakeWeb | None = None
-        self.index: VectorIndex = HnswIndex(self.store, folder)
+        self.index: VectorIndex = ChunkIndex(self.store, folder)
         self.runs = FakeRunLog()
         self.skills = frozenset(Skill)
         self.today = date(2026, 5, 4)

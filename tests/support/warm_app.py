@@ -26,7 +26,7 @@ IMPORTED = (
     "localcrag.backends.models.cross_encoder",
     "localcrag.backends.models.llama_cpp",
     "localcrag.backends.models.relevance_format",
-    "localcrag.backends.store.hnsw",
+    "localcrag.backends.store.vector_index",
     "sentence_transformers",
 )
 """What the app imports, or has imported by the time its models are loaded."""

@@ -12,8 +12,8 @@ import pytest
 from localcrag.backends.store import chunk_changes
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.shelving import delete_collection, move_documents
+from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
 from localcrag.records.documents import Chunk
 from tests.support.fakes import FakeEmbedder
 
@@ -38,7 +38,7 @@ def put(store: DocumentStore, name: str, chunks: int = 3) -> None:
     )  # fmt: skip
 
 
-def in_index(index: HnswIndex) -> set[int]:
+def in_index(index: ChunkIndex) -> set[int]:
     """Return which chunks it finds."""
     return {chunk for chunk, _ in index.nearest(np.ones(EMBEDDER.dimension, np.float32), 10_000)}
 
@@ -72,10 +72,13 @@ def test_what_came_and_went_is_told_without_reading_all_ids(database: Database, 
     assert one.changes(now)[1] == (set(), set())
 
 
-def test_an_index_is_the_same_as_one_made_anew_whatever_happens(database: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_recent", [0, 4, MOST_RECENT])
+def test_an_index_is_the_same_as_one_made_anew_whatever_happens(
+    database: Database, tmp_path: Path, most_recent: int
+) -> None:
     chosen = random.Random(3)
     stores = [shelf(database, "one"), shelf(database, "other")]
-    indexes = [HnswIndex(store, tmp_path) for store in stores]
+    indexes = [ChunkIndex(store, tmp_path, most_recent=most_recent) for store in stores]
     for turn in range(120):
         here, there = chosen.sample([0, 1], 2)
         names = [document.name for document in stores[here].documents()]
@@ -93,17 +96,20 @@ def test_an_index_is_the_same_as_one_made_anew_whatever_happens(database: Databa
             indexes[here].refresh()
             indexes[here].save()
         else:
-            indexes[here] = HnswIndex(stores[here], tmp_path)
+            indexes[here] = ChunkIndex(stores[here], tmp_path, most_recent=most_recent)
         assert in_index(indexes[here]) == set(stores[here].chunk_ids()), (turn, what)
     assert in_index(indexes[0]) == set(stores[0].chunk_ids())
     assert in_index(indexes[1]) == set(stores[1].chunk_ids())
 
 
-def test_an_index_that_lacks_more_than_is_kept_reads_all_ids(database: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_recent", [0, 4, MOST_RECENT])
+def test_an_index_that_lacks_more_than_is_kept_reads_all_ids(
+    database: Database, tmp_path: Path, most_recent: int
+) -> None:
     store = shelf(database, "one")
     put(store, "a")
     put(store, "b")
-    index, behind = HnswIndex(store, tmp_path), HnswIndex(store, tmp_path)
+    index, behind = (ChunkIndex(store, tmp_path, most_recent=most_recent) for _ in range(2))
     assert len(in_index(behind)) == 6
     store.delete("a")
     with database.transaction() as connection:
@@ -118,7 +124,7 @@ def test_an_index_that_lacks_more_than_is_kept_reads_all_ids(database: Database,
 def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp_path: Path) -> None:
     store = shelf(database, "one")
     put(store, "a", 5)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     index.refresh()
     with database.transaction() as connection:
         connection.executemany(
@@ -132,10 +138,11 @@ def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp
     assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == chunk_changes.KEPT
 
 
-def test_a_database_in_anothers_place_is_read_anew(database: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_recent", [0, 4, MOST_RECENT])
+def test_a_database_in_anothers_place_is_read_anew(database: Database, tmp_path: Path, most_recent: int) -> None:
     store = shelf(database, "one")
     put(store, "a")
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path, most_recent=most_recent)
     before = in_index(index)
     database.copy_to(tmp_path / "copy")
     store.delete("a")

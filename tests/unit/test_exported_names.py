@@ -35,7 +35,7 @@ def test_what_there_is_not_is_an_attribute_error() -> None:
 
 
 def test_importing_the_front_door_imports_nothing_heavy() -> None:
-    heavy = ("torch", "transformers", "llama_cpp", "gradio", "matplotlib", "scipy", "sklearn", "hnswlib")
+    heavy = ("torch", "transformers", "llama_cpp", "gradio", "matplotlib", "scipy", "sklearn", "usearch")
     code = f"import sys; from localcrag import Localcrag; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,9 +11,9 @@ import pytest
 from localcrag.backends.readers.open_document import open_document
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.scan_store import ScanStore
 from localcrag.backends.store.shelving import delete_collection, move_documents, rename_document
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.documents import Document, Member, ScannedLine, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnreadableDocument
@@ -61,7 +61,7 @@ class Shelf:
         self.embedder: FakeEmbedder = FakeEmbedder()
         self.database = Database(folder / "db.sqlite3")
         self.store = self.of("default")
-        self.index = HnswIndex(self.store, folder / "index")
+        self.index = ChunkIndex(self.store, folder / "index")
         self.scans = ScanStore(self.database, "default")
         self.file = scans.make_scan(folder / "lease.pdf", "Lease of the flat in Quay Street", *(scans.table(),) * 3)
 

@@ -8,8 +8,8 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.shelving import delete_collection, rename_collection, rename_document
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestProgress, IngestResult
@@ -53,7 +53,7 @@ def test_a_document_that_earlier_rules_of_reading_made_waits_for_its_file(tmp_pa
 
 def test_documents_of_an_earlier_version_are_cut_anew_and_found_by_their_headings(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md")
-    index = HnswIndex(store, tmp_path / "index")
+    index = ChunkIndex(store, tmp_path / "index")
     before = store.chunk_ids()
     events = list(renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32))
     assert [event.document for event in events if isinstance(event, IngestResult)] == ["a.md", "b.md"]
@@ -71,7 +71,7 @@ def test_the_title_that_a_file_stated_is_kept(tmp_path: Path) -> None:
     store = older(tmp_path, "page.html", "a.md")
     with store_database(store).transaction() as connection:
         connection.execute("UPDATE documents SET title = 'Lodge Guide' WHERE name = 'page.html'")
-    index = HnswIndex(store, tmp_path / "index")
+    index = ChunkIndex(store, tmp_path / "index")
     list(renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32))
     titles: dict[str, set[str]] = {"page.html": set(), "a.md": set()}
     for number, title in store.titles(store.chunk_ids()).items():
@@ -81,7 +81,7 @@ def test_the_title_that_a_file_stated_is_kept(tmp_path: Path) -> None:
 
 def test_a_renewal_that_is_interrupted_goes_on_with_what_is_left(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md", "c.md")
-    index = HnswIndex(store, tmp_path / "index")
+    index = ChunkIndex(store, tmp_path / "index")
     events = renew(shelf=store, index=index, embedder=FakeEmbedder(), chunk_tokens=32)
     for event in events:
         if isinstance(event, IngestResult):
@@ -95,7 +95,7 @@ def test_a_renewal_that_is_interrupted_goes_on_with_what_is_left(tmp_path: Path)
 
 def test_a_document_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     store.delete("a.md")
     list(events)
@@ -105,7 +105,7 @@ def test_a_document_that_is_deleted_meanwhile_stays_deleted(tmp_path: Path) -> N
 
 def test_a_document_that_is_deleted_before_its_turn_does_not_end_the_renewal(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md", "c.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     store.delete("b.md")
     assert [event.document for event in events if isinstance(event, IngestResult)] == ["a.md", "c.md"]
@@ -114,7 +114,7 @@ def test_a_document_that_is_deleted_before_its_turn_does_not_end_the_renewal(tmp
 
 def test_a_document_that_is_put_anew_meanwhile_keeps_its_new_chunks(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     text = "The lodge is closed."
     store.put(
@@ -127,7 +127,7 @@ def test_a_document_that_is_put_anew_meanwhile_keeps_its_new_chunks(tmp_path: Pa
 
 def test_a_document_that_is_renamed_to_a_deleted_ones_name_keeps_its_own_text(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     store.delete("a.md")
     rename_document(store_database(store), "default", "b.md", "a.md")
@@ -137,7 +137,7 @@ def test_a_document_that_is_renamed_to_a_deleted_ones_name_keeps_its_own_text(tm
 
 def test_the_end_of_the_collection_is_the_end_of_its_renewal(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     delete_collection(store_database(store), "default")
     with pytest.raises(UnknownCollection, match="no collection “default” any more"):
@@ -146,7 +146,7 @@ def test_the_end_of_the_collection_is_the_end_of_its_renewal(tmp_path: Path) -> 
 
 def test_a_collection_that_is_renamed_meanwhile_is_renewed_to_its_end(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md", "b.md")
-    events = renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
+    events = renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32)
     next(events)
     rename_collection(store_database(store), "default", "other")
     list(events)
@@ -155,7 +155,7 @@ def test_a_collection_that_is_renamed_meanwhile_is_renewed_to_its_end(tmp_path: 
 
 def test_a_file_that_is_added_again_is_read_again_for_what_its_text_does_not_tell(tmp_path: Path) -> None:
     store = older(tmp_path, "a.md")
-    list(renew(shelf=store, index=HnswIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32))
+    list(renew(shelf=store, index=ChunkIndex(store, tmp_path / "index"), embedder=FakeEmbedder(), chunk_tokens=32))
     (document,) = store.documents()
     assert document.layout == FROM_TEXT != LAYOUT
 

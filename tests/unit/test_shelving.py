@@ -13,9 +13,9 @@ from localcrag.backends.store.collection_queries import collection_names, docume
 from localcrag.backends.store.collection_settings import preset_of, set_preset
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.run_store import RunStore
 from localcrag.backends.store.shelving import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Preset
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
@@ -46,7 +46,7 @@ def names(database: Database, collection: str) -> list[str]:
     return [document.name for document in documents_of(database, collection)]
 
 
-def found(index: HnswIndex, store: DocumentStore, text: str) -> list[str]:
+def found(index: ChunkIndex, store: DocumentStore, text: str) -> list[str]:
     return [store.chunks([chunk])[chunk][1].text for chunk, _ in index.nearest(EMBEDDER.embed([text])[0], 10)]
 
 
@@ -84,7 +84,7 @@ def test_a_deleted_collection_is_gone_with_its_documents(database: Database) -> 
 
 def test_moved_documents_are_found_where_they_are_and_nowhere_else(database: Database, tmp_path: Path) -> None:
     one, two = shelf(database, "one", "tower", "bridge"), shelf(database, "two", "harbour", "market")
-    indexes = [HnswIndex(store, tmp_path) for store in (one, two)]
+    indexes = [ChunkIndex(store, tmp_path) for store in (one, two)]
     for index in indexes:
         index.refresh()
     # One there and one back: number and highest id would be what they were, had the chunks kept their ids.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +16,15 @@ from localcrag.backends.store.calibration_store import CalibrationStore
 from localcrag.backends.store.collection_queries import original_of, text_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
 from localcrag.backends.store.run_store import RunStore
 from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.shelving import rename_document
 from localcrag.backends.store.stored_vectors import replace_vectors
+from localcrag.backends.store.vector_index import BATCH, ChunkIndex
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun, UnreadableDocument
 from localcrag.records.passages import Thresholds
+from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
 from localcrag.steps.evaluate.applied_calibration import ScorerIdentity
 from tests.support.fakes import FakeEmbedder
@@ -40,14 +46,14 @@ def put(store: DocumentStore, name: str, *texts: str) -> None:
     )  # fmt: skip
 
 
-def nearest(index: HnswIndex, store: DocumentStore, text: str, k: int = 1) -> list[str]:
+def nearest(index: ChunkIndex, store: DocumentStore, text: str, k: int = 1) -> list[str]:
     found = index.nearest(EMBEDDER.embed([text])[0], k)
     return [store.chunks([chunk_id])[chunk_id][1].text for chunk_id, _ in found]
 
 
 def test_a_document_is_found_by_vector_and_by_word_and_is_gone_after_its_deletion(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     put(store, "a.txt", "cats purr loudly", "dogs bark")
     put(store, "b.txt", "ships sail")
     assert nearest(index, store, "cats purr") == ["cats purr loudly"]
@@ -61,7 +67,7 @@ def test_a_document_is_found_by_vector_and_by_word_and_is_gone_after_its_deletio
 
 def test_what_is_attached_to_a_letter_is_deleted_with_it(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     for name in ("post.eml", "post.eml/plan.txt", "post.eml/more.zip/tariff.csv", "post.emlx", "Post.eml/plan.txt"):
         put(store, name, f"the words of {name}")
     assert store.delete("post.eml") == 2
@@ -72,7 +78,7 @@ def test_what_is_attached_to_a_letter_is_deleted_with_it(tmp_path: Path) -> None
 
 def test_a_document_of_the_same_name_replaces_the_former_one(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     put(store, "a.txt", "old words", "more old words")
     put(store, "a.txt", "new words")
     assert len(store.documents()) == 1
@@ -101,33 +107,154 @@ def test_a_question_is_never_taken_for_a_full_text_query(tmp_path: Path) -> None
 def test_an_index_file_that_cannot_be_trusted_is_built_anew(tmp_path: Path, damage: object) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr", "dogs bark")
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path, most_recent=0)
     index.refresh()
     index.save()
-    damage(next(tmp_path.glob("*.hnsw")))  # type: ignore[operator]
-    again = HnswIndex(store, tmp_path)
+    damage(next(tmp_path.glob("*.usearch")))  # type: ignore[operator]
+    again = ChunkIndex(store, tmp_path, most_recent=0)
     assert not again.consistent()
     assert nearest(again, store, "dogs bark") == ["dogs bark"]
     again.save()
-    assert HnswIndex(store, tmp_path).consistent()
+    assert ChunkIndex(store, tmp_path).consistent()
+
+
+def test_a_few_chunks_need_no_file_and_one_that_is_damaged_is_forgotten(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr", "dogs bark")
+    ChunkIndex(store, tmp_path, most_recent=0).refresh()
+    (file,) = tmp_path.glob("*.usearch")
+    file.write_bytes(b"")
+    index = ChunkIndex(store, tmp_path)
+    assert nearest(index, store, "dogs bark") == ["dogs bark"]
+    index.save()
+    assert store.index_file() is None
+    assert list(tmp_path.glob("*.usearch")) == []
+
+
+def test_what_a_killed_process_and_an_earlier_version_left_is_removed_and_what_another_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr", "dogs bark")
+    killed, written_now, of_another = (
+        tmp_path / name for name in ("collection-1-aa.tmp", "collection-1-bb.tmp", "collection-11-aa.tmp")
+    )
+    for path in (killed, written_now, of_another, tmp_path / "collection-1.hnsw"):
+        path.write_bytes(b"x")
+    os.utime(killed, (0, 0))
+    os.utime(of_another, (0, 0))
+    ChunkIndex(store, tmp_path, most_recent=0).refresh()
+    left = {path.name for path in tmp_path.iterdir() if not path.name.startswith("db.sqlite3")}
+    row = store.index_file()
+    assert row is not None
+    assert left == {written_now.name, of_another.name, row.name}
+
+
+def test_an_index_goes_on_from_the_file_that_another_process_wrote(tmp_path: Path) -> None:
+    mine, other = open_store(tmp_path), open_store(tmp_path)
+    index, their = (ChunkIndex(store, tmp_path, most_recent=1) for store in (mine, other))
+    for number in range(9):
+        put(other, f"{number}.txt", f"cats {number}", f"dogs {number}")
+        (index, their)[number % 2].refresh()
+        (index, their)[number % 2].save()
+    assert len(nearest(index, mine, "cats", k=99)) == len(nearest(their, other, "cats", k=99)) == 18
+    index.save()
+    assert len(ChunkIndex(mine, tmp_path).nearest(EMBEDDER.embed(["cats"])[0], 99)) == 18
+
+
+def test_what_a_question_has_found_meanwhile_goes_into_the_file_too(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = ChunkIndex(store, tmp_path, most_recent=2)
+    put(store, "a.txt", "cats purr", "dogs bark", "ships sail")
+    assert nearest(index, store, "cats purr") == ["cats purr"]
+    index.save()
+    (file,) = tmp_path.glob("*.usearch")
+    assert file.stat().st_mode & 0o077 == 0
+    assert len(ChunkIndex(store, tmp_path)) == 3
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.vector_index import BATCH, ChunkIndex
+
+class Killed(DocumentStore):
+    read = 0
+    def vectors(self, ids):
+        self.read += 1
+        if self.read > 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().vectors(ids)
+
+folder = Path(sys.argv[1])
+store = Killed(Database(folder / "db.sqlite3"), "default", embedder="fake-embedder", dimension=int(sys.argv[2]))
+ChunkIndex(store, folder, most_recent=0, written_after=4999).refresh()
+"""
+
+
+class Counting(DocumentStore):
+    """A store that counts the vectors that are read."""
+
+    read = 0
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
+        self.read += len(ids)
+        return super().vectors(ids)
+
+
+def test_who_was_killed_while_an_index_was_made_goes_on_from_what_was_written(tmp_path: Path) -> None:
+    store = Counting(Database(tmp_path / "db.sqlite3"), "default", embedder="fake-embedder", dimension=64)
+    put(store, "a.txt", *(f"word{number}" for number in range(4 * BATCH)))
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(EMBEDDER.dimension)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    row = store.index_file()
+    assert row is not None
+    assert row.rows == 3 * BATCH
+    index = ChunkIndex(store, tmp_path, most_recent=0)
+    assert index.refresh()
+    assert (len(index), store.read) == (4 * BATCH, BATCH)
+
+
+def test_deleting_most_of_a_collection_makes_its_file_anew_without_them(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    index = ChunkIndex(store, tmp_path, most_recent=3)
+    for number in range(5):
+        put(store, f"{number}.txt", *(f"cats {number} {one}" for one in range(10)))
+    index.refresh()
+    index.save()
+    for number in range(3):
+        store.delete(f"{number}.txt")
+    index.refresh()
+    index.save()
+    row = store.index_file()
+    assert row is not None
+    assert (row.rows, row.gone, len(index)) == (20, b"", 20)
+    store.delete("3.txt")
+    put(store, "4.txt", "dogs")
+    index.refresh()
+    index.save()
+    assert store.index_file() is None
+    assert nearest(index, store, "cats", k=9) == ["dogs"]
 
 
 def test_a_stale_index_file_catches_up_with_what_was_added_and_deleted_since(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr")
     put(store, "b.txt", "ships sail")
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     index.refresh()
     index.save()
     put(store, "c.txt", "dogs bark")
     store.delete("a.txt")
-    again = HnswIndex(store, tmp_path)
+    again = ChunkIndex(store, tmp_path)
     assert sorted(nearest(again, store, "anything", k=9)) == ["dogs bark", "ships sail"]
 
 
 def test_an_open_index_follows_another_process(tmp_path: Path) -> None:
     mine, other = open_store(tmp_path), open_store(tmp_path)
-    index = HnswIndex(mine, tmp_path)
+    index = ChunkIndex(mine, tmp_path)
     assert nearest(index, mine, "cats", k=3) == []
     put(other, "a.txt", "cats purr")
     assert nearest(index, mine, "cats", k=3) == ["cats purr"]
@@ -135,7 +262,7 @@ def test_an_open_index_follows_another_process(tmp_path: Path) -> None:
 
 def test_an_index_grows_beyond_its_first_size_and_survives_many_deletions(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     for batch in range(4):
         put(store, f"{batch}.txt", *(f"word{batch} number{i}" for i in range(600)))
         index.refresh()
@@ -152,12 +279,12 @@ def test_a_loaded_index_with_deleted_entries_still_finds_the_living(tmp_path: Pa
     store = open_store(tmp_path)
     put(store, "a.txt", *(f"cats {i}" for i in range(20)))
     put(store, "b.txt", *(f"dogs {i}" for i in range(80)))
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     index.refresh()
     store.delete("a.txt")
     index.refresh()
     index.save()
-    again = HnswIndex(store, tmp_path)
+    again = ChunkIndex(store, tmp_path)
     assert len(again.nearest(EMBEDDER.embed(["cats 3"])[0], 30)) == 30
 
 
@@ -174,7 +301,7 @@ def test_collections_do_not_see_each_other(tmp_path: Path) -> None:
     put(stores[1], "b.txt", "cats sleep")
     assert [document.name for document in stores[0].documents()] == ["a.txt"]
     assert len(stores[1].full_text("cats", 9)) == 1
-    assert len(HnswIndex(stores[1], tmp_path).nearest(np.ones(EMBEDDER.dimension, dtype=np.float32), 9)) == 1
+    assert len(ChunkIndex(stores[1], tmp_path).nearest(np.ones(EMBEDDER.dimension, dtype=np.float32), 9)) == 1
 
 
 def test_what_is_not_there_is_said_by_name(tmp_path: Path) -> None:
@@ -257,7 +384,7 @@ def test_a_run_is_read_back_as_it_was_stored(tmp_path: Path) -> None:
 def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr")
-    index = HnswIndex(store, tmp_path)
+    index = ChunkIndex(store, tmp_path)
     vectors = store.vectors(store.chunk_ids())
     other = Database(tmp_path / "db.sqlite3")
     with pytest.raises(StoreError, match="changed while"):

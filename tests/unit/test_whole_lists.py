@@ -10,7 +10,7 @@ import pytest
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage, Thresholds
@@ -114,6 +114,6 @@ class _LikesShort(FakeScorer):
 def test_a_list_is_whole_although_the_longer_passage_scores_less(tmp_path: Path, scorer: FakeScorer) -> None:
     desk = Desk(tmp_path, llm="fake")
     desk.store, _ = passages(tmp_path / "lists", f"Do this in order to drain the boiler:\n\n{STEPS}")
-    desk.scorer, desk.index = scorer, HnswIndex(desk.store, tmp_path)
+    desk.scorer, desk.index = scorer, ChunkIndex(desk.store, tmp_path)
     _, run = desk.ask("How is the boiler drained?")
     assert [STEPS in passage.text for passage in run.passages] == [True]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.backends.store import chunk_changes, scan_store, shelving, stem_index, tag_store, word_search
+from localcrag.backends.store import chunk_changes, index_rows, scan_store, shelving, stem_index, tag_store, word_search
 from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
 from localcrag.records.errors import (
@@ -243,16 +244,13 @@ class DocumentStore:
         rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
         return int(rows[0]["number"])
 
-    def index_checksum(self) -> str | None:
-        """Return the SHA-256 of the vector index file that was written last."""
-        rows = self._database.rows("SELECT sha256 FROM index_files WHERE collection_id = ?", self.id)
-        return rows[0]["sha256"] if rows else None
+    def index_file(self) -> IndexRow | None:
+        """Return which vector index file was written last, if one was."""
+        return index_rows.kept(self._database, self.id)
 
-    def set_index_checksum(self, sha256: str) -> None:
-        """Remember the vector index file that was just written."""
-        with self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO index_files VALUES (?, ?)", (self.id, sha256))
-            chunk_changes.prune(connection)
+    def set_index_file(self, row: IndexRow | None) -> str | None:
+        """Remember the vector index file that was just written, and return the name of the one before."""
+        return index_rows.keep(self._database, self.id, row)
 
     def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
         for at in range(0, len(ids), _AT_ONCE):

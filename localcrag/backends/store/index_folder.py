@@ -1,0 +1,89 @@
+"""Where the vector index files of a collection lie: written under new names, and removed."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from localcrag.backends.store.index_file import Growth, IndexFile, fingerprint
+from localcrag.backends.store.index_rows import IndexRow
+from localcrag.records.errors import StoreError
+
+FORGOTTEN = 3600.0
+"""Seconds after which a file that the database does not know is what a killed process left."""
+
+
+class IndexFolder:
+    """The files of one collection in a folder. No name is used twice: a file is the one its row tells, or not ours."""
+
+    def __init__(self, folder: Path, collection: int) -> None:
+        self._folder, self._collection = folder, collection
+
+    def write(self, growth: Growth, dimension: int) -> tuple[IndexFile, str]:
+        """Write a file and return it, mapped, with its fingerprint. Raises StoreError; then nothing is left of it."""
+        path = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}.usearch"
+        temporary = path.with_suffix(".tmp")
+        with self.failing():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                temporary.touch(0o600)
+                growth.write(temporary)
+                told = fingerprint(temporary)
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            return IndexFile(path, growth.rows, dimension), told
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Say what it comes to where a file cannot be written. Raises StoreError."""
+        try:
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StoreError(
+                f"The vector index could not be written to {self._folder}: {error}. The documents are stored, and "
+                "the index is made again from them; check that the folder is writable and the disk not full."
+            ) from error
+
+    def trusted(self, row: IndexRow) -> bool:
+        """Return whether a file lies there as it was written."""
+        try:
+            return fingerprint(self._folder / row.name) == row.fingerprint
+        except OSError:
+            return False
+
+    def mapped(self, row: IndexRow, dimension: int) -> IndexFile | None:
+        """Return the file, or None when it is missing, torn or not ours: it is a cache, and is made again."""
+        if self.trusted(row):
+            with suppress(OSError, RuntimeError, ValueError):
+                return IndexFile(self._folder / row.name, row.rows, dimension)
+        return None
+
+    def forget(self, name: str) -> None:
+        """Remove a file that another one has taken the place of."""
+        with suppress(OSError):  # Windows removes none that is mapped.
+            (self._folder / name).unlink()
+
+    def clean(self, row: IndexRow | None) -> None:
+        """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use."""
+        for path in self._files():
+            with suppress(OSError):
+                # Another process may be writing one now.
+                forgotten = time.time() - path.stat().st_mtime > FORGOTTEN
+                if path.suffix == ".hnsw" or (forgotten and not (row and path.name == row.name)):
+                    path.unlink()
+
+    def remove(self) -> None:
+        """Remove all files. Raises StoreError."""
+        for path in self._files():
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"The vector index {path} could not be removed: {error}. Remove it.") from error
+
+    def _files(self) -> Iterator[Path]:
+        return self._folder.glob(f"collection-{self._collection}[-.]*")

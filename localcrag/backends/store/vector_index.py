@@ -1,0 +1,284 @@
+"""The vector index of a collection: a mapped file, and beside it, in memory, the chunks that came since.
+
+The file is a cache that can always be made again from SQLite. It is not written for every change: chunks that came are
+compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a large
+collection as in a small one, and a small one has no file.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localcrag.backends.store.chunk_changes import KEPT, State
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.index_file import Growth, Ids, IndexFile
+from localcrag.backends.store.index_folder import IndexFolder
+from localcrag.backends.store.index_rows import IndexRow
+from localcrag.backends.store.recent_chunks import RecentChunks
+from localcrag.records.protocols import Vectors
+
+MOST_RECENT = 5_000
+"""Chunks beside the file, before it is written anew: to compare with so many takes a millisecond."""
+NOT_WRITTEN = 4
+"""Times as many are put into a file by the question that finds them, if nothing was saved meanwhile."""
+MOST_GONE = 0.3
+"""Share of a file's chunks that are gone, beyond which it is made anew without them: they cost time and memory."""
+WRITTEN_AFTER = 50_000
+"""Chunks that are added before the file is written for the first time, so that who is killed meanwhile goes on there;
+later, a quarter of what it has already."""
+SPARE = 32
+"""Chunks taken beside those asked for: the vectors in the file are rounded, and those in SQLite put them in order."""
+MOST_IN_GRAPH = 5_000
+"""Nearest that the graph is asked for."""
+COMPARED = 40
+"""Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15 (scripts/bench_scale.py)."""
+BATCH = 5_000
+
+
+class ChunkIndex:
+    """The vector index of one collection."""
+
+    def __init__(
+        self,
+        store: DocumentStore,
+        folder: Path,
+        *,
+        most_recent: int = MOST_RECENT,
+        written_after: int = WRITTEN_AFTER,
+    ) -> None:
+        """Map the index file if it can be trusted; what it lacks is added by the first `refresh`."""
+        self._store, self._most_recent, self._written_after = store, most_recent, written_after
+        self._folder = IndexFolder(folder, store.id)
+        self._lock = threading.RLock()
+        self._documents = 0
+        self._open()
+        self._folder.clean(store.index_file())
+
+    def _open(self) -> None:
+        """Begin with the file that was written last, by whomever, or with none."""
+        row = self._store.index_file()
+        self._known = row.name if row else None
+        self._file: IndexFile | None = None
+        self._recent = RecentChunks(self._store.dimension)
+        self._gone: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._state: State | None = None
+        if row and (file := self._folder.mapped(row, self._store.dimension)):
+            self._file, self._state = file, row.state
+            self._gone = np.zeros(row.rows, np.bool_)
+            self._gone[np.frombuffer(row.gone, "<i4")] = True
+
+    def consistent(self) -> bool:
+        """Whether the file that was written last lies there as it was written, if there was one."""
+        row = self._store.index_file()
+        return row is None or self._folder.trusted(row)
+
+    def refresh(self) -> bool:
+        """Bring the index to what the database holds, and return whether anything was different. Raises StoreError."""
+        with self._lock:
+            state, changes = self._store.changes(self._state)
+            if state == self._state:
+                return False
+            if changes is None:
+                # Not known any more: too much was changed, or the database is a copy that was put in its place.
+                self._open()
+                state, changes = self._store.changes(self._state)
+            self._documents = self._store.number_of_documents()
+            came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
+            now = self._chunks() if gone is None else np.empty(0, np.int64)
+            lost = np.setdiff1d(now, _ids(came)) if gone is None else _ids(gone)
+            new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
+            anything = self._leave_out(lost)
+            if len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
+                if self._overtaken():
+                    return self.refresh() or anything or bool(len(new))
+                self._grow(new, state)
+            else:
+                # Read first, then put: what fails half-way is taken up again.
+                for some, documents, vectors in list(self._stored(new)):
+                    self._recent.add(np.array(some), np.array(documents), vectors)
+            self._state = state
+            return anything or bool(len(new))
+
+    def _overtaken(self) -> bool:
+        """Go on from the file that another process has written meanwhile, if one has, and return whether it did."""
+        row = self._store.index_file()
+        if row is None or row.name == self._known:
+            return False
+        self._open()
+        return True
+
+    def _chunks(self) -> Ids:
+        in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
+        return np.concatenate([in_file, self._recent.chunks])
+
+    def _there(self, chunks: Ids) -> Ids:
+        """Return those of these chunks that are found already."""
+        there = np.isin(chunks, self._recent.chunks)
+        if self._file:
+            rows = self._file.rows_of(chunks)
+            there |= (rows >= 0) & ~self._gone[rows]
+        return chunks[there]
+
+    def _leave_out(self, chunks: Ids) -> bool:
+        """Find these no more; return whether any was found until now."""
+        found = self._there(chunks)
+        self._recent.keep(~np.isin(self._recent.chunks, found))
+        if self._file:
+            rows = self._file.rows_of(found)
+            self._gone[rows[rows >= 0]] = True
+        return bool(len(found))
+
+    def save(self) -> None:
+        """Write the index file if much has changed since. Raises StoreError."""
+        with self._lock:
+            if self._overtaken():
+                self.refresh()
+            if self._state and (len(self._recent.chunks) > self._most_recent or self._many_gone()):
+                self._grow(np.empty(0, np.int64), self._state)
+                return
+            row = self._store.index_file()
+            if row and self._file is None:
+                self._keep(None)  # It was not to be trusted, and few chunks need none.
+            elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
+                # Before the changes since are forgotten. The chunks beside the file are read again by the next start.
+                if row is None:
+                    self._keep(None)
+                elif self._file and row.name == self._file.path.name:
+                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=self._rows_gone()))
+
+    def _grow(self, new: Ids, state: State) -> None:
+        """Write a file with these chunks and those beside the file; from the beginning, where that is better."""
+        wanted, before = np.union1d(self._recent.chunks, new), self._file
+        # Chunks of an earlier copy of the database come back under ids that the file may have.
+        stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
+        if stale or self._many_gone():
+            wanted, before = np.array(self._store.chunk_ids(), np.int64), None
+        if before is None and len(wanted) <= self._most_recent:
+            self._do_without(wanted, state)
+            return
+        with self._folder.failing():
+            growth = Growth(self._store.dimension, before)
+        written = growth.rows
+        for some, documents, vectors in self._stored(wanted):
+            growth.add(some, documents, vectors)
+            if growth.rows - written > max(self._written_after, written // 4):
+                self._write(growth, (state[0], some[-1]))
+                written = growth.rows
+        if growth.rows > written:
+            self._write(growth, state)
+
+    def _do_without(self, chunks: Ids, state: State) -> None:
+        """Have these few chunks, and no file."""
+        recent = RecentChunks(self._store.dimension)
+        for some, documents, vectors in self._stored(chunks):
+            recent.add(np.array(some), np.array(documents), vectors)
+        self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
+        self._keep(None)
+
+    def _write(self, growth: Growth, state: State) -> None:
+        """Write a file beside that of before, and then say that it is the one."""
+        gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
+        self._file, told = self._folder.write(growth, self._store.dimension)
+        growth.go_on_from(self._file)
+        self._gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
+        self._recent.keep(self._recent.chunks > self._file.chunks[-1])
+        self._state = state
+        row = IndexRow(self._file.path.name, told, growth.rows, state, self._rows_gone())
+        self._keep(row)
+        self._folder.clean(row)
+
+    def _keep(self, row: IndexRow | None) -> None:
+        self._known = row.name if row else None
+        before = self._store.set_index_file(row)
+        if before and (row is None or before != row.name):
+            self._folder.forget(before)
+
+    def _rows_gone(self) -> bytes:
+        return np.flatnonzero(self._gone).astype("<i4").tobytes()
+
+    def _many_gone(self) -> bool:
+        return bool(self._gone.sum() > MOST_GONE * len(self._gone))
+
+    def remove_file(self) -> None:
+        """Remove the index file, of a collection that is no more. Raises StoreError."""
+        self._folder.remove()
+
+    def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
+
+        Of the documents `within` where they are given.
+        """
+        with self._lock:
+            self.refresh()
+            if k < 1 or not len(self):
+                return []
+            chosen = None if within is None else self._chosen(within)
+            documents = self._recent.documents
+            allowed = np.ones(len(documents), np.bool_) if chosen is None else chosen[documents]
+            found = self._recent.nearest(vector, k, allowed)
+            if self._file:
+                share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
+                rows = self._rows(self._file, vector, k + SPARE, chosen, share)
+                stored = self._store.vectors(self._file.chunks[rows].tolist())
+                if stored:
+                    cosines = np.stack(list(stored.values())) @ vector
+                    found += zip(stored, cosines.tolist(), strict=True)
+            return heapq.nlargest(k, found, key=itemgetter(1))
+
+    def _chosen(self, within: Collection[int]) -> NDArray[np.bool_]:
+        """Return of each document, by its id, whether it is one of these."""
+        highest = max(self._file.highest_document if self._file else 0, self._recent.documents.max(initial=0))
+        chosen = np.zeros(highest + 1, np.bool_)
+        documents = np.fromiter(within, np.int64, len(within))
+        chosen[documents[documents <= highest]] = True
+        return chosen
+
+    def _rows(
+        self, file: IndexFile, vector: Vectors, number: int, chosen: NDArray[np.bool_] | None, share: float
+    ) -> Ids:
+        """Return rows of the file, nearest first, of the documents chosen, which are about such a share of all.
+
+        Those among more of the nearest, if these are enough, else the best of all that are allowed.
+        """
+
+        def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
+            there = ~self._gone[rows]
+            return there if chosen is None else there & chosen[file.documents[rows]]
+
+        # Half as many again as would have them if they were spread evenly.
+        evenly = number if chosen is None else 1.5 * number / max(share, 1 / file.rows)
+        wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, self._gone.mean())))
+        while wanted <= MOST_IN_GRAPH and COMPARED * wanted < share * file.rows:
+            rows = file.nearest(vector, wanted, 2 * number)
+            if rows is None:
+                break
+            rows = rows[allowed(rows)]
+            if len(rows) >= number:
+                return rows[:number]
+            wanted *= 3
+        return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
+
+    def _stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
+        """Yield those of these chunks that still exist, their documents and vectors, shape (up to BATCH, dimension)."""
+        for at in range(0, len(chunks), BATCH):
+            some = chunks[at : at + BATCH].tolist()
+            vectors, documents = self._store.vectors(some), self._store.documents_of(some)
+            there = sorted(vectors.keys() & documents.keys())
+            if there:
+                yield there, [documents[one] for one in there], np.stack([vectors[one] for one in there])
+
+    def __len__(self) -> int:
+        return int((~self._gone).sum()) + len(self._recent.chunks)
+
+
+def _ids(of: Collection[int]) -> Ids:
+    return np.sort(np.fromiter(of, np.int64, len(of)))
