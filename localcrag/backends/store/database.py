@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -26,12 +26,14 @@ class Database:
         """Open `path`, making it and its folder if need be. Raises StoreError."""
         self.path = path
         self._lock = threading.RLock()
+        self._chosen: Container[int] = ()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
             self._connection.row_factory = sqlite3.Row
+            self._connection.create_function("chosen", 1, lambda number: number in self._chosen)
             for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", "secure_delete = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
             self._migrate()
@@ -73,13 +75,19 @@ class Database:
             except sqlite3.Error as error:
                 raise self._translated(error) from error
 
-    def rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
-        """Return what a query finds. Raises StoreError."""
+    def rows(self, sql: str, *values: object, chosen: Container[int] = ()) -> list[sqlite3.Row]:
+        """Return what a query finds; `chosen(number)` in it says whether a number is one of these. Raises StoreError.
+
+        So many numbers need not be handed to SQLite, which would make a table of them for each query.
+        """
         with self._lock:
+            self._chosen = chosen
             try:
                 return self._connection.execute(sql, values).fetchall()
             except sqlite3.Error as error:
                 raise self._translated(error) from error
+            finally:
+                self._chosen = ()
 
     def copy_to(self, path: Path) -> None:
         """Write everything into a new file, which only this user may read. Raises StoreError."""

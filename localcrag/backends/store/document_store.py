@@ -157,15 +157,17 @@ class DocumentStore:
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or of those of the documents `within`, ascending."""
-        sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
-        rows = self._database.rows(f"{sql}{word_search.WITHIN} ORDER BY c.id", self.id, *word_search.ids(within))
-        return [row["id"] for row in rows]
+        sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
+        return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.looked_up(within))]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return how many chunks there are, or how many the documents `within` have."""
-        sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
-        rows = self._database.rows(f"{sql}{word_search.WITHIN}", self.id, *word_search.ids(within))
-        return int(rows[0][0])
+        sql = f"SELECT count(*) {self._of(within)}"
+        return int(self._database.rows(sql, self.id, chosen=word_search.looked_up(within))[0][0])
+
+    def _of(self, within: Collection[int] | None) -> str:
+        chosen = "" if within is None else " AND chosen(d.id)"
+        return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 
     def changes(self, since: chunk_changes.State | None) -> tuple[chunk_changes.State, chunk_changes.Changes | None]:
         """Return the state of the chunks, and what came and went since another one, where that is known.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Container, Set
 
 from localcrag.backends.store import stem_index
 from localcrag.backends.store.database import Database
@@ -15,16 +14,10 @@ MOST_CHUNKS = 2000
 MOST_SCORED = 5_000
 """Chunks that a question is compared with, as far as its words allow: each costs some µs, whether it is any good. Among
 59,000 paragraphs the right one was found as often as among all that have a word (docs/measurements.md)."""
+MOST_RANKED = 20_000
+"""Chunks with a word, for it to have a part in the ranking where rarer ones choose what is ranked: SQLite goes through
+all of them to weigh it, for each question. Among 59,000 paragraphs the right one was found as often."""
 _WORD = re.compile(r"\w+")
-
-
-WITHIN = " AND (?2 IS NULL OR d.id IN (SELECT value FROM json_each(?2)))"
-"""The end of a condition, of which the second value is what `ids` returns."""
-
-
-def ids(within: Collection[int] | None) -> tuple[str | None]:
-    """Return the ids of the documents to search as `WITHIN` takes them; None: all documents."""
-    return (None if within is None else json.dumps(sorted(within)),)
 
 
 def best_by_words(
@@ -44,42 +37,59 @@ def best_by_words(
         # Whose chunk it is need not be looked up.
         sql = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY bm25(chunks_fts), rowid LIMIT ?"
         return [row["id"] for row in database.rows(sql, query, k)]
-    found = _found("c.id, bm25({0}) AS score", stemmed)
+    found = _found("c.id, bm25({0}) AS score", stemmed, within)
     sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
-    return [row["id"] for row in database.rows(sql, collection, *ids(within), query, *([stemmed] if stemmed else []))]
+    values = (collection, query, *([stemmed] if stemmed else []))
+    return [row["id"] for row in database.rows(sql, *values, chosen=looked_up(within))]
+
+
+def looked_up(within: Collection[int] | None) -> Container[int]:
+    """Return ids so that one is found among them at once."""
+    return within if isinstance(within, (Set, dict)) else frozenset(within or ())
 
 
 def _query(database: Database, index: str, words: Collection[str]) -> str:
     """Return the query for chunks that have any of these words.
 
     Where that would be too many, for those that have a rare one of them, or all the frequent ones, ranked by all of
-    them. Quoted, nothing in a question is taken for FTS5's query language.
+    these. Quoted, nothing in a question is taken for FTS5's query language.
     """
-    frequency = {word: _count(database, index, f'"{word}"') for word in words}
-    if sum(frequency.values()) <= MOST_SCORED:
+    telling = [word for word in words if not is_function_word(word)]
+    frequency = {word: _count(database, index, f'"{word}"') for word in telling}
+    for word in words:
+        # Of frequent ones, which say nothing, it need not be known how frequent they are.
+        if word not in frequency and (sum(frequency.values()) <= MOST_SCORED or not any(frequency.values())):
+            frequency[word] = _count(database, index, f'"{word}"')
+    if len(frequency) == len(words) and sum(frequency.values()) <= MOST_SCORED:
         return _any(words)
-    known = sorted((word for word in words if frequency[word]), key=frequency.__getitem__)
-    telling = [word for word in known if not is_function_word(word)] or known[:1]
+    known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
+    telling = [word for word in known if word in telling] or known[:1]
     rare: list[str] = []
     for word in telling:
         if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
             break
         rare.append(word)
-    together = " AND ".join(f'"{word}"' for word in telling[len(rare) :])
+    frequent = telling[len(rare) :]
+    if rare:
+        # What very many chunks have says as little as a function word.
+        frequent = [word for word in frequent if _count(database, index, f'"{word}"', MOST_RANKED) <= MOST_RANKED]
+    together = " AND ".join(f'"{word}"' for word in frequent)
     if not rare or not together:
         return _any(rare) or together
+    ranked = _any([*rare, *frequent])
     if _count(database, index, together) <= MOST_SCORED:
-        return f"({_any(rare)} OR ({together})) AND ({_any(telling)})"
-    return f"({_any(rare)}) AND ({_any(telling)})"
+        return f"({_any(rare)} OR ({together})) AND ({ranked})"
+    return f"({_any(rare)}) AND ({ranked})"
 
 
 def _any(words: Collection[str]) -> str:
     return " OR ".join(f'"{word}"' for word in words)
 
 
-def _count(database: Database, index: str, query: str) -> int:
-    """Return how many chunks a query finds, one more than MOST_SCORED where it finds more."""
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {MOST_SCORED + 1})"  # noqa: S608
+def _count(database: Database, index: str, query: str, most: int | None = None) -> int:
+    """Return how many chunks a query finds, one more than `most` (MOST_SCORED) where it finds more."""
+    limit = (MOST_SCORED if most is None else most) + 1
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {limit})"  # noqa: S608
     return int(database.rows(sql, query)[0][0])
 
 
@@ -97,25 +107,26 @@ def documents_with(database: Database, collection: int, word: str) -> frozenset[
     stems = stem_index.phrases(word, stem_index.stemmed_languages(database, collection))
     found = _found("c.document_id", stems)
     sql = f"SELECT document_id AS id, count(*) AS chunks FROM ({found} LIMIT {MOST_CHUNKS + 1}) GROUP BY id"  # noqa: S608
-    values = (collection, *ids(None), f'"{phrase}"', *([stems] if stems else []))
-    rows = database.rows(sql, *values)
+    rows = database.rows(sql, collection, f'"{phrase}"', *([stems] if stems else []))
     return None if sum(row["chunks"] for row in rows) > MOST_CHUNKS else frozenset(row["id"] for row in rows)
 
 
-def _found(columns: str, stems: str) -> str:
-    """Return the query for chunks with a word (value 3), or in `stems` (value 4), where any are to be looked for.
+def _found(columns: str, stems: str, within: Collection[int] | None = None) -> str:
+    """Return the query for chunks with a word (value 2), or in `stems` (value 3), where any are to be looked for.
 
-    Values 1 and 2 are the collection and what `ids` returns; {0} in `columns` is the index that has the chunk.
+    Value 1 is the collection, the documents `within` are the chosen ones; {0} in `columns` is the index that has the
+    chunk.
     """
+    among = "" if within is None else " AND chosen(c.document_id)"
 
-    def within(index: str, value: int) -> str:
+    def found(index: str, value: int) -> str:
         return (
-            f"SELECT {columns.format(index)} FROM {index} JOIN chunks c ON c.id = {index}.rowid "  # noqa: S608
-            f"JOIN documents d ON d.id = c.document_id WHERE {index} MATCH ?{value} AND d.collection_id = ?1{WITHIN}"
+            f"SELECT {columns.format(index)} FROM {index} JOIN chunks c ON c.id = {index}.rowid{among} "  # noqa: S608
+            f"JOIN documents d ON d.id = c.document_id WHERE {index} MATCH ?{value} AND d.collection_id = ?1"
         )
 
-    by_words = within("chunks_fts", 3)
+    by_words = found("chunks_fts", 2)
     if not stems:
         return by_words
     stemmed = "SELECT document_id FROM document_languages WHERE stemmed"
-    return f"{by_words} AND d.id NOT IN ({stemmed}) UNION ALL {within('chunks_fts_stems', 4)}"
+    return f"{by_words} AND d.id NOT IN ({stemmed}) UNION ALL {found('chunks_fts_stems', 3)}"
