@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from localcrag.backends.store.calibration_store import CalibrationStore
-from localcrag.backends.store.collection_queries import original_of, text_of
+from localcrag.backends.store.collection_queries import DOCUMENT, original_of, text_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.run_store import RunStore
@@ -394,6 +394,26 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
         put(store, "b.txt", "dogs bark")
     with pytest.raises(EmbedderMismatch):
         nearest(index, store, "cats")
+
+
+def test_a_list_of_documents_reads_no_texts_and_knows_how_long_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "db.sqlite3"
+    old_database(
+        path,
+        16,
+        "INSERT INTO collections VALUES (1, 'default', 'fake-embedder', 64, '2026-01-01')",
+        "INSERT INTO documents (collection_id, name, sha256, media_type, text, added_at) "
+        "VALUES (1, 'old.txt', 'x', 'text/plain', 'Grüße', '2026-01-01')",
+    )
+    store = open_store(tmp_path)
+    put(store, "new.txt", "three words here")
+    assert [(one.name, one.characters) for one in store.documents()] == [("new.txt", 16), ("old.txt", 5)]
+    database = Database(path)
+    with database.transaction() as connection:
+        connection.execute("UPDATE documents SET text = 'read' WHERE name = 'old.txt'")
+    assert [one.characters for one in store.documents()] == [16, 4]
+    plan = [row["detail"] for row in database.rows(f"EXPLAIN QUERY PLAN {DOCUMENT} ORDER BY d.name", "default")]
+    assert "SEARCH d USING COVERING INDEX documents_listed (collection_id=?)" in plan
 
 
 def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from localcrag.records.documents import LEAST_LAYOUT, Document
 from localcrag.records.errors import UnknownCollection, UnknownDocument
 
 DOCUMENT = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, length(d.text) AS characters, d.added_at, d.dated, d.layout,
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated, d.layout,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
        (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,

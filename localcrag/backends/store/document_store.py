@@ -98,8 +98,11 @@ class DocumentStore:
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
-                "layout) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name), LAYOUT),
+                "layout, characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name)),
+                    *(LAYOUT, len(text)),
+                ),
             ).lastrowid
             put_chunks(connection, document_id or 0, title, chunks, vectors)
             scan_store.put(connection, document_id or 0, unread, read)

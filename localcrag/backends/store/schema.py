@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from localcrag.backends.store.newer_schemas import SCHEMA_16, SCHEMA_17
+
 SCHEMA_1 = """
 CREATE TABLE collections (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -275,23 +277,9 @@ CREATE TRIGGER document_moves AFTER UPDATE OF collection_id ON documents BEGIN
 END;
 CREATE INDEX stemmed_documents ON document_languages (language) WHERE stemmed;
 """
-SCHEMA_16 = """
--- Which file a vector index was written to last, what tells it from others, of how many chunks, how things stood then
--- (chunk_changes.py), and which of its chunks are gone since.
-DROP TABLE index_files;
-CREATE TABLE index_files (
-    collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    fingerprint TEXT NOT NULL,
-    rows INTEGER NOT NULL,
-    newest INTEGER NOT NULL,
-    highest INTEGER NOT NULL,
-    gone BLOB NOT NULL
-) STRICT;
-"""
 SCHEMAS = (
     SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
-    SCHEMA_12, SCHEMA_13, SCHEMA_14, SCHEMA_15, SCHEMA_16,
+    SCHEMA_12, SCHEMA_13, SCHEMA_14, SCHEMA_15, SCHEMA_16, SCHEMA_17,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
