@@ -1,12 +1,16 @@
 """Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
 
     .venv/bin/python scripts/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR] [--json FILE]
+                                            [--plot FILE]
 
 CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
 (BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
 of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
 million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
 their own, which has just been started, as the app would be.
+
+With --folder, what is built stays there, and a size that is there already is not built again, but measured: for who
+changes how a collection is searched. A plot is drawn of the sizes measured.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,11 +26,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from relevance.data import read_lines
+from scale_plot import draw
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
@@ -50,7 +56,7 @@ NOISE = 0.02
 QUESTIONS = 200
 NEAREST, BY_WORDS = 30 * NEARBY, 30
 """What a question asks for by default: settings.candidates, as steps/retrieve takes them."""
-NAME = "scale"
+NAME, BUILT = "scale", "built.json"
 
 Base = list[tuple[str, Vectors]]
 Make = Callable[[], tuple[str, Vectors]]
@@ -81,7 +87,8 @@ def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
     assembly.models.embedder.embed(texts)
     alone = (time.perf_counter() - started) * len(base) / len(texts)
     assembly.close()
-    return base, {"embedded chunks": float(len(base)), "ingest / encoder alone, throughput": alone / whole}
+    figures = {"embedded chunks": float(len(base)), "ingest / encoder alone, throughput": alone / whole}
+    return base, figures
 
 
 def recombined(base: Base, chosen: random.Random, noise: np.random.Generator) -> tuple[str, Vectors]:
@@ -158,17 +165,17 @@ def timed(do: Callable[[Any], object], each: Sequence[Any]) -> float:
     return p95(times)
 
 
-def memory() -> float:
-    """Return this process's memory now, in MiB."""
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * resource.getpagesize() / 2**20
+def memory(kind: str = "RssAnon") -> float:
+    """Return this process's own memory now, in MiB; of the kind RssFile, what of mapped files is in memory."""
+    status = Path("/proc/self/status").read_text("ascii")
+    return float(status.partition(f"{kind}:")[2].split()[0]) / 1024
 
 
 def look(folder: Path) -> dict[str, float]:
     """Measure searches in a process that was just started."""
-    asked = json.loads((folder / "questions.json").read_text("utf-8"))
-    vectors = np.load(folder / "questions.npy")
-    before, started = memory(), time.perf_counter()
+    asked = json.loads((folder.parent / "questions.json").read_text("utf-8"))
+    vectors = np.load(folder.parent / "questions.npy")
+    before, mapped, started = memory(), memory("RssFile"), time.perf_counter()
     store = DocumentStore(Database(folder / "localcrag.db"), NAME, embedder="scale", dimension=vectors.shape[1])
     index = ChunkIndex(store, folder)
     opened = time.perf_counter() - started
@@ -179,12 +186,15 @@ def look(folder: Path) -> dict[str, float]:
     figures["by words, p95 ms"] = timed(lambda question: store.full_text(question, BY_WORDS), asked)
     words = [word for question in asked for word in content_words(question)][:QUESTIONS]
     figures["documents with a word, p95 ms"] = timed(store.documents_with, words)
+    started = time.perf_counter()
     documents = [one.id for one in store.documents()]
+    figures["list of documents"] = time.perf_counter() - started
     for share in (0.01, 0.5):
         some = random.Random(2).sample(documents, max(1, int(len(documents) * share)))
         pairs = list(zip(vectors, asked, strict=True))[: QUESTIONS // 10]
         figures |= restricted(store, index, some, pairs, f"in {share:.0%} of the documents, p95 ms")
     figures["memory after all searches, MiB"] = memory() - before
+    figures["and of mapped files, MiB"] = memory("RssFile") - mapped
     figures["recall of the 10 nearest"] = recall(store, index, vectors[:100])
     return figures
 
@@ -230,56 +240,90 @@ def changed(store: DocumentStore, index: ChunkIndex, make: Make) -> dict[str, fl
     return {"a changed document is searched": replaced, "a deleted one no more": time.perf_counter() - started}
 
 
+def prepared(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
+    """Return the chunks that all others are made of, and how fast they went in; write what is asked."""
+    if not (folder / "base.json").exists():
+        base, figures = embedded(corpus, folder)
+        asked = questions(base, random.Random(1))
+        assembly = Assembly(load(data_dir=folder / "base"))
+        np.save(folder / "questions.npy", assembly.models.embedder.embed_questions(asked))
+        assembly.close()
+        (folder / "questions.json").write_text(json.dumps(asked), "utf-8")
+        np.save(folder / "base.npy", np.stack([vector for _, vector in base]))
+        (folder / "base.json").write_text(json.dumps([figures, [text for text, _ in base]]), "utf-8")
+    figures, texts = json.loads((folder / "base.json").read_text("utf-8"))
+    return list(zip(texts, np.load(folder / "base.npy"), strict=True)), figures
+
+
 def measure(corpus: Path, sizes: Sequence[int], folder: Path) -> Iterator[dict[str, float]]:
     """Yield the figures of each size."""
-    base, figures = embedded(corpus, folder)
+    base, figures = prepared(corpus, folder)
     yield figures
-    chosen, noise = random.Random(1), np.random.default_rng(1)
-
-    def make() -> tuple[str, Vectors]:
-        return recombined(base, chosen, noise)
-
     let_start_programs("searches are measured in a process of their own")
-    asked = questions(base, chosen)
-    assembly = Assembly(load(data_dir=folder / "base"))
-    vectors = assembly.models.embedder.embed_questions(asked)
-    assembly.close()
-    (folder / "questions.json").write_text(json.dumps(asked), "utf-8")
-    np.save(folder / "questions.npy", vectors)
-    database = Database(folder / "localcrag.db")
-    store = DocumentStore(database, NAME, embedder="scale", dimension=vectors.shape[1])
-    index = ChunkIndex(store, folder)
-    for size in sizes:
-        figures = {"chunks": float(size), **grow(store, index, size, make), **changed(store, index, make)}
+    before: Path | None = None
+    for size in sorted(sizes):
+        place, chosen, noise = folder / str(size), random.Random(size), np.random.default_rng(size)
+        make = partial(recombined, base, chosen, noise)
+        if not (place / BUILT).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            if before:
+                shutil.copytree(before, place)
+            else:
+                place.mkdir()
+            store, index = opened(place, base)
+            (place / BUILT).write_text(json.dumps(grow(store, index, size, make)), "utf-8")
+            store.close()
+        store, index = opened(place, base)
+        figures = {"chunks": float(size), **json.loads((place / BUILT).read_text("utf-8"))}
+        figures |= changed(store, index, make)
         index.save()
-        figures["database, MiB"] = sum(path.stat().st_size for path in folder.glob("localcrag.db*")) / 2**20
-        figures["index, MiB"] = sum(path.stat().st_size for path in folder.glob("*.usearch")) / 2**20
-        child = [sys.executable, __file__, str(corpus), "--look", str(folder)]
+        store.close()
+        figures["database, MiB"] = sum(path.stat().st_size for path in place.glob("localcrag.db*")) / 2**20
+        figures["index, MiB"] = sum(path.stat().st_size for path in place.glob("*.usearch")) / 2**20
+        child = [sys.executable, __file__, str(corpus), "--look", str(place)]
         figures |= json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
         yield figures
-    database.close()
+        before = place
+
+
+def opened(place: Path, base: Base) -> tuple[OpenStore, ChunkIndex]:
+    """Return the collection that lies there, made if there is none."""
+    store = OpenStore(Database(place / "localcrag.db"), NAME, embedder="scale", dimension=len(base[0][1]))
+    return store, ChunkIndex(store, place)
+
+
+class OpenStore(DocumentStore):
+    """A store whose database can be closed."""
+
+    def close(self) -> None:
+        self._database.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--folder", type=Path, help="where it is built (default: a temporary one)")
+    parser.add_argument("--folder", type=Path, help="where it is built, and stays (default: a temporary one)")
     parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--plot", type=Path, help="an SVG file for a plot of the growth")
     parser.add_argument("--look", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.look:
         print(json.dumps(look(arguments.look)))
         return
-    every = []
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
-        for figures in measure(arguments.corpus, arguments.chunks, Path(temporary)):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        every = []
+        for figures in measure(arguments.corpus, arguments.chunks, folder):
             every.append(figures)
             for name, value in figures.items():
                 print(f"{name:<48} {value:14,.3f}")
             print(flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(every, indent=2), "utf-8")
+    if arguments.plot:
+        draw(every[1:], arguments.plot)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import bench_scale
 import pytest
+from scale_plot import draw
 
 from tests.support.other_languages import LEASES
 
@@ -22,9 +23,13 @@ def test_a_collection_grows_and_its_figures_are_printed(monkeypatch: pytest.Monk
     folder = tmp_path / "built"
     folder.mkdir()
     first, *grown = bench_scale.measure(corpus, [60, 120], folder)
+    (_, *again) = bench_scale.measure(corpus, [120], folder)
+    assert again[0]["put, chunks a second"] == grown[1]["put, chunks a second"]
+    draw(grown, tmp_path / "growth.svg")
+    assert "by words" in (tmp_path / "growth.svg").read_text("utf-8")
     assert first["embedded chunks"] >= bench_scale.QUESTIONS
     assert [figures["chunks"] for figures in grown] == [60.0, 120.0]
     for figures in grown:
         assert figures["recall of the 10 nearest"] == 1.0
-        assert figures["index, MiB"] > 0
+        assert figures["database, MiB"] > 0
         assert figures["nearest in 50% of the documents, p95 ms"] > 0
