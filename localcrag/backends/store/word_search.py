@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Container, Set
+from collections.abc import Collection, Container, Sequence, Set
 
 from localcrag.backends.store import stem_index
 from localcrag.backends.store.database import Database
@@ -17,6 +18,10 @@ MOST_SCORED = 5_000
 MOST_RANKED = 20_000
 """Chunks with a word, for it to have a part in the ranking where rarer ones choose what is ranked: SQLite goes through
 all of them to weigh it, for each question. Among 59,000 paragraphs the right one was found as often."""
+FEW_DOCUMENTS = 2_000
+"""Documents whose chunks are looked up before the words are: there are fewer of them than chunks with the words."""
+AT_ONCE = 100
+"""Chunks, best first, whose documents are looked up."""
 _WORD = re.compile(r"\w+")
 
 
@@ -33,14 +38,41 @@ def best_by_words(
         return []
     stems = stem_index.all_stems(question, stem_index.stemmed_languages(database, collection))
     query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
-    if not stems and within is None and _is_alone(database, collection):
+    if stems:
+        found = _found("c.id, bm25({0}) AS score", stemmed, within)
+        sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
+        rows = database.rows(sql, collection, query, *([stemmed] if stemmed else []), chosen=looked_up(within))
+        return [row["id"] for row in rows]
+    ranked = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ?{0} ORDER BY bm25(chunks_fts), rowid LIMIT {1}"
+    if within is None and _is_alone(database, collection):
         # Whose chunk it is need not be looked up.
-        sql = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY bm25(chunks_fts), rowid LIMIT ?"
-        return [row["id"] for row in database.rows(sql, query, k)]
-    found = _found("c.id, bm25({0}) AS score", stemmed, within)
-    sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number, and texts of ours
-    values = (collection, query, *([stemmed] if stemmed else []))
-    return [row["id"] for row in database.rows(sql, *values, chosen=looked_up(within))]
+        return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
+    if within is not None and len(within) <= FEW_DOCUMENTS:
+        sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
+        theirs = {row["id"] for row in database.rows(sql, json.dumps(list(within)))}
+        best = database.rows(ranked.format(" AND chosen(rowid)", -1), query, chosen=theirs)
+    else:
+        best = database.rows(ranked.format("", -1), query)
+    return _first_of(database, collection, [row["id"] for row in best], k, within)
+
+
+def _first_of(
+    database: Database, collection: int, chunks: Sequence[int], k: int, within: Collection[int] | None
+) -> list[int]:
+    """Return the first `k` of these chunks that are the collection's, of the documents `within`."""
+    chosen = "" if within is None else " AND chosen(c.document_id)"
+    first: list[int] = []
+    for at in range(0, len(chunks), AT_ONCE):
+        some = chunks[at : at + AT_ONCE]
+        sql = (
+            f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
+            f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"
+        )
+        there = {row["id"] for row in database.rows(sql, *some, collection, chosen=looked_up(within))}
+        first += [one for one in some if one in there]
+        if len(first) >= k:
+            break
+    return first[:k]
 
 
 def looked_up(within: Collection[int] | None) -> Container[int]:
