@@ -1,4 +1,4 @@
-"""The vector index of a collection: a mapped file, and beside it, in memory, the chunks that came since.
+"""The vector index of a collection: a mapped file, and the chunks that came since, in memory.
 
 The file is a cache that can always be made again from SQLite. It is not written for every change: chunks that came are
 compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a large
