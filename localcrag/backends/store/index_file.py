@@ -27,7 +27,7 @@ Codes = NDArray[np.int8]
 """Vectors with eight bits a number, each by a factor of its own."""
 
 # hnswlib recommends M 16 and ef_construction 200 for high recall at this dimension (ALGO_PARAMS.md). With 100, the file
-# was made in half of the time (38 s of a processor, not 81), and of the ten nearest among 100,000, 0.994 are found instead of 0.999.
+# of 100,000 took half of the time (38 s of a processor, not 81), and of the ten nearest 0.994 were found, not 0.999.
 LINKS = 16
 CONSTRUCTION = 200
 LEAST_LOOKED_AT = 200
