@@ -1,6 +1,7 @@
 """Set up what the tests need, then check and test: python3 scripts/test.py [--all] [pytest's arguments].
 
-Without arguments: lint, format, types, and the tests that a person needs who changes something. --all: every test.
+Without arguments: lint, format, types, and the tests that a person needs who changes something. --all: every test, and
+before them whether anything has become slower than in an earlier version, measured in turn with it (bench.py).
 With arguments of pytest (a file, -k, -m): these tests alone. Ends with pytest's summary; the exit status is the worst.
 """
 
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 
 from bootstrap import set_up_or_exit
 from prerequisites import APT_MEGABYTES, SYSTEM_PACKAGES, can_install_packages, install_packages, missing_packages
@@ -25,6 +27,8 @@ EVERYDAY = (
 """What runs without --all; tests/README.md has the folders and their times."""
 WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two tests at a time, those of a file in one process; files in the order of tests/conftest.py."""
+SPEED = ("scripts/bench.py", "--against", "--quick")
+"""Before the tests, whose workers would be in its way, and whose summary comes last."""
 SLOWEST = "--durations=30"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 """For the workers and the apps that they start: more threads than cores only wait for each other."""
@@ -42,25 +46,33 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="run every test, also the slow folders")
     for marker, packages in LEFT_OUT.items():
         parser.add_argument(f"--without-{marker}", action="store_true", help=f"leave out what needs {packages[0]}")
+    parser.add_argument(
+        "--without-speed", action="store_true", help="do not compare the speed with an earlier version's"
+    )
     parser.add_argument("-m", dest="markers", metavar="EXPRESSION", help="as pytest's")
     given, more = parser.parse_known_args()
     without = [marker for marker in LEFT_OUT if getattr(given, f"without_{marker}")]
     chosen = bool(more or given.markers) and not given.all
+    compared = given.all and not given.without_speed
 
-    print(plan(chosen=chosen, everything=given.all), flush=True)
+    print(plan(chosen=chosen, everything=given.all, compared=compared), flush=True)
     set_up_or_exit("test.txt")
     provide_packages({package for marker in without for package in LEFT_OUT[marker]})
-    status = 0 if chosen else max(call(*check) for check in CHECKS)
+    statuses = [] if chosen else [call("-m", *check) for check in CHECKS]
+    if compared:
+        statuses.append(call(*SPEED, threads={}))
     everyday = () if chosen or given.all else EVERYDAY
-    return max(status, call("pytest", *shared_out(more), *selection(given.markers, without), *more, *everyday))
+    tests = ("pytest", *shared_out(more), *selection(given.markers, without), *more, *everyday)
+    return max([*statuses, call("-m", *tests)])
 
 
-def plan(*, chosen: bool, everything: bool) -> str:
+def plan(*, chosen: bool, everything: bool, compared: bool) -> str:
     """Return in a line what will be run."""
     if chosen:
         return "The tests that were asked for, alone; without arguments also lint, format and types."
     tests = "every test" if everything else f"the tests of {', '.join(EVERYDAY)}; --all for every test"
-    return f"Lint, format, types, then {tests}. Times are in tests/README.md."
+    speed = "the speed beside an earlier version's, " if compared else ""
+    return f"Lint, format, types, {speed}then {tests}. Times are in tests/README.md."
 
 
 def selection(markers: str | None, without: list[str]) -> list[str]:
@@ -95,11 +107,13 @@ def provide_packages(unneeded: set[str]) -> None:
     )
 
 
-def call(module: str, *arguments: str) -> int:
-    print(f"\n== {' '.join([module, *arguments])}", flush=True)
+def call(*command: str, threads: Mapping[str, str] = ONE_THREAD) -> int:
+    """Run Python with these arguments, and return its status."""
+    said = command[1:] if command[0] == "-m" else command
+    print(f"\n== {' '.join(said)}", flush=True)
     started = time.monotonic()
-    status = subprocess.call([str(PYTHON), "-m", module, *arguments], cwd=ROOT, env={**os.environ, **ONE_THREAD})
-    if module != "pytest":  # whose summary says it, and comes last
+    status = subprocess.call([str(PYTHON), *command], cwd=ROOT, env={**os.environ, **threads})
+    if said[0] != "pytest":  # whose summary says it, and comes last
         print(f"{'passed' if status == 0 else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
     return status if status >= 0 else 128 - status  # killed by a signal, as shells count it
 

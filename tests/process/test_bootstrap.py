@@ -61,6 +61,12 @@ class Llama:
     def __call__(self, prompt, max_tokens):
         {written}
 """
+BENCH = """
+import json, os, sys
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(json.dumps(["bench.py", *sys.argv[1:], os.environ.get("OMP_NUM_THREADS", "")]) + "\\n")
+sys.exit(int(os.environ.get("BENCH_STATUS", "0")))
+"""
 BACKEND = """
 import shutil
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
@@ -155,6 +161,7 @@ def make_project(folder: Path) -> Project:
     (project.root / "backend.py").write_text(BACKEND.format(wheel=str(wheel)))
     (project.root / "pyproject.toml").write_text(PYPROJECT)
     (project.root / "app.py").write_text(APP)
+    (project.root / "scripts" / "bench.py").write_text(BENCH)
     (project.root / "models").mkdir()
     tiny = build_wheel(folder / "model", "tiny-model", "1.0", {})
     manifest = entry("tiny", "llm", wheel_source(tiny, "tiny/"), file_line("tiny.gguf", GGUF))
@@ -489,6 +496,8 @@ def test_run_refuses_a_wrong_argument_before_set_up(project: Project) -> None:
 
 WORKERS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"]
 CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
+SPEED = ["bench.py", "--against", "--quick", ""]
+"""The last is the number of threads that it was told."""
 EVERYDAY = [
     "tests/unit",
     "tests/contracts",
@@ -509,8 +518,20 @@ def test_test_runs_every_check_and_the_everyday_tests_last(ready: Project) -> No
 def test_all_runs_every_check_and_every_test(ready: Project) -> None:
     done = ready.run("test.py", "--all", "-x")
     assert done.returncode == 0
-    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS, "-x"]]
-    assert "every test" in done.stdout
+    assert ready.calls() == [*CHECKS, SPEED, ["pytest", *WORKERS, "-x"]]
+    assert "the speed beside an earlier version's, then every test" in done.stdout
+
+
+def test_the_speed_can_be_left_out_and_is_measured_with_all_threads(ready: Project) -> None:
+    ready.run("test.py", "--all", "--without-speed")
+    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS]]
+    ready.run("test.py", "--all", extra={"OMP_NUM_THREADS": "8"})
+    assert ready.calls()[-2] == [*SPEED[:-1], "8"]
+
+
+def test_what_has_become_slower_fails_after_every_test(ready: Project) -> None:
+    assert ready.run("test.py", "--all", extra={"BENCH_STATUS": "1"}).returncode == 1
+    assert ready.calls()[-1] == ["pytest", *WORKERS]
 
 
 def test_ci_runs_everything_and_fails_with_it(ready: Project) -> None:
@@ -519,7 +540,7 @@ def test_ci_runs_everything_and_fails_with_it(ready: Project) -> None:
     shutil.copy(ROOT / ".ci" / "run", run)
     done = subprocess.run([run], env=ready.environment({"PYTEST_STATUS": "1"}), capture_output=True, check=False)
     assert done.returncode == 1
-    assert ready.calls() == [*CHECKS, ["pytest", *WORKERS]]
+    assert ready.calls() == [*CHECKS, SPEED, ["pytest", *WORKERS]]
 
 
 def test_the_tests_compute_with_one_thread_each(ready: Project) -> None:
@@ -547,7 +568,7 @@ SELECTIONS = {
     "without-browser": (["--without-browser"], [*CHECKS, ["pytest", *WORKERS, "-m", "not browser", *EVERYDAY]]),
     "without-both": (
         ["--all", "--without-search", "--without-browser"],
-        [*CHECKS, ["pytest", *WORKERS, "-m", "not browser and not search"]],
+        [*CHECKS, SPEED, ["pytest", *WORKERS, "-m", "not browser and not search"]],
     ),
     "own-markers": (["-m", "search or slow"], [["pytest", *WORKERS, "-m", "(search or slow)"]]),
     "own-markers-without": (

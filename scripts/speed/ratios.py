@@ -1,0 +1,83 @@
+"""Ratios of what one thing took in two versions, measured in turn: the median, its interval, and what follows from it.
+
+The two times of a pair were measured one right after the other, so that what else the machine does hits both.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from localcrag.evaluation.statistics import CONFIDENCE, RESAMPLES, SEED
+
+ALLOWED = 1.25
+"""How many times as long a step may take. Of two copies of the same version, also beside a program that used a core, no
+interval lay above 1.1 as a whole (docs/measurements.md), and a quarter more is what people begin to notice of a wait:
+differences of up to about a fifth go unnoticed (Seow 2008, Designing and Engineering Time, chapter 3)."""
+LEAST_PAIRS = 6
+"""With fewer, not even the range from the lowest ratio to the highest holds the median with 95 % (1 - 2 / 2 ** 6)."""
+
+Pair = tuple[float, float]
+"""Seconds that the earlier version took, and this one."""
+
+
+class Verdict(StrEnum):
+    """What an interval of ratios says."""
+
+    SLOWER = "slower"
+    ACCEPTED = "slower, as a commit says"
+    FASTER = "faster"
+    AS_FAST = "as fast"
+    UNCLEAR = "cannot be told"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times as long a step takes: the median of `pairs` ratios, and its 95 % interval.
+
+    `before` and `now` are medians of the seconds.
+    """
+
+    step: str
+    median: float
+    low: float
+    high: float
+    pairs: int
+    before: float
+    now: float
+
+    def verdict(self, allowed: float = ALLOWED, accepted: frozenset[str] = frozenset()) -> Verdict:
+        """Return what the whole interval says; SLOWER of none of the `accepted` steps."""
+        if self.pairs < LEAST_PAIRS:
+            return Verdict.UNCLEAR
+        if self.low > allowed:
+            return Verdict.ACCEPTED if self.step in accepted else Verdict.SLOWER
+        if self.high < 1 / allowed:
+            return Verdict.FASTER
+        return Verdict.AS_FAST if self.high <= allowed else Verdict.UNCLEAR
+
+
+def ratio(step: str, pairs: Sequence[Pair]) -> Ratio | None:
+    """Return the ratio of a step, by a percentile bootstrap over pairs; None without a pair of times above zero."""
+    timed = [(before, now) for before, now in pairs if before > 0 and now > 0]
+    if not timed:
+        return None
+    ratios = np.array([now / before for before, now in timed])
+    low, high = _interval(ratios)
+    before, now = (statistics.median(one) for one in zip(*timed, strict=True))
+    return Ratio(step, float(np.median(ratios)), low, high, len(timed), before, now)
+
+
+def _interval(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[float, float]:
+    if values.min() == values.max():
+        return float(values.min()), float(values.max())
+    found = bootstrap(
+        (values,), np.median, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, method="percentile",
+        rng=np.random.default_rng(SEED),
+    ).confidence_interval  # fmt: skip
+    return float(found.low), float(found.high)
