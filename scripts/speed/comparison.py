@@ -75,9 +75,8 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """What is added before anything is timed, what is done before, and what is timed, in its order."""
+    """What is done before anything is timed, and what is timed, in its order."""
 
-    documents: Path
     before: tuple[Round, ...]
     timed: tuple[Round, ...]
 
@@ -118,7 +117,7 @@ def materials(plan: Plan, folder: Path) -> Materials:
     ]
     before = [Round("ingested", str(folder / "first")), *(Round("corrected", one) for one in warm)]
     before += [kind[0] for kind in kinds[2:] if kind for _ in range(WARM_UP)]
-    return Materials(folder / "first", tuple(before), tuple(mixed(kinds)))
+    return Materials(tuple(before), tuple(mixed(kinds)))
 
 
 def mixed(kinds: Sequence[Sequence[Round]]) -> list[Round]:

@@ -124,7 +124,7 @@ class Version:
 
         So both compute in the same number format, whatever the machine did while one of them tried which is fastest.
         """
-        if like:
+        if like and (like._data / "cache").is_dir():
             shutil.copytree(like._data / "cache", self._data / "cache", dirs_exist_ok=True)
         package = self._asked(OPEN, "").get("package", "")
         if Path(package).resolve() != (self._tree / "localcrag").resolve():

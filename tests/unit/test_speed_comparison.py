@@ -51,7 +51,7 @@ def two(**given: Mapping[str, Mapping[str, float]]) -> tuple[Stand, Stand, list[
 
 
 def timed(*rounds: Round) -> Materials:
-    return Materials(Path(), (), rounds)
+    return Materials((), rounds)
 
 
 def standing() -> Callable[[], float]:
@@ -76,7 +76,7 @@ def test_pairs_are_the_earlier_versions_seconds_and_this_ones() -> None:
 
 def test_what_is_done_before_is_not_timed() -> None:
     before, now, calls = two()
-    found = compare(before, now, Materials(Path(), ASKED[:2], ASKED[2:4]), seconds=1)
+    found = compare(before, now, Materials(ASKED[:2], ASKED[2:4]), seconds=1)
     assert len(calls) == 8
     assert len(found.pairs["evaluate"]) == 2
 
