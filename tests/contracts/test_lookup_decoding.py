@@ -20,11 +20,17 @@ COPYING = (Message("user", f"Repeat this list of names, word for word, twice:\n{
 @pytest.mark.parametrize(
     ("read", "most", "expected"),
     [
-        pytest.param([1, 2, 3, 4, 1, 2], 10, [3, 4, 1, 2], id="what followed before"),
-        pytest.param([1, 2, 3, 9, 1, 2, 4, 9, 1, 2], 2, [4, 9], id="where it stood last, no more than asked for"),
-        pytest.param([1, 2, 3, 4], 10, [], id="nowhere"),
-        pytest.param([1, 2, 3, 1, 2], 0, [], id="no room"),
-        pytest.param([1, 1, 1], 10, [1], id="overlapping itself"),
+        pytest.param([1, 2, 3, 4, 5, 6, 1, 2, 3, 4], 10, [5, 6, 1, 2, 3, 4], id="what followed before"),
+        pytest.param(
+            [1, 2, 3, 4, 5, 9, 1, 2, 3, 4, 6, 9, 1, 2, 3, 4],
+            2,
+            [6, 9],
+            id="where it stood last, no more than asked for",
+        ),
+        pytest.param([1, 2, 3, 4, 5, 6], 10, [], id="nowhere"),
+        pytest.param([9, 2, 3, 4, 5, 1, 2, 3, 4], 10, [], id="only three of the last four"),
+        pytest.param([1, 2, 3, 4, 5, 1, 2, 3, 4], 0, [], id="no room"),
+        pytest.param([1, 1, 1, 1, 1], 10, [1], id="overlapping itself"),
         pytest.param([1], 10, [], id="too short"),
     ],
 )
@@ -49,6 +55,14 @@ def test_a_copied_text_is_that_of_plain_greedy_decoding_in_fewer_steps(llama: Ll
         steps += 1
     assert read[len(tokens) :][:40] == without
     assert steps < 20
+
+
+def test_nothing_is_guessed_beyond_the_end_of_a_line(llama: LlamaCpp) -> None:
+    model = llama._llama
+    assert isinstance(model, LookupLlama)
+    tokens = model.tokenize(b"the ferry to Bergen leaves at noon.\n[2] The bus", add_bos=False)
+    line = model._line(tokens)
+    assert model.detokenize(line) == b"the ferry to Bergen leaves at noon."
 
 
 def test_what_is_handed_over_is_counted_though_more_has_been_read(llama: LlamaCpp) -> None:

@@ -20,8 +20,9 @@ from llama_cpp.llama_grammar import LlamaGrammar
 
 from localcrag.backends.models import processor
 from localcrag.backends.models.faster_copy import faster_copy
-from localcrag.backends.models.llama_stream import Beginning, LlamaStream
+from localcrag.backends.models.llama_stream import LlamaStream
 from localcrag.backends.models.lookup_decoding import LookupLlama
+from localcrag.backends.models.prompt_memory import PromptMemory
 from localcrag.records.errors import GenerationError, ModelDamaged
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
@@ -60,7 +61,7 @@ class LlamaCpp:
         self.context_tokens = int(self._llama.n_ctx())
         self._format = self._chat_format(path)
         self._control = control_tokens(self._llama)
-        self._beginning = Beginning(self._llama)
+        self._memory = PromptMemory(self._llama)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt that the messages make, in tokens."""
@@ -89,7 +90,7 @@ class LlamaCpp:
             self._llama,
             self._turn,
             tokens,
-            beginning=self._beginning,
+            memory=self._memory,
             in_common=self._in_common(messages, tokens),
             decoding=decoding,
             grammar=grammar,

@@ -1,4 +1,4 @@
-"""An answer as llama.cpp writes it, piece by piece, and what is kept of its prompt for the next one."""
+"""An answer as llama.cpp writes it, piece by piece."""
 
 from __future__ import annotations
 
@@ -11,40 +11,9 @@ from typing import Any
 import llama_cpp
 from llama_cpp.llama_grammar import LlamaGrammar
 
+from localcrag.backends.models.prompt_memory import PromptMemory
 from localcrag.records.errors import GenerationError
 from localcrag.records.protocols import Decoding
-
-
-class Beginning:
-    """The prompt prefix that a model has read, kept so that the next prompt with it need not be read whole.
-
-    Nothing beyond it is kept, however much two prompts have in common: what is computed in other portions is rounded
-    otherwise, and a question would now and then get another answer, depending on what was asked before it.
-    """
-
-    def __init__(self, llama: llama_cpp.Llama) -> None:
-        self._llama = llama
-        self._read: list[int] = []
-
-    def keep_only(self, tokens: list[int]) -> None:
-        """Keep just these tokens in the model's window, evaluated in one batch."""
-        if not tokens or tokens != self._read or not self._cut_off_the_rest():
-            self._llama.reset()  # type: ignore[no-untyped-call]
-            self._read = []
-            self._llama.eval(tokens)
-            self._read = tokens
-
-    def forget(self) -> None:
-        """Read everything anew the next time."""
-        self._read = []
-
-    def _cut_off_the_rest(self) -> bool:
-        """Cut the window back to the prefix; False for models with a recurrent state, which cannot go back."""
-        memory = llama_cpp.llama_get_memory(self._llama.ctx)
-        if memory is None or not llama_cpp.llama_memory_seq_rm(memory, -1, len(self._read), -1):
-            return False
-        self._llama.n_tokens = len(self._read)
-        return True
 
 
 class LlamaStream:
@@ -56,7 +25,7 @@ class LlamaStream:
         turn: threading.Lock,
         tokens: list[int],
         *,
-        beginning: Beginning,
+        memory: PromptMemory,
         in_common: int,
         decoding: Decoding,
         grammar: LlamaGrammar | None,
@@ -66,6 +35,8 @@ class LlamaStream:
         `in_common`: so many tokens are what prompts of the kind begin with.
         """
         self.prompt_tokens = len(tokens)
+        self.known_tokens = 0
+        """Of the prompt: those that were read before, with another."""
         self.completion_tokens = 0
         self.estimated = False
         self._stopped = threading.Event()
@@ -75,7 +46,7 @@ class LlamaStream:
             llama,
             turn,
             tokens,
-            beginning=beginning,
+            memory=memory,
             in_common=in_common,
             decoding=decoding,
             grammar=grammar,
@@ -83,8 +54,8 @@ class LlamaStream:
         )
 
     def __iter__(self) -> Iterator[str]:
-        for text, completion_tokens in self._written:
-            self.completion_tokens = completion_tokens
+        for text, written, known in self._written:
+            self.completion_tokens, self.known_tokens = written, known
             if text:
                 yield text
 
@@ -100,19 +71,19 @@ def _write(
     turn: threading.Lock,
     tokens: list[int],
     *,
-    beginning: Beginning,
+    memory: PromptMemory,
     in_common: int,
     decoding: Decoding,
     grammar: LlamaGrammar | None,
     stopped: threading.Event,
-) -> Generator[tuple[str, int], None, None]:
-    """Yield pieces of text (may be empty), each with the number of tokens written so far."""
+) -> Generator[tuple[str, int, int], None, None]:
+    """Yield pieces of text (may be empty), each with the number of tokens written so far and of those known before."""
     with turn:
         # To llama-cpp-python, no tokens means any number of them.
         if decoding.max_tokens < 1 or stopped.is_set():
             return
         try:
-            beginning.keep_only(tokens[:in_common])
+            known = memory.read(tokens, in_common)
             chunks: Any = llama.create_completion(
                 tokens,
                 max_tokens=decoding.max_tokens,
@@ -128,9 +99,9 @@ def _write(
                 if stopped.is_set():
                     return
                 # Not the number of chunks: a character of several tokens comes as one. The last token is not yet read.
-                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1
+                yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1, known
         except (ValueError, RuntimeError, MemoryError) as error:
-            beginning.forget()
+            memory.forget()
             raise GenerationError(
                 f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
                 "model with `localcrag models use NAME`, or lower context_tokens in the settings."

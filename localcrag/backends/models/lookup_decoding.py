@@ -1,8 +1,13 @@
 """Prompt-lookup decoding (Saxena 2023): greedy decoding that guesses ahead from the prompt.
 
-An answer copies its evidence. So what followed the last two tokens where the prompt had them is read together with
-them, in one batch that takes little longer than a single token; of the guess is kept what the model would have written
-anyway. The text is that of plain greedy decoding, but for ties that another batch rounds otherwise.
+An answer copies its evidence. So what followed the last few tokens where the prompt had them, up to the end of that
+line, is read together with them, in one batch; of the guess is kept what the model would have written anyway. The text
+is that of plain greedy decoding, but for ties that another batch rounds otherwise.
+
+A batch costs some three single tokens and a third of one for each token of it (embedded model, one thread; a single
+token has a faster path through llama.cpp). So a guess is made where it is likely to be right and long. Seconds of the
+processor that writing took for 32 questions on everyday documents, with their evidence: 0.18 without guesses, 0.23 with
+up to ten tokens behind two that are the same, 0.16 with up to 32 of the line behind three, 0.13 as it is (by hand).
 
 llama-cpp-python has this too, but only with the logits of every token of the window kept (805 MB with the embedded
 model) and of all of the prompt computed.
@@ -17,10 +22,10 @@ from typing import Any
 import llama_cpp
 import numpy as np
 
-SAME = 2
+SAME = 4
 """Tokens that must be the same for what follows them to be guessed."""
-GUESSED = 10
-"""Tokens of a guess, at most."""
+FEWEST, GUESSED = 5, 40
+"""Tokens of a guess, at least and at most."""
 
 
 class LookupLlama(llama_cpp.Llama):
@@ -47,7 +52,8 @@ class LookupLlama(llama_cpp.Llama):
     def _following(self, read: list[int]) -> list[int]:
         """Return the next tokens, at least one. Raises RuntimeError when llama.cpp fails."""
         before = len(read) - 1
-        batch = [read[-1], *guess(read, min(GUESSED, self.n_ctx() - len(read)))]
+        guessed = self._line(guess(read, min(GUESSED, self.n_ctx() - len(read))))
+        batch = [read[-1], *(guessed if len(guessed) >= FEWEST else [])]
         self._ctx.kv_cache_seq_rm(-1, before, -1)
         self._batch.set_batch(batch=batch, n_past=before, logits_all=True)
         self._ctx.decode(self._batch)
@@ -56,6 +62,10 @@ class LookupLlama(llama_cpp.Llama):
         pairs = zip(written, batch[1:], strict=False)
         right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         return written[: right + 1]
+
+    def _line(self, tokens: list[int]) -> list[int]:
+        """Return the tokens up to the end of a line: a piece of evidence is one, and the next is seldom copied too."""
+        return list(itertools.takewhile(lambda token: b"\n" not in self.detokenize([token]), tokens))
 
     def _likeliest(self, place: int) -> int:
         logits = llama_cpp.llama_get_logits_ith(self.ctx, place)
