@@ -28,17 +28,18 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.egress_ledger import EgressLedger
 from localcrag.backends.store.run_store import RunStore
 from localcrag.pipeline import answer, answer_selection
-from localcrag.records.enums import Preset, WebMode
+from localcrag.records.enums import Preset, Skill, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.models import behind_server
-from localcrag.records.protocols import Consent, LanguageModel, RunLog, Scorer
+from localcrag.records.protocols import Consent, Decoding, LanguageModel, RunLog, Scorer
 from localcrag.records.restriction import EVERYWHERE, Restriction, SearchScope
 from localcrag.records.run import Run, Turn
 from localcrag.runs import replay
 from localcrag.runs.chats import Chat
 from localcrag.runs.recording import Recording
 from localcrag.settings import Settings
+from localcrag.steps.answer.generate import prompt
 from localcrag.steps.context import Parts, no_judgements
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
@@ -189,14 +190,20 @@ class Assembly:
         return self.collections.add(uploads, collection)
 
     def warm_up(self) -> None:
-        """Load all models, and let each work once, so that the first question does not wait. Raises ModelError."""
+        """Load all models, and let each work once, so that the first question does not wait.
+
+        Raises ModelError and GenerationError.
+        """
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
         # A server is warm, or gets so with the first question; nobody asks it before there is one.
         if not behind_server(self.settings.relevance):
             self.models.scorer.logits("warm", ["up"])
         if not behind_server(self.settings.llm):
-            _ = self.models.llm
+            # What every prompt begins with is read now, and known then.
+            beginning = prompt("", "", (), whole=Skill.ALONE in parts.skills)
+            for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
+                pass
 
     def close(self) -> None:
         """Close the database and the search client, and end the processes that read files."""

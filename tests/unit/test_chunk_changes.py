@@ -55,6 +55,27 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_number_of_chunks_is_right_after_every_change(database: Database, change: Change) -> None:
+    one, other = shelf(database, "one"), shelf(database, "other")
+    for name in "abc":
+        put(one, name)
+    put(other, "z")
+    assert one.number_of_chunks() == len(one.chunk_ids())
+    change(one, other)
+    assert one.number_of_chunks() == len(one.chunk_ids())
+
+
+def test_chunks_that_another_process_put_are_counted(database: Database, tmp_path: Path) -> None:
+    here, there = shelf(database, "one"), shelf(Database(tmp_path / "db.sqlite3"), "one")
+    put(here, "a")
+    assert here.number_of_chunks() == 3
+    put(there, "b", 2)
+    assert here.number_of_chunks() == 5
+    there.delete("a")
+    assert here.number_of_chunks() == 2
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_what_came_and_went_is_told_without_reading_all_ids(database: Database, change: Change) -> None:
     one, other = shelf(database, "one"), shelf(database, "other")
     for name in "abc":

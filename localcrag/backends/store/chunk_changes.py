@@ -23,6 +23,22 @@ def state(database: Database) -> State:
     return newest, highest
 
 
+class Count:
+    """How many chunks a collection has, counted anew when any came or went: a question says on how many it rests."""
+
+    def __init__(self, database: Database, collection: int) -> None:
+        self._database, self._collection = database, collection
+        self._counted: tuple[State, int] | None = None
+
+    def __call__(self) -> int:
+        """Return the number. Raises StoreError."""
+        now = state(self._database)
+        if self._counted is None or self._counted[0] != now:
+            sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
+            self._counted = now, int(self._database.rows(sql, self._collection)[0][0])
+        return self._counted[1]
+
+
 def since(database: Database, collection: int, before: State) -> Changes | None:
     """Return what came to a collection and went after a state. Raises StoreError.
 

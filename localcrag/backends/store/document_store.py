@@ -51,6 +51,7 @@ class DocumentStore:
         self._require_embedder(row)
         stem_index.put_missing(database, self.id)
         self.languages = stem_index.Languages(database, self.id)
+        self._chunks = chunk_changes.Count(database, self.id)
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
@@ -165,6 +166,8 @@ class DocumentStore:
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return how many chunks there are, or how many the documents `within` have."""
+        if within is None:
+            return self._chunks()
         sql = f"SELECT count(*) {self._of(within)}"
         return int(self._database.rows(sql, self.id, chosen=word_search.looked_up(within))[0][0])
 
