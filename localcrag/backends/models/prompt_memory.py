@@ -1,4 +1,4 @@
-"""What a language model has read of its prompts, so that what the next one shares with them is not read again.
+"""What a language model has read of its prompts: what the next one shares with them is not read again.
 
 The same prompt gets the same answer, whatever was asked before it: what is computed in other portions is rounded
 otherwise. So every prompt is read in portions that follow from the prompt alone, its system message and then PORTION
