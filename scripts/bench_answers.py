@@ -99,6 +99,7 @@ class WatchedStream:
             self._spent[what] += now - before
             yield piece
             before, what = clock(), WRITTEN
+        self.completion_tokens = self._stream.completion_tokens
         self._spent[what] += clock() - before
         self._spent[TOKENS] += self.prompt_tokens
         self._spent[KNOWN] += getattr(self._stream, "known_tokens", 0)
