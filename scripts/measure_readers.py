@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,7 @@ class Looking:
         """Read a file and those within it; yield nothing, as what becomes of them is kept."""
         start = time.perf_counter()
 
-        def add(member: Upload) -> Generator[IngestEvent, None, None]:
+        def add(member: Upload, _: ExitStack) -> Generator[IngestEvent, None, None]:
             return self.look(member, room, depth + 1)
 
         try:

@@ -43,6 +43,7 @@ from localcrag.steps.answer.generate import prompt
 from localcrag.steps.context import Parts, no_judgements
 from localcrag.steps.evaluate.calibrated_scorer import CalibratedScorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
+from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.refine.manual_selection import Choice
 
 DATABASE_NAME = "localcrag.sqlite3"
@@ -185,7 +186,9 @@ class Assembly:
         settings = self._settings_of(run, WebMode.NEVER).under(run.preset)
         return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
 
-    def ingest(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
+    def ingest(
+        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+    ) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see `Collections.add`."""
         return self.collections.add(uploads, collection)
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from localcrag.app.foreign_documents import mostly_foreign
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
+from localcrag.app.machine import cores, workers
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
+from localcrag.app.while_loading import while_loading
 from localcrag.backends.ocr.recogniser import Recogniser
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors
@@ -24,6 +26,7 @@ from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.steps.ingest.embed import AT_ONCE
 from localcrag.steps.ingest.ingest import ingest
+from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.ingest.read_scans import Parts, read_scans
 from localcrag.steps.ingest.renew import renew
 from localcrag.text.places import place
@@ -52,7 +55,7 @@ class Collections:
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database, self._models, self._made = settings, database, models, made
         self.tags = Tags(settings, database)
-        self._readers, self._recogniser = ReaderProcesses(), Recogniser()
+        self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:
         """Return the names of all collections that hold, or held, documents."""
@@ -123,18 +126,26 @@ class Collections:
         scan = scan_store.of_page(self._database, name, document, page)
         return self._readers.picture(data, document, page, texts, dpi=dpi, scan=scan)
 
-    def add(self, uploads: Sequence[Upload], collection: str | None = None) -> Generator[IngestEvent, None, None]:
-        """Add files to a collection; see localcrag.steps.ingest.ingest."""
-        return ingest(
+    def add(
+        self, uploads: Sequence[Upload] | Counted, collection: str | None = None
+    ) -> Generator[IngestEvent, None, None]:
+        """Add files to a collection; see localcrag.steps.ingest.ingest. Says how many there are while models load."""
+        yield from while_loading(lambda: self._models.embedder, uploads)
+        at_once = workers(self._settings.now.workers)
+        readers = self._adding.shared(at_once)
+        yield from ingest(
             uploads,
-            open_file=self._readers.open_document,
+            open_file=readers.open_document,
             embedder=self._models.embedder,
             shelf=self.store(collection),
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
             as_file=self._as_file,
-            unlock=self._readers.unlocked,
+            unlock=readers.unlocked,
             read_scans=self._settings.now.read_scans,
+            workers=at_once,
+            abandon=readers.abandon,
+            together=self._database.transaction,
         )
 
     def scanned(self) -> list[str]:
@@ -157,22 +168,34 @@ class Collections:
         if again:
             shelf.try_again()
 
-        def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
-            picture = self._readers.picture(original, document.name, page, dpi=SCAN_DPI)
-            what, threads = place(document.name, page), self._settings.now.threads
-            return self._recogniser.read(picture.png, what, threads=threads, go_on=go_on)
+        at_once = workers(self._settings.now.workers)
+        readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
+        threads = max(1, (self._settings.now.threads or cores()) // at_once)
 
-        return read_scans(
-            Parts(
-                shelf=shelf,
-                index=self.index(collection),
-                embedder=self._models.embedder,
-                chunk_tokens=self._settings.now.chunk_tokens,
-                open_file=self._readers.open_document,
-                read_page=read_page,
-                as_file=self._as_file,
+        def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
+            picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
+            return recogniser.read(picture.png, place(document.name, page), threads=threads, go_on=go_on)
+
+        def abandon() -> None:
+            readers.abandon()
+            recogniser.abandon()
+
+        try:
+            yield from read_scans(
+                Parts(
+                    shelf=shelf,
+                    index=self.index(collection),
+                    embedder=self._models.embedder,
+                    chunk_tokens=self._settings.now.chunk_tokens,
+                    open_file=readers.open_document,
+                    read_page=read_page,
+                    as_file=self._as_file,
+                    workers=at_once,
+                    abandon=abandon,
+                )
             )
-        )
+        finally:
+            recogniser.close()  # Each takes hundreds of megabytes.
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
@@ -255,6 +278,7 @@ class Collections:
     def close(self) -> None:
         """End the processes that read files."""
         self._readers.close()
+        self._adding.close()
         self._recogniser.close()
 
     def _forget(self, collection: str) -> None:

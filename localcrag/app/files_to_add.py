@@ -1,33 +1,98 @@
-"""Files to add: those that a person names, and all that are in a folder they name."""
+"""Files to add: those that a person names, and all in a folder they name, found while they are added."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from localcrag.records.errors import UnreadableDocument
 from localcrag.records.ingest import Upload
-from localcrag.text.paths import is_hidden, shown
+from localcrag.steps.ingest.pace import Count
+from localcrag.text.paths import shown
 
 
 def uploads_from(paths: Sequence[Path]) -> list[Upload]:
-    """Return the files at `paths`; of a folder all files in it, named by their path inside, hidden ones left out.
+    """Return the files at `paths`, all of them found; see FoundFiles. Raises UnreadableDocument."""
+    return list(FoundFiles(paths))
 
+
+class FoundFiles:
+    """The files at some paths, found as they are asked for, and counted meanwhile.
+
+    Of a folder they are all files in it, in the order of their names, named by their path inside, hidden ones left out.
     Links to folders are not followed, so that none leads round in a circle; a link to a file outside of the folder is
-    refused when its turn comes. A path that does not exist fails when it is read. Raises UnreadableDocument when a
-    folder holds no file.
+    refused when its turn comes, and so is a folder that cannot be opened. A path that does not exist fails when it is
+    read.
     """
-    uploads: list[Upload] = []
-    for path in paths:
-        if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.is_file() and not is_hidden(file.relative_to(path)))
-            if not files:
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Look whether there is any file. Raises UnreadableDocument when a folder holds none."""
+        self._paths = paths
+        for path in paths:
+            if path.is_dir() and next(_walk(path), None) is None:
                 raise UnreadableDocument(f"The folder {path} holds no files.")
-            within = path.resolve()
-            uploads += [_of_folder(file, file.relative_to(path).as_posix(), within) for file in files]
-        else:
-            uploads.append(Upload(path, path.name, original=True))
-    return uploads
+        self._count = Count(0, 0, all=False)
+        self._counting: threading.Thread | None = None
+
+    def __iter__(self) -> Iterator[Upload]:
+        for path in self._paths:
+            if path.is_dir():
+                within = path.resolve()
+                for file, closed in _walk(path):
+                    name = Path(file).relative_to(path).as_posix()
+                    yield _closed(path, name, closed) if closed else _of_folder(Path(file), name, within)
+            else:
+                yield Upload(path, path.name, original=True)
+
+    def count(self) -> Count:
+        """Return how many files have been found so far; begins to count when it is first asked, and does not wait."""
+        if self._counting is None:
+            self._counting = threading.Thread(target=self._count_all, name="count files", daemon=True)
+            self._counting.start()
+        return self._count
+
+    def _count_all(self) -> None:
+        # A walk of its own, that keeps no names: a folder of a million files takes no memory before its turn.
+        files = size = 0
+        for path in self._paths:
+            for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
+                files += 1
+                size += _size(file)
+                self._count = Count(files, size, all=False)
+        self._count = Count(files, size, all=True)
+
+
+def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
+    """Yield the files in a folder and below it, without hidden ones, in the order of their paths' parts.
+
+    A folder that cannot be opened comes in the place of its files, with what was said of it.
+    """
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
+    except OSError as error:
+        yield str(folder), error
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path)
+        elif entry.is_file():
+            yield entry.path, None
+
+
+def _size(file: str) -> int:
+    try:
+        return Path(file).stat().st_size
+    except OSError:
+        return 0
+
+
+def _closed(folder: Path, name: str, error: OSError) -> Upload:
+    name = folder.name if name == "." else name
+    said = f"The folder {shown(name)} cannot be opened: {error.strerror or error}. Check who may read it."
+    return Upload(folder / name, name, original=True, refused=said)
 
 
 def _of_folder(file: Path, name: str, folder: Path) -> Upload:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+LEAST_WORKERS, MOST_WORKERS = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,23 @@ def memory() -> Memory | None:
     except (OSError, StopIteration, ValueError):
         pass  # Not Linux: the pages that nobody uses.
     return Memory(total, free)
+
+
+def cores() -> int:
+    """Return how many cores of the processor this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def workers(chosen: int) -> int:
+    """Return how many files are read at once: as `chosen`, where that is not 0, else by the cores.
+
+    Half of them, and two at least, so that a file that takes long holds up no other: readers give way to the embedder,
+    which has threads on all cores, and where one core is busy reading it has a thread less. More than eight are never
+    waited for: an embedder is busy for longer with what a file says than its reader (docs/measurements.md).
+    """
+    return chosen or min(MOST_WORKERS, max(LEAST_WORKERS, cores() // 2))
 
 
 def folder_size(folder: Path) -> int:

@@ -12,9 +12,8 @@ from localcrag.cli.command_output import counted, print_result
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from localcrag.app.assemble import Assembly
+    from localcrag.app.files_to_add import FoundFiles
     from localcrag.records.ingest import IngestResult, Upload
     from localcrag.settings import Settings
 
@@ -34,12 +33,15 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.add_argument(
         "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
     )
+    command.add_argument(
+        "--workers", type=int, metavar="N", help="files read at once, and pages of scans; 0: by the number of cores"
+    )
     command.set_defaults(run=_ingest)
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
-    from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
+    from localcrag.app.files_to_add import FoundFiles  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
@@ -57,7 +59,7 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     elif parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
     else:
-        results = _add(assembly, uploads_from(parsed.paths), quiet=parsed.json)
+        results = _add(assembly, FoundFiles(parsed.paths), quiet=parsed.json)
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
     if not parsed.json and assembly.collections.mostly_foreign(assembly.collections.documents()):
         from localcrag.app.foreign_documents import ADVICE  # noqa: PLC0415
@@ -66,12 +68,12 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
 
 
-def _add(assembly: Assembly, uploads: Sequence[Upload], *, quiet: bool) -> list[IngestResult]:
+def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[IngestResult]:
     """Add files, ask for the passwords of those that need one, and recognise the text of those that are scans."""
     from localcrag.cli import terminal  # noqa: PLC0415
 
     results = terminal.show_ingest(assembly.ingest(uploads), quiet=quiet)
-    if not quiet and sys.stdin.isatty():
+    if not quiet and sys.stdin.isatty() and any(one.locked for one in results):
         by_name = {upload.name: upload for upload in uploads}
         results = [_opened(assembly, by_name[one.document]) or one if one.locked else one for one in results]
     if assembly.settings.collection in assembly.collections.scanned():

@@ -73,7 +73,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
     from localcrag.app.start import begin  # noqa: PLC0415
 
     names = ("data_dir", "collection", "policy", "web", "k", "scorer", "upper", "lower", "strip", "searxng_url", "llm")
-    more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature")
+    more = ("strip_mode", "refiner", "conflict_rule", "strictness", "retry", "time_budget", "temperature", "workers")
     return begin(**{name: getattr(parsed, name, None) for name in (*names, *more)})
 
 

@@ -43,6 +43,8 @@ COLOURS = {
     IngestStatus.UNPACKED: "green", IngestStatus.FAILED: "red",
 }  # fmt: skip
 
+MANY = 1_000
+"""Files from which on a log says how many were found, while none is worked on yet."""
 LINES = 20
 """That tell of an evaluation's progress in a log, where there is no screen to draw a bar on."""
 
@@ -204,6 +206,8 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
         task = bar.add_task("starting", total=None, note="")
         for event in events:
             if isinstance(event, IngestProgress):
+                if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
+                    screen.print(f"{event.files} files found; the models are being loaded")
                 files = event.files
                 bar.update(task, description=_what(event), completed=event.done, total=event.total, note=_left(event))
                 continue
@@ -261,9 +265,12 @@ _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cuttin
 
 
 def _what(event: IngestProgress) -> str:
+    if event.phase == "loading":
+        return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
     unit = _UNITS[event.phase]
     of = f" of {event.total}" if event.total else ""
-    return f"{event.number}/{event.files} {escape(event.document)}: {event.done}{of} {unit}"
+    files = f" of at least {event.files}" if event.more else f"/{event.files}"
+    return f"{event.number}{files} {escape(event.document)}: {event.done}{of} {unit}"
 
 
 def _left(event: IngestProgress) -> str:

@@ -32,9 +32,10 @@ class Upload:
 class IngestProgress:
     """How far the work is.
 
-    `phase` is reading or recognising (`done` pages of `total`), cutting (characters) or embedding (chunks).
-    `seconds_left` is for all the files together, and `seconds_a_page` of text recognition; None as long as there is
-    nothing to judge by.
+    `phase` is reading or recognising (`done` pages of `total`), cutting (characters), embedding (chunks), or loading:
+    the models, while files are found, and none is worked on yet. There are `more` files than these where they are still
+    being found. `seconds_left` is for all the files together, and `seconds_a_page` of text recognition; None as long as
+    there is nothing to judge by.
     """
 
     document: str
@@ -45,6 +46,7 @@ class IngestProgress:
     total: int | None
     seconds_left: float | None
     seconds_a_page: float | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,9 @@ class RetrievalSettings(Group):
     read_scans: bool = Field(
         True, description="Recognise the text of pages that are pictures (OCR), in the background."
     )
+    workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(
+        0, ge=0, le=64, description="Processes that read files, and pages of scans, at once while documents are added."
+    )
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
         11,

@@ -21,6 +21,7 @@ from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult
 from localcrag.settings import load
+from localcrag.steps.ingest.ingest import TOGETHER
 from tests.support.documents import make_docx, make_image_pdf, make_pages_pdf, make_pdf
 from tests.support.odd_pdfs import make_mapped_pdf
 from tests.support.office_files import make_doc, make_epub, make_pptx, make_xlsx
@@ -249,14 +250,15 @@ def test_progress_names_file_page_and_chunk_and_guesses_the_remaining_time(assem
     write(tmp_path, "b.txt", "Some words follow here. " * 900)
     progress = [e for e in assembly.ingest(uploads_from([tmp_path / "a.pdf", tmp_path / "b.txt"]))
                 if isinstance(e, IngestProgress)]  # fmt: skip
-    assert {(p.document, p.number, p.files) for p in progress} == {("a.pdf", 1, 2), ("b.txt", 2, 2)}
+    of_files = [p for p in progress if p.phase != "loading"]
+    assert {(p.document, p.number, p.files) for p in of_files} == {("a.pdf", 1, 2), ("b.txt", 2, 2)}
     reading = [(p.done, p.total) for p in progress if p.document == "a.pdf" and p.phase == "reading" and p.done]
-    assert reading == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert list(dict.fromkeys(reading)) == [(1, 4), (2, 4), (3, 4), (4, 4)]
     embedding = [(p.done, p.total) for p in progress if p.document == "b.txt" and p.phase == "embedding"]
     assert embedding[0][0] == 0
     assert embedding[-1][0] == embedding[-1][1]
     assert progress[-1].seconds_left == pytest.approx(0.0)
-    assert progress[0].seconds_left is None
+    assert of_files[0].seconds_left is None
 
 
 def test_cancelling_leaves_nothing_half_done(assembly: Assembly, tmp_path: Path) -> None:
@@ -266,9 +268,10 @@ def test_cancelling_leaves_nothing_half_done(assembly: Assembly, tmp_path: Path)
         for event in events:
             if isinstance(event, IngestProgress) and event.document == "second.txt" and event.phase == "embedding":
                 break
-    assert [document.name for document in assembly.collections.store().documents()] == ["first.txt"]
-    assert len(assembly.collections.index()) == 1
-    assert assembly.collections.index().consistent()
+    there = [document.name for document in assembly.collections.store().documents()]
+    assert there in ([], ["first.txt"]), "they may be embedded together"
+    assert len(assembly.collections.index()) == len(there)
+    assert assembly.collections.index().consistent() or not there
     assert [result.status for result in results(assembly.ingest(uploads_from([second])))] == [IngestStatus.ADDED]
 
 
@@ -314,11 +317,11 @@ for event in assembly.ingest(uploads_from([Path(sys.argv[2])])):
 """
 
 
-@pytest.mark.parametrize("moment", ["busy 3.txt reading", "busy 4.txt embedding", "done 5.txt "])
+@pytest.mark.parametrize("moment", ["busy 003.txt reading", "busy 004.txt embedding", "done 005.txt "])
 def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp_path: Path, moment: str) -> None:
     folder, data = tmp_path / "in", tmp_path / "data"
-    for number in range(8):
-        write(folder, f"{number}.txt", f"Document {number} says something about subject {number}. " * 60)
+    for number in range(TOGETHER + 44):
+        write(folder, f"{number:03}.txt", f"Document {number} says something about subject {number}.")
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(data), str(folder)], stdout=subprocess.PIPE, text=True, env=os.environ.copy()
     )
@@ -335,14 +338,14 @@ def test_a_process_killed_in_the_middle_loses_nothing_that_was_reported_done(tmp
     assembly = Assembly(load(data_dir=data))
     there = {document.name for document in assembly.collections.store().documents()}
     assert done <= there
-    assert len(there) < 8
+    assert len(there) < TOGETHER + 44
     chunks = assembly.database.rows("SELECT count(*) FROM chunks")[0][0]
     assert assembly.database.rows("SELECT count(*) FROM vectors")[0][0] == chunks
     found = assembly.collections.index().nearest(assembly.models.embedder.embed(["subject"])[0], 999)
     assert len(found) == chunks
     again = results(assembly.ingest(uploads_from([folder])))
     assert {result.document for result in again if result.status is IngestStatus.UNCHANGED} == there
-    assert len(assembly.collections.store().documents()) == 8
+    assert len(assembly.collections.store().documents()) == TOGETHER + 44
 
 
 def test_a_file_name_that_is_no_utf_8_is_taken_in_under_a_readable_one(assembly: Assembly, tmp_path: Path) -> None:

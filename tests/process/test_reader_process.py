@@ -167,7 +167,7 @@ def test_too_much_memory_is_an_error_and_not_the_end(readers: ReaderProcesses, t
 def test_the_files_after_one_that_kills_its_reader_still_go_in(tmp_path: Path, long: Path) -> None:
     small = tmp_path / "small.txt"
     small.write_text("The harbour master is called Runa.")
-    assembly, before, results = Assembly(load(data_dir=tmp_path / "data")), children(), []
+    assembly, before, results = Assembly(load(data_dir=tmp_path / "data", workers=1)), children(), []
     for event in assembly.ingest(uploads_from([long, small])):
         if isinstance(event, IngestProgress) and event.document == "long.pdf" and event.done == 1:
             for process in children() - before:

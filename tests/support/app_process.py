@@ -118,11 +118,11 @@ def resident(process: int) -> int:
 
 def children(of: int | str = "self") -> set[int]:
     """Return the processes that a process, else this one, has started and that run still."""
-    return {
-        int(child)
-        for task in Path(f"/proc/{of}/task").iterdir()
-        for child in (task / "children").read_text("ascii").split()
-    }
+    found: set[int] = set()
+    for task in Path(f"/proc/{of}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # A thread that has just ended has none.
+            found.update(map(int, (task / "children").read_text("ascii").split()))
+    return found
 
 
 def served(address: str, process: Popen[bytes] | Fork, log: Path) -> None:

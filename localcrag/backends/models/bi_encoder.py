@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype
 from localcrag.backends.models.sentence_encoders import SentenceTransformer
@@ -25,7 +26,8 @@ class BiEncoder:
     def __init__(self, name: str, folder: Path) -> None:
         """Load the model in `folder`. Raises ModelDamaged."""
         # A question may be asked while documents go in, and a tokenizer cannot be used by two threads at once.
-        self._lock = threading.Lock()
+        self._lock, self._counting = threading.Lock(), threading.Lock()
+        self._counter: Tokenizer | None = None
         device = pick_device()
         try:
             self._model = SentenceTransformer(
@@ -72,15 +74,21 @@ class BiEncoder:
         return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length in tokens, special tokens not counted."""
+        """Return each text's length in tokens, special tokens not counted. Does not wait for what is being embedded."""
         if not texts:
             return []
-        with self._lock:
-            encoded = self._model.tokenizer(
-                [valid(text) for text in texts],
-                add_special_tokens=False,
-                truncation=False,
-                return_attention_mask=False,
-                verbose=False,
-            )
-        return [len(ids) for ids in encoded["input_ids"]]
+        with self._counting:
+            if self._counter is None:
+                self._counter = _counter(self._model.tokenizer)
+            return [
+                len(one.ids)
+                for one in self._counter.encode_batch_fast([valid(text) for text in texts], add_special_tokens=False)
+            ]
+
+
+def _counter(tokenizer: Any) -> Tokenizer:
+    """Return a copy that reads texts to their end: the model's own cuts and pads, and is in use meanwhile."""
+    copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy

@@ -1,11 +1,11 @@
-"""Text recognition as the app asks for it: of a process that gives way to questions."""
+"""Text recognition as the app asks for it: of processes that give way to questions."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from localcrag.backends.processes.child import ChildProcess, Over
+from localcrag.backends.processes.pool import ProcessPool
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import UnreadableDocument
 
@@ -14,37 +14,27 @@ PATIENCE = 300.0
 """Seconds for the lines of a picture to be found, or for a few of them to be read."""
 
 
-class Recogniser:
-    """A process that reads pictures, started when it is needed. One page at a time: others wait."""
+class Recogniser(ProcessPool):
+    """Processes that read pictures, a page at a time each, started when they are needed."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
-        self._lock = threading.Lock()
-        self._process: ChildProcess | None = None
+        super().__init__(MODULE, patience)
 
     def read(self, picture: bytes, what: str, *, threads: int = 0, go_on: Callable[[], None]) -> ScannedPage:
         """Return what a page's picture (PNG) says; `what` is the page's name in errors.
 
         `go_on` is called every few lines: it may wait, and what it raises ends the reading. `threads` of the
-        processor are used, 0: one a core. Raises UnreadableDocument.
+        processor are used, 0: one a core. Raises UnreadableDocument. May be used by several threads at once.
         """
-        with self._lock:
-            if self._process is None or not self._process.runs():
-                self._process = ChildProcess(MODULE, self._patience)
-            try:
-                return self._read(self._process, picture, what, threads, go_on)
-            except BaseException:
-                # Whatever it says next would be taken for an answer to the next page.
-                self._process.end()
-                self._process = None
-                raise
-
-    def close(self) -> None:
-        """End the process."""
-        with self._lock:
-            if self._process:
-                self._process.end()
-                self._process = None
+        process = self.take()
+        try:
+            page = self._read(process, picture, what, threads, go_on)
+        except BaseException:
+            # Whatever it says next would be taken for an answer to the next page.
+            self.drop(process)
+            raise
+        self.give_back(process)
+        return page
 
     def _read(
         self, process: ChildProcess, picture: bytes, what: str, threads: int, go_on: Callable[[], None]

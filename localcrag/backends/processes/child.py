@@ -33,27 +33,27 @@ class Over(Exception):
 class ChildProcess:
     """A module of localcrag, run by a Python of its own."""
 
-    def __init__(self, module: str, patience: float) -> None:
-        """Start it. `patience`: the seconds in which there has to be an answer."""
+    def __init__(self, module: str, patience: float, *arguments: str) -> None:
+        """Start it. `patience`: the seconds in which there has to be an answer; `arguments` are its command line's."""
         self._patience = patience
         with passage(Purpose.NONE, programs=True):
             # In that folder its module is found, whatever folder the app was started in.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
+                [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
         self._answers: queue.Queue[Frame | None] = queue.Queue(AHEAD)
         self._ended = threading.Event()
         listening = (self._process.stdout, self._answers, self._ended)
         threading.Thread(target=_listen, args=listening, name="answers", daemon=True).start()
         # Also when nobody asks for the pages of a file that was opened.
-        self.end = weakref.finalize(self, _end, self._process, self._ended)
+        self.end = weakref.finalize(self, _end, self._process, self._answers, self._ended)
 
     def runs(self) -> bool:
         return self._process.poll() is None
 
     def ask(self, asked: Mapping[str, Any], attached: bytes) -> None:
-        # That it has ended is what is answered.
-        with suppress(OSError):
+        # That it has ended is what is answered; where another thread has ended it, its pipe is closed.
+        with suppress(OSError, ValueError):
             send(_pipe(self._process.stdin), asked, attached)
 
     def answer(self) -> Frame:
@@ -78,10 +78,16 @@ def _listen(stream: IO[bytes], answers: queue.Queue[Frame | None], ended: thread
             return
 
 
-def _end(process: subprocess.Popen[bytes], ended: threading.Event) -> None:
+def _end(process: subprocess.Popen[bytes], answers: queue.Queue[Frame | None], ended: threading.Event) -> None:
     ended.set()
     process.kill()
     process.wait()
+    # Whoever waits for an answer in another thread waits no longer.
+    with suppress(queue.Empty):
+        while True:
+            answers.get_nowait()
+    with suppress(queue.Full):
+        answers.put_nowait(None)
     for stream in (process.stdin, process.stdout):
         # What was still to be written has nobody to read it.
         with suppress(OSError):

@@ -1,9 +1,11 @@
 """The reader process: confined before it loads anything that parses."""
 
+import sys
+
 from localcrag.backends.processes.confine import confine
 
 if __name__ == "__main__":
     confine()
     from localcrag.backends.readers.answering import main
 
-    main()
+    main(*sys.argv[1:])

@@ -7,6 +7,7 @@ standard input, in the form of frames.py, and gets them over standard output. En
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +20,9 @@ from localcrag.backends.readers.page_pictures import picture
 from localcrag.privacy import unexpected
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
+
+GENTLY, STEPS_DOWN = "gently", 10
+"""What a process is told that is to let others go first, and by how many steps its priority is lower then."""
 
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
@@ -66,6 +70,8 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
         send(out, {"error": "UnreadableDocument", "said": said})
 
 
-def main() -> None:
-    """Answer until nobody asks any more."""
+def main(how: str = "") -> None:
+    """Answer until nobody asks any more; GENTLY, if that is said."""
+    if how == GENTLY and sys.platform != "win32":
+        os.nice(STEPS_DOWN)
     serve(answer)

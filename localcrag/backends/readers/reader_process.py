@@ -6,8 +6,6 @@ to nothing (egress_guard.py). Where it ends or stands still, the file has an err
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 from localcrag.backends.processes.child import ChildProcess, Over
 from localcrag.backends.processes.frames import Frame
+from localcrag.backends.processes.pool import ProcessPool
 from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
 from localcrag.records.errors import (
     DocumentError,
@@ -30,12 +29,13 @@ from localcrag.text.sheet_rows import SheetRow
 
 PATIENCE = 300.0
 """Seconds for a page, or for the whole of a file that has none."""
-MOST_IDLE = 2
 _ERRORS = {
     kind.__name__: kind
     for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
 }
 _MODULE = "localcrag.backends.readers"
+_GENTLY = "gently"
+"""As answering.py has it, which imports what parses files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,12 @@ class OpenDocument:
     members: Generator[Member, None, None]
 
 
-class ReaderProcesses:
+class ReaderProcesses(ProcessPool):
     """Processes that read, started when they are needed."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
-        self._patience = patience
-        self._lock = threading.Lock()
-        self._idle: list[ChildProcess] = []
-        self._end = weakref.finalize(self, _end_all, self._idle)
+    def __init__(self, patience: float = PATIENCE, *, gently: bool = False) -> None:
+        """`gently`: whatever else goes on has the processor first, such as the embedder that they read for."""
+        super().__init__(_MODULE, patience, *[_GENTLY] * gently)
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
@@ -66,7 +64,7 @@ class ReaderProcesses:
 
         Raises DocumentError, also when pages and members are read.
         """
-        process = self._one()
+        process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name, "scans": read})
         next_one: list[Frame] = []
@@ -76,9 +74,9 @@ class ReaderProcesses:
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
         """Return a file as it is without its password. Raises PasswordNeeded when it is another, and DocumentError."""
-        process = self._one()
+        process = self.take()
         _, data = self._asked(process, {"path": str(path.absolute()), "name": name, "password": password})
-        self._done(process)
+        self.give_back(process)
         return data
 
     def picture(
@@ -95,32 +93,11 @@ class ReaderProcesses:
 
         `scan` is what text recognition has read of the page.
         """
-        process = self._one()
+        process = self.take()
         asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
         drawn, png = self._asked(process, asked, source)
-        self._done(process)
+        self.give_back(process)
         return PagePicture(png, drawn["width"], drawn["height"], tuple(Box(*box) for box in drawn["boxes"]))
-
-    def close(self) -> None:
-        """End the processes that nobody uses."""
-        with self._lock:
-            _end_all(self._idle)
-
-    def _one(self) -> ChildProcess:
-        with self._lock:
-            while self._idle:
-                process = self._idle.pop()
-                if process.runs():
-                    return process
-                process.end()
-        return ChildProcess(_MODULE, self._patience)
-
-    def _done(self, process: ChildProcess) -> None:
-        with self._lock:
-            if len(self._idle) < MOST_IDLE:
-                self._idle.append(process)
-                return
-        process.end()
 
     def _asked(self, process: ChildProcess, asked: dict[str, Any], attached: bytes = b"") -> Frame:
         process.ask(asked, attached)
@@ -131,13 +108,13 @@ class ReaderProcesses:
         try:
             content, attached = process.answer()
         except Over as over:
-            process.end()
+            self.drop(process)
             raise UnreadableDocument(
                 f"{name} cannot be read: {over}. It may be very large, damaged, or made to break programs that read "
                 "it. Split it, or save it anew in the program that it comes from, and add that."
             ) from over
         if "error" in content:
-            self._done(process)
+            self.give_back(process)
             error = _ERRORS.get(content["error"], DocumentError)(content["said"])
             if isinstance(error, PasswordNeeded):
                 error.known = content["known"]
@@ -156,12 +133,12 @@ class ReaderProcesses:
                 yield Page(content["number"], text, content["unread"], headings, recognised, rows)
                 content, attached = self._next(process, name)
         except GeneratorExit:
-            process.end()  # What it has read ahead is nobody's any more.
+            self.drop(process)  # What it has read ahead is nobody's any more.
             raise
         if "member" in content:
             after.append((content, attached))
         else:
-            self._done(process)
+            self.give_back(process)
 
     def _members(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Member, None, None]:
         if not after:
@@ -172,11 +149,6 @@ class ReaderProcesses:
                 yield Member(content["member"], attached, content["changed"], content["failed"])
                 content, attached = self._next(process, name)
         except GeneratorExit:
-            process.end()
+            self.drop(process)
             raise
-        self._done(process)
-
-
-def _end_all(processes: list[ChildProcess]) -> None:
-    while processes:
-        processes.pop().end()
+        self.give_back(process)

@@ -61,8 +61,12 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything done inside is written together, or not at all. Raises StoreError."""
+        """Everything done inside is written together, or not at all; in another one, with that. Raises StoreError."""
         with self._lock:
+            if self._connection.in_transaction:
+                with self._part():
+                    yield self._connection
+                return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -74,6 +78,20 @@ class Database:
                         self._connection.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise self._translated(error) from error
+
+    @contextmanager
+    def _part(self) -> Iterator[None]:
+        """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        self._connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            # SQLite ends a transaction by itself where the disk is full.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO part")
+                self._connection.execute("RELEASE part")
+            raise
+        self._connection.execute("RELEASE part")
 
     def rows(self, sql: str, *values: object, chosen: Container[int] = ()) -> list[sqlite3.Row]:
         """Return what a query finds; `chosen(number)` in it says whether a number is one of these. Raises StoreError.

@@ -47,6 +47,11 @@ def chunks_of(
     return chunks_from(pages, units, target=target, limit=limit)
 
 
+def texts_of(chunks: Sequence[Chunk], title: str) -> list[str]:
+    """Return what is embedded of chunks: each with what stands in front of it."""
+    return [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
+
+
 def embedded(
     chunks: Sequence[Chunk],
     title: str,
@@ -59,16 +64,41 @@ def embedded(
 
     What is `known`, by the text that it was made of, is not made again.
     """
-    texts = [in_context(title, chunk.text, section=chunk.section, lead=chunk.lead) for chunk in chunks]
+    texts = texts_of(chunks, title)
     vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
+    new = []
     for place, text in enumerate(texts):
         if text in known:
             vectors[place] = known[text]
-    new = [place for place, text in enumerate(texts) if text not in known]
-    by_length = sorted(new, key=lambda place: -len(texts[place]))
-    for done in range(0, len(new), AT_ONCE):
-        yield at("embedding", done, len(new))
-        some = by_length[done : done + AT_ONCE]
-        vectors[some] = embedder.embed([texts[place] for place in some])
+        else:
+            new.append(place)
+    (made,) = yield from embedded_together([([texts[place] for place in new], at)], embedder)
     yield at("embedding", len(new), len(new))
+    vectors[new] = made
     return vectors
+
+
+def embedded_together(
+    documents: Sequence[tuple[Sequence[str], At]], embedder: Embedder
+) -> Generator[IngestEvent, None, list[Vectors]]:
+    """Return a row for each text of each document; yield that each is begun, and then how far the longest is.
+
+    Texts of about one length are embedded together, whatever document they are of, so that they are hardly padded.
+    """
+    for texts, at in documents:
+        yield at("embedding", 0, len(texts))
+    of = [number for number, (texts, _) in enumerate(documents) for _ in texts]
+    every = [text for texts, _ in documents for text in texts]
+    vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
+    by_length = sorted(range(len(every)), key=lambda place: -len(every[place]))
+    longest = max(range(len(documents)), key=lambda number: len(documents[number][0]), default=0)
+    done = 0
+    for start in range(0, len(every), AT_ONCE):
+        if start:
+            texts, at = documents[longest]
+            yield at("embedding", done, len(texts))
+        some = by_length[start : start + AT_ONCE]
+        vectors[some] = embedder.embed([every[place] for place in some])
+        done += sum(of[place] == longest for place in some)
+    ends = list(accumulate(len(texts) for texts, _ in documents))
+    return [vectors[end - len(texts) : end] for end, (texts, _) in zip(ends, documents, strict=True)]

@@ -1,65 +1,57 @@
-"""Ingest: files become documents of a collection, one transaction each.
+"""Ingest: files become documents, read by several workers ahead of the one embedder, stored in order.
 
 Yields progress as it goes and one result per file, also for each within another. It knows no file format, tokenizer or
 database: those are handed in.
-A file that fails is a result with its reason, and the others still go in. Stopping in between (closing the generator)
-leaves the collection as it was before the file that was being worked on.
+
+Documents that have been read are embedded together, a few hundred chunks at a time: one by one, short documents would
+leave the embedder with batches of one. They are stored in one transaction, and only then reported. A file that fails is
+a result with its reason, and the others still go in. Stopping in between (closing the generator) ends the workers, and
+leaves the collection as it was before the files that were being worked on.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from localcrag.records.document_kinds import PDF_TYPE
-from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
+from localcrag.records.documents import Chunk, Document
 from localcrag.records.enums import IngestStatus
-from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded
-from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.records.errors import DocumentError
+from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
+from localcrag.records.restriction import folders_of
 from localcrag.steps.ingest import unread_pages
-from localcrag.steps.ingest.checksum import checksum
-from localcrag.steps.ingest.chunk import join_pages
-from localcrag.steps.ingest.embed import chunks_of, embedded
-from localcrag.steps.ingest.members import AsFile, Room, add_members
-from localcrag.steps.ingest.pace import Pace, Progress
-from localcrag.steps.ingest.title import document_title
-from localcrag.text.dates import date_of
+from localcrag.steps.ingest.ahead import Ahead, Bounds
+from localcrag.steps.ingest.embed import embedded_together, texts_of
+from localcrag.steps.ingest.members import AsFile
+from localcrag.steps.ingest.pace import Counted, Pace, Progress
+from localcrag.steps.ingest.prepare import (
+    Draft,
+    Finished,
+    OpenFile,
+    Prepared,
+    Tools,
+    Unlock,
+    Unpacked,
+    let_go,
+    memory_of,
+    prepared,
+)
 from localcrag.text.translation import ngettext
 
-PICTURED = (PDF_TYPE, "image/")
-"""Of documents of these kinds the file is kept as well: their pages are shown as they look."""
+TOGETHER = 256
+"""Chunks of several documents that are embedded together at least, where so many have been read."""
+MOST_AHEAD, MOST_MEMORY = 512, 64 * 2**20
+"""Files begun ahead of the embedder, and bytes that wait for it, about; a large document goes in all the same."""
 
-
-class OpenDocument(Protocol):
-    """A document being read."""
-
-    @property
-    def media_type(self) -> str: ...
-
-    @property
-    def page_count(self) -> int | None: ...
-
-    @property
-    def pages(self) -> Generator[Page, None, None]: ...
-
-    @property
-    def dated(self) -> str | None: ...
-
-    @property
-    def title(self) -> str | None: ...
-
-    @property
-    def members(self) -> Generator[Member, None, None]: ...
+Together = Callable[[], AbstractContextManager[object]]
 
 
 class DocumentShelf(Protocol):
-    """Where documents are kept."""
+    """Where documents are kept; `find` is asked by several threads."""
 
     def find(self, name: str) -> Document | None: ...
 
@@ -90,26 +82,8 @@ class SavableIndex(Protocol):
     def save(self) -> None: ...
 
 
-OpenFile = Callable[[Path, str], OpenDocument]
-Unlock = Callable[[Path, str, str], bytes]
-"""Returns a file, called by a name, as it is without this password. Raises PasswordNeeded when it is another."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What files are added with; those within others by `as_file`."""
-
-    open_file: OpenFile
-    embedder: Embedder
-    shelf: DocumentShelf
-    chunk_tokens: int
-    as_file: AsFile
-    unlock: Unlock | None
-    read_scans: bool
-
-
 def ingest(
-    uploads: Sequence[Upload],
+    uploads: Sequence[Upload] | Counted,
     *,
     open_file: OpenFile,
     embedder: Embedder,
@@ -119,150 +93,169 @@ def ingest(
     as_file: AsFile,
     unlock: Unlock | None = None,
     read_scans: bool = False,
+    workers: int = 1,
+    abandon: Callable[[], None] = lambda: None,
+    together: Together = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files, one after the other, and the files within them, each written by `as_file` as long as it is read.
+    """Add files, in their order, and the files within them, each written by `as_file` as long as it is needed.
 
     What comes with a password is opened by `unlock`, and kept without one. With `read_scans`, pages that are pictures
-    wait for text recognition (read_scans.py). Raises StoreError when the database fails, and what `as_file` raises.
+    wait for text recognition (read_scans.py). `workers` files are read at once; `abandon` ends whatever `open_file` and
+    `unlock` may be waiting for; `together` makes one transaction of what is put on the shelf inside. Raises StoreError
+    when the database fails, and what `as_file` raises.
     """
-    parts = _Parts(
+    tools = Tools(
         open_file=open_file,
         embedder=embedder,
-        shelf=shelf,
+        find=shelf.find,
         chunk_tokens=chunk_tokens,
         as_file=as_file,
         unlock=unlock,
         read_scans=read_scans,
     )
-    seen: set[str] = set()
     pace = Pace(uploads)
+
+    def work(job: tuple[int, Upload, bool]) -> Generator[Prepared, None, None]:
+        number, upload, again = job
+        return _refused(upload) if again else prepared(upload, Progress(upload, number, pace), tools)
+
+    bounds = Bounds(workers, MOST_AHEAD, MOST_MEMORY)
+    ahead = Ahead(_numbered(uploads), work, bounds, size_of=memory_of, discard=let_go, abandon=abandon)
     try:
-        for number, upload in enumerate(uploads, start=1):
-            if upload.name in seen:
-                reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
-                yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
-                continue
-            seen.add(upload.name)
-            yield from _ingest_one(upload, Progress(upload, number, pace), parts, Room())
-            pace.finished(upload)
+        with ahead, closing(_Group(embedder, shelf, pace, together)) as group:
+            yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption: what has gone in is found by the next question.
         index.refresh()
         index.save()
 
 
-def _ingest_one(
-    upload: Upload, progress: Progress, parts: _Parts, room: Room, *, depth: int = 0
-) -> Generator[IngestEvent, None, None]:
-    """Add a file and those within it, of which there may be `room`; it lies itself within `depth` others."""
-    start = time.perf_counter()
+def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload, bool]]:
+    """Yield the files with their numbers, and whether another one of that name came before."""
+    seen: set[str] = set()
+    for number, upload in enumerate(uploads, start=1):
+        yield number, upload, upload.name in seen
+        seen.add(upload.name)
 
-    def add(member: Upload) -> Generator[IngestEvent, None, None]:
-        return _ingest_one(member, progress.within(member.name), parts, room, depth=depth + 1)
 
-    try:
-        document = yield from _add_its_own(upload, progress, parts)
-        if document is None:
-            return
-        with closing(document.members) as members:
-            count = yield from add_members(upload.name, members, add, room, as_file=parts.as_file, depth=depth)
-        if document.media_type == ARCHIVE:
-            if not count:
-                raise EmptyDocument(f"{upload.name} holds no file that could be added.")
-            seconds = round(time.perf_counter() - start, 3)
-            said = ngettext(
-                "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
+def _refused(upload: Upload) -> Generator[Prepared, None, None]:
+    reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
+    yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
+
+
+def _embed_and_store(items: Iterator[Prepared | None], group: _Group) -> Generator[IngestEvent, None, None]:
+    """Gather what has been read, until it is enough or nothing more is there yet; yield what becomes of it."""
+    last: IngestEvent | None = None
+    for item in items:
+        if item is None and last and not group:
+            yield last  # So that whoever follows can stop it, however long a file takes.
+        elif isinstance(item, IngestProgress):
+            last = item
+            yield item
+        else:
+            if item is not None:
+                group.add(item)
+            if item is None or group.is_enough:
+                yield from group.stored()
+    yield from group.stored()
+
+
+class _Group:
+    """What has been read and is to be stored, and what is to be said in between, in order."""
+
+    def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: Pace, together: Together) -> None:
+        self._embedder, self._shelf, self._pace, self._together = embedder, shelf, pace, together
+        self._items: list[IngestResult | Draft | Unpacked | Finished] = []
+        self._drafts: list[Draft] = []
+        self._chunks = 0
+        self._within: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are as many chunks as are embedded together, or none to wait for."""
+        return self._chunks >= TOGETHER or not self._drafts
+
+    def add(self, item: IngestResult | Draft | Unpacked | Finished) -> None:
+        self._items.append(item)
+        if isinstance(item, Draft):
+            self._drafts.append(item)
+            self._chunks += len(item.chunks)
+
+    def close(self) -> None:
+        """Let go of what was not stored."""
+        for draft in self._drafts:
+            draft.lent.close()
+        self._drafts, self._items, self._chunks = [], [], 0
+
+    def stored(self) -> Generator[IngestEvent, None, None]:
+        """Embed and store what there is, all in one transaction, and yield the results in order."""
+        begun = time.perf_counter()
+        texts = [(texts_of(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
+        vectors = yield from embedded_together(texts, self._embedder)
+        a_chunk = (time.perf_counter() - begun) / max(1, self._chunks)
+        put: list[IngestResult] = []
+        if self._drafts:
+            with self._together():
+                for draft, its_own in zip(self._drafts, vectors, strict=True):
+                    put.append(self._put(draft, its_own, a_chunk * len(draft.chunks)))
+        items, results = self._items, iter(put)
+        self.close()
+        for item in items:
+            if isinstance(item, Finished):
+                self._pace.finished(item.upload)
+                self._within.clear()
+                continue
+            if isinstance(item, Draft):
+                yield item.progress.at("embedding", len(item.chunks), len(item.chunks))
+                result = next(results)
+            else:
+                result = self._unpacked(item) if isinstance(item, Unpacked) else item
+            if result.status is not IngestStatus.FAILED:
+                self._within.update((result.document, *folders_of(result.document)))
+            yield result
+
+    def _put(self, draft: Draft, vectors: Vectors, seconds: float) -> IngestResult:
+        """Put a document on the shelf; `seconds` is what embedding it took."""
+        begun = time.perf_counter()
+        try:
+            twin = self._shelf.twin(draft.sha256, draft.name)
+            self._shelf.put(
+                draft.name,
+                sha256=draft.sha256,
+                media_type=draft.media_type,
+                pages=draft.pages,
+                text=draft.text,
+                title=draft.title,
+                chunks=draft.chunks,
+                vectors=vectors,
+                dated=draft.dated,
+                original=draft.path,
+                unread=draft.waits,
             )
-            yield IngestResult(upload.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
-    except DocumentError as error:
-        seconds = round(time.perf_counter() - start, 3)
-        locked = isinstance(error, PasswordNeeded)
-        said = f"{error} It has to be added by itself for that." if locked and depth else str(error)
-        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=said, locked=locked and not depth)
+        except DocumentError as error:
+            return IngestResult(draft.name, IngestStatus.FAILED, seconds=round(draft.seconds, 3), error=str(error))
+        return IngestResult(
+            draft.name,
+            IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED,
+            draft.pages,
+            len(draft.chunks),
+            round(draft.seconds + seconds + time.perf_counter() - begun, 3),
+            note=_note(draft.waits, twin),
+            warnings=(unread_pages.warning(draft.lost),) if draft.lost else (),
+        )
 
-
-def _add_its_own(
-    upload: Upload, progress: Progress, parts: _Parts
-) -> Generator[IngestEvent, None, OpenDocument | None]:
-    """Add what a file says itself; return it with the files within it still to be read, None where it is in already."""
-    start = time.perf_counter()
-    yield progress.at("reading", 0, None)
-    sha256 = checksum(upload)
-    before = parts.shelf.find(upload.name)
-    if before and before.sha256 == sha256 and before.layout == LAYOUT:
-        seconds = round(time.perf_counter() - start, 3)
-        yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
-        return None
-    try:
-        with _unlocked(upload, parts) as path:
-            return (yield from _put(upload, path, progress, parts, sha256=sha256, before=before, start=start))
-    except PasswordNeeded as error:
-        if error.known is None or upload.password is not None:
-            raise
-        unasked = dataclasses.replace(upload, password=error.known)
-    with _unlocked(unasked, parts) as path:
-        return (yield from _put(unasked, path, progress, parts, sha256=sha256, before=before, start=start))
-
-
-@contextmanager
-def _unlocked(upload: Upload, parts: _Parts) -> Iterator[Path]:
-    """Give the place of a file as it is without its password, where it comes with one."""
-    if upload.password is None or parts.unlock is None:
-        yield upload.path
-        return
-    data = parts.unlock(upload.path, upload.name, upload.password)
-    with parts.as_file(Member(upload.name, data)) as path:
-        yield path
-
-
-def _put(
-    upload: Upload,
-    path: Path,
-    progress: Progress,
-    parts: _Parts,
-    *,
-    sha256: str,
-    before: Document | None,
-    start: float,
-) -> Generator[IngestEvent, None, OpenDocument]:
-    """Put a file, which lies at `path`, on the shelf, unless it is an archive, in place of `before`; return it."""
-    embedder, shelf = parts.embedder, parts.shelf
-    twin = shelf.twin(sha256, upload.name)
-    document = parts.open_file(path, upload.name)
-    pages = yield from _read(document, progress)
-    if document.media_type == ARCHIVE:
-        return document
-    text = join_pages(pages)
-    title = document_title(document.title, pages, upload.name)
-    chunks = yield from chunks_of(pages, title, embedder, parts.chunk_tokens, progress.at)
-    pictured = document.media_type.startswith(PICTURED)
-    waits, lost = unread_pages.shared_out(pages, chunks, recognised=parts.read_scans and pictured)
-    if not chunks and not waits:
-        raise EmptyDocument(unread_pages.nothing(upload.name, lost))
-    vectors = yield from embedded(chunks, title, embedder, progress.at)
-    shelf.put(
-        upload.name,
-        sha256=sha256,
-        media_type=document.media_type,
-        pages=document.page_count,
-        text=text,
-        title=title,
-        chunks=chunks,
-        vectors=vectors,
-        dated=document.dated or _changed(upload),
-        original=path if pictured else None,
-        unread=waits,
-    )
-    yield IngestResult(
-        upload.name,
-        IngestStatus.UPDATED if before else IngestStatus.ADDED,
-        document.page_count,
-        len(chunks),
-        round(time.perf_counter() - start, 3),
-        note=_note(waits, twin),
-        warnings=(unread_pages.warning(lost),) if lost else (),
-    )
-    return document
+    def _unpacked(self, archive: Unpacked) -> IngestResult:
+        """Return what became of an archive, by how many of its files are in the collection."""
+        seconds = round(time.perf_counter() - archive.begun, 3)
+        count = len(self._within.intersection(archive.members))
+        if not count:
+            said = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=said)
+        said = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=said)
 
 
 def _note(waits: Sequence[int], twin: str | None) -> str | None:
@@ -270,21 +263,3 @@ def _note(waits: Sequence[int], twin: str | None) -> str | None:
     if waits:
         said.append(unread_pages.note(waits))
     return " ".join(said) or None
-
-
-def _read(document: OpenDocument, progress: Progress) -> Generator[IngestEvent, None, list[Page]]:
-    """Return a document's pages; yield how far that is."""
-    pages: list[Page] = []
-    with closing(document.pages):
-        for page in document.pages:
-            pages.append(page)
-            yield progress.at("reading", len(pages), document.page_count)
-    return pages
-
-
-def _changed(upload: Upload) -> str | None:
-    """Return the day on which an original was changed last."""
-    try:
-        return date_of(upload.path.stat().st_mtime) if upload.original else None
-    except OSError:
-        return None

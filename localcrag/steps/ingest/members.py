@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from localcrag.records.documents import Member
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnreadableDocument
-from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.records.ingest import IngestResult, Upload
 
 MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
 """Within one file that is added, all those within others counted in."""
 DEEPEST = 3
 """Files within files: a letter in an archive that is attached to another."""
 
-Add = Callable[[Upload], Generator[IngestEvent, None, None]]
+Item = TypeVar("Item")
+Add = Callable[[Upload, ExitStack], Generator[Item, None, None]]
+"""Adds a file that is there as long as the stack is open, which may be taken over (`pop_all`)."""
 AsFile = Callable[[Member], AbstractContextManager[Path]]
 """Gives a file to read, which is gone afterwards."""
 
@@ -41,28 +44,26 @@ class Room:
 
 
 def add_members(
-    whole: str, members: Iterable[Member], add: Add, room: Room, *, as_file: AsFile, depth: int
-) -> Generator[IngestEvent, None, int]:
-    """Add the files within `whole`, each by `add`; return how many of them are in. `whole` lies within `depth` others.
+    whole: str, members: Iterable[Member], add: Add[Item], room: Room, *, as_file: AsFile, depth: int
+) -> Generator[Item | IngestResult, None, tuple[str, ...]]:
+    """Add the files within `whole`, each by `add`; return their names. `whole` lies within `depth` others.
 
     Raises UnreadableDocument when they are too many or lie too deep, and what `as_file` raises.
     """
-    count = 0
+    names = []
     for member in members:
         if depth == DEEPEST:
             raise UnreadableDocument(
                 f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
                 "folder."
             )
-        name = f"{whole}/{member.name}"
+        upload = Upload(Path(), f"{whole}/{member.name}", original=member.changed is not None)
         if member.error:
-            yield IngestResult(name, IngestStatus.FAILED, error=member.error)
+            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
             continue
         room.take(member, whole)
-        is_in = False
-        with as_file(member) as path:
-            for event in add(Upload(path, name, original=member.changed is not None)):
-                is_in = is_in or (isinstance(event, IngestResult) and event.status is not IngestStatus.FAILED)
-                yield event
-        count += is_in
-    return count
+        names.append(upload.name)
+        with ExitStack() as lent:
+            path = lent.enter_context(as_file(member))
+            yield from add(replace(upload, path=path), lent)
+    return tuple(names)

@@ -1,7 +1,8 @@
 """Scans: pages that are pictures go into their documents as text recognition reads them.
 
-Each page is kept as soon as it is read, so that it goes on where it was interrupted. Of a long document what is read so
-far goes in from time to time, so that questions find it before its end.
+Several pages are read at once, of several documents where they have few. Each is kept as soon as it is read, so that it
+goes on where it was interrupted. Of a long document what is read so far goes in from time to time, so that questions
+find it before its end.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +22,11 @@ from localcrag.records.errors import DocumentError, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.steps.ingest import unread_pages
+from localcrag.steps.ingest.ahead import Ahead, Bounds
 from localcrag.steps.ingest.chunk import join_pages
 from localcrag.steps.ingest.embed import chunks_of, embedded
-from localcrag.steps.ingest.ingest import OpenDocument, SavableIndex
+from localcrag.steps.ingest.ingest import SavableIndex
+from localcrag.steps.ingest.prepare import OpenDocument
 from localcrag.steps.ingest.title import document_title
 from localcrag.text.places import place
 from localcrag.text.translation import gettext as _
@@ -82,7 +85,7 @@ ReadPage = Callable[[bytes, Document, int], ScannedPage]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What scans are read with."""
+    """What scans are read with; `read_page` by so many `workers` at once, all of which `abandon` ends."""
 
     shelf: ScannedShelf
     index: SavableIndex
@@ -91,18 +94,20 @@ class Parts:
     open_file: OpenScanned
     read_page: ReadPage
     as_file: Callable[[Member], AbstractContextManager[Path]]
+    workers: int = 1
+    abandon: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
 class _Pace:
-    """How many pages there are to read, and how long one takes."""
+    """How many pages there are to read, and how long one takes, several of them being read at once."""
 
     done: int = 0
     waiting: int = 0
-    seconds: float = 0.0
+    begun: float = field(default_factory=time.perf_counter)
 
     def progress(self, document: Document) -> IngestProgress:
-        of_one = self.seconds / self.done if self.done else None
+        of_one = (time.perf_counter() - self.begun) / self.done if self.done else None
         left = of_one * self.waiting if of_one is not None else None
         total = self.done + self.waiting
         return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, of_one)
@@ -117,6 +122,19 @@ class _Reading:
     begun: float = field(default_factory=time.perf_counter)
     read: dict[int, ScannedPage] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    put: float = field(default_factory=time.perf_counter)
+    putting: float = 0.0
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Come:
+    """What has come of a page; without a page, the document's last one has come before."""
+
+    reading: _Reading
+    page: int | None
+    read: ScannedPage | None = None
+    error: str | None = None
 
 
 def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
@@ -128,52 +146,87 @@ def read_scans(parts: Parts) -> Generator[IngestEvent, None, None]:
     seen: set[int] = set()
     while documents := [one for one in parts.shelf.documents() if one.id not in seen]:
         pace.waiting = sum(one.waiting for one in documents)
-        seen.add(documents[0].id)
-        try:
-            yield from _read_document(documents[0], parts, pace)
-        except DocumentError as error:
-            yield IngestResult(documents[0].name, IngestStatus.FAILED, documents[0].pages, error=str(error))
+        seen.update(one.id for one in documents)
+        # One page more than is read: what comes of a page is little, and each holds its document's file.
+        bounds = Bounds(parts.workers, parts.workers + 1, parts.workers + 1)
+        jobs = _pages_of(documents, parts)
+        with Ahead(jobs, lambda job: _page(job, parts), bounds, abandon=parts.abandon) as ahead:
+            yield pace.progress(documents[0])
+            yield from _followed(ahead.items(), documents[0], parts, pace)
 
 
-def _read_document(document: Document, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, None]:
-    original = parts.shelf.original(document)
-    if original is None:
-        return  # Deleted before its turn.
-    reading = _Reading(document, original)
+def _pages_of(documents: Sequence[Document], parts: Parts) -> Iterator[tuple[_Reading, int | None]]:
+    """Yield each page that waits, and behind a document's last one its end."""
+    for document in documents:
+        original = parts.shelf.original(document)
+        if original is not None:  # Else it was deleted before its turn.
+            reading = _Reading(document, original)
+            yield from ((reading, page) for page in parts.shelf.waiting(document))
+            yield reading, None
+
+
+def _followed(
+    items: Iterator[_Come | None], document: Document, parts: Parts, pace: _Pace
+) -> Generator[IngestEvent, None, None]:
+    """Put what has been read into the documents; `document` is the first of them."""
     try:
-        last, took = time.perf_counter(), 0.0
-        for page in parts.shelf.waiting(document):
-            yield pace.progress(document)
-            _read_page(reading, page, parts, pace)
-            if time.perf_counter() - last > LEAST_BETWEEN * took:
-                begun = time.perf_counter()
-                yield from _put_text(reading, parts, pace)
-                last = time.perf_counter()
-                took = last - begun
-        yield pace.progress(document)
-        chunks = yield from _put_text(reading, parts, pace)
+        for item in items:
+            if item is None:
+                yield pace.progress(document)
+                continue
+            document, reading = item.reading.document, item.reading
+            if reading.failed:
+                continue
+            try:
+                yield from _taken(item, parts, pace)
+            except DocumentError as error:
+                reading.failed = True
+                yield IngestResult(document.name, IngestStatus.FAILED, document.pages, error=str(error))
     finally:
         parts.index.refresh()
         parts.index.save()
-    yield _result(reading, chunks)
 
 
-def _read_page(reading: _Reading, page: int, parts: Parts, pace: _Pace) -> None:
-    begun = time.perf_counter()
-    try:
-        read = parts.read_page(reading.original, reading.document, page)
-        if not _is_legible(read):
-            raise UnreadableDocument(_illegible(place(reading.document.name, page), parts.shelf.text(reading.document)))
-    except DocumentError as error:
-        parts.shelf.give_up(reading.document, page, str(error))
-        reading.errors.append(str(error))
-    else:
-        seconds = time.perf_counter() - begun
-        parts.shelf.keep(reading.document, page, read, round(seconds, 3))
-        reading.read[page] = read
-        pace.seconds += seconds
-        pace.done += 1
+def _taken(item: _Come, parts: Parts, pace: _Pace) -> Generator[IngestEvent, None, None]:
+    """Take down what has come of a page, and put it into its document, unless that was done just now; or end it."""
+    reading = item.reading
+    if item.page is None:
+        yield pace.progress(reading.document)
+        chunks = yield from _put_text(reading, parts, pace)
+        parts.index.save()
+        yield _result(reading, chunks)
+        return
     pace.waiting -= 1
+    if item.error is not None:
+        reading.errors.append(item.error)
+    if item.read is not None:
+        reading.read[item.page] = item.read
+        pace.done += 1
+    yield pace.progress(reading.document)
+    if time.perf_counter() - reading.put > LEAST_BETWEEN * reading.putting:
+        begun = time.perf_counter()
+        yield from _put_text(reading, parts, pace)
+        reading.put = time.perf_counter()
+        reading.putting = reading.put - begun
+
+
+def _page(job: tuple[_Reading, int | None], parts: Parts) -> Generator[_Come, None, None]:
+    """Read a page and keep it, in a thread of its own."""
+    reading, page = job
+    if page is None or reading.failed:
+        yield _Come(reading, None)
+        return
+    document, begun = reading.document, time.perf_counter()
+    try:
+        read = parts.read_page(reading.original, document, page)
+        if not _is_legible(read):
+            raise UnreadableDocument(_illegible(place(document.name, page), parts.shelf.text(document)))
+    except DocumentError as error:
+        parts.shelf.give_up(document, page, str(error))
+        yield _Come(reading, page, error=str(error))
+    else:
+        parts.shelf.keep(document, page, read, round(time.perf_counter() - begun, 3))
+        yield _Come(reading, page, read)
 
 
 def _is_legible(read: ScannedPage) -> bool:

@@ -1,0 +1,202 @@
+"""Work ahead: threads do jobs, and whoever consumes gets what comes of them in the jobs' order.
+
+Bounded: no job is begun beyond so many, nor while what waits for the consumer is too large. What comes of the job that
+is next in order is always let through, so that nobody waits in a circle. Knows neither files nor models.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+LOOK = 0.5
+"""Seconds after which a consumer who waits is told again that there is nothing yet: it may want to stop."""
+
+Job = TypeVar("Job")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far ahead: jobs at once (`workers`), jobs begun and not yet consumed, and what waits, in the items' sizes."""
+
+    workers: int
+    jobs: int
+    size: int
+
+
+class _Stopped(Exception):
+    """The consumer wants no more."""
+
+
+@dataclass(slots=True)
+class _Begun(Generic[Item]):
+    items: deque[Item] = field(default_factory=deque)
+    done: bool = False
+    error: BaseException | None = None
+
+
+class Ahead(Generic[Job, Item]):
+    """Jobs, done ahead. To be closed: whatever is under way ends then, and what nobody got is discarded."""
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        work: Callable[[Job], Generator[Item, None, None]],
+        bounds: Bounds,
+        *,
+        size_of: Callable[[Item], int] = lambda _: 1,
+        discard: Callable[[Item], None] = lambda _: None,
+        abandon: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`work` yields what comes of a job, in a thread of its own.
+
+        `discard` gets what nobody consumed; `abandon` has to end whatever a thread may be waiting for.
+        """
+        self._jobs, self._work, self._bounds = iter(jobs), work, bounds
+        self._size_of, self._discard, self._abandon = size_of, discard, abandon
+        self._changed, self._pulling = threading.Condition(), threading.Lock()
+        self._order: deque[_Begun[Item]] = deque()
+        self._size = 0
+        self._exhausted = self._stopped = False
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def items(self) -> Iterator[Item | None]:
+        """Yield what comes of the jobs, job by job; None when nothing has come yet, and again every LOOK seconds.
+
+        Raises what a job raises, when its turn comes.
+        """
+        self._start()
+        told = False
+        while True:
+            with self._changed:
+                if told:
+                    self._changed.wait_for(self._is_ready, LOOK)
+                if not self._order and self._exhausted:
+                    return
+                found = self._taken()
+            told = found is None
+            yield found
+
+    def close(self) -> None:
+        """End what is under way, and discard what nobody got."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+            under_way = any(not begun.done for begun in self._order)
+        if under_way:
+            self._abandon()
+        for thread in self._threads:
+            thread.join()
+        while self._order:
+            for item in self._order.popleft().items:
+                self._discard(item)
+
+    def _start(self) -> None:
+        for number in range(self._bounds.workers):
+            thread = threading.Thread(target=self._run, name=f"ahead {number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _is_ready(self) -> bool:
+        if not self._order:
+            return self._exhausted
+        return bool(self._order[0].items) or self._order[0].done
+
+    def _taken(self) -> Item | None:
+        """Take the next item, if it is there."""
+        while self._order:
+            first = self._order[0]
+            if first.items:
+                item = first.items.popleft()
+                self._size -= self._size_of(item)
+                self._changed.notify_all()
+                return item
+            if not first.done:
+                return None
+            self._order.popleft()
+            self._changed.notify_all()
+            if first.error:
+                raise first.error
+        return None
+
+    def _run(self) -> None:
+        while begun := self._begin():
+            job, there = begun
+            error = None
+            try:
+                with closing(self._work(job)) as items:
+                    for item in items:
+                        self._put(there, item)
+            except _Stopped:
+                return
+            except BaseException as caught:  # noqa: BLE001 - raised again by `items`
+                error = caught
+            self._end(there, error)
+
+    def _begin(self) -> tuple[Job, _Begun[Item]] | None:
+        """Begin the next job as soon as there is room for what may come of it; return None when there is none."""
+        with self._pulling:  # The jobs may be slow to come, and whoever consumes need not wait for that.
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopped or self._exhausted or self._has_room())
+                if self._stopped or self._exhausted:
+                    return None
+            there = _Begun[Item]()
+            try:
+                job = next(self._jobs)
+            except StopIteration:
+                self._exhaust()
+                return None
+            except BaseException as error:  # noqa: BLE001 - raised again by `items`
+                with self._changed:
+                    self._order.append(there)
+                self._end(there, error)
+                return None
+            with self._changed:
+                self._order.append(there)
+            return job, there
+
+    def _has_room(self) -> bool:
+        return not self._order or (len(self._order) < self._bounds.jobs and self._size < self._bounds.size)
+
+    def _put(self, there: _Begun[Item], item: Item) -> None:
+        size = self._size_of(item)
+
+        def may_go() -> bool:
+            is_next = self._order[0] is there and not there.items
+            return self._stopped or is_next or self._size + size <= self._bounds.size
+
+        with self._changed:
+            self._changed.wait_for(may_go)
+            if not self._stopped:
+                there.items.append(item)
+                self._size += size
+                self._changed.notify_all()
+                return
+        self._discard(item)
+        raise _Stopped
+
+    def _end(self, there: _Begun[Item], error: BaseException | None) -> None:
+        with self._changed:
+            there.done, there.error = True, error
+            # What a job raises is the end of all; no other is begun.
+            self._exhausted = self._exhausted or error is not None
+            self._changed.notify_all()
+
+    def _exhaust(self) -> None:
+        with self._changed:
+            self._exhausted = True
+            self._changed.notify_all()

@@ -1,0 +1,109 @@
+"""Print how fast documents are added, as a share of what the embedder could do, and where the rest of the time goes.
+
+    .venv/bin/python scripts/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
+
+Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
+round the embedder alone embeds exactly the texts that an ingest embedded, all at once, and then every number of workers
+adds the documents to an empty collection; so ratios hold on a machine that others use. Printed are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import FILLER, THINGS, TOWNS, write_documents
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import FoundFiles
+from localcrag.records.ingest import IngestResult
+from localcrag.records.protocols import Vectors
+from localcrag.settings import load
+
+
+class Watched:
+    """An embedder that remembers its texts, and how long it took for them."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._embedder = assembly.models.embedder
+        self.name, self.dimension = self._embedder.name, self._embedder.dimension
+        self.max_tokens, self.count_tokens = self._embedder.max_tokens, self._embedder.count_tokens
+        self.embed_questions = self._embedder.embed_questions
+        self.texts: list[str] = []
+        self.seconds = 0.0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        start = time.perf_counter()
+        vectors = self._embedder.embed(texts)
+        self.seconds += time.perf_counter() - start
+        self.texts += texts
+        return vectors
+
+    def alone(self) -> float:
+        """Return the seconds that the embedder takes for all texts so far at once; forget them."""
+        start = time.perf_counter()
+        self._embedder.embed(self.texts)
+        seconds = time.perf_counter() - start
+        self.texts, self.seconds = [], 0.0
+        return seconds
+
+
+def write_short(folder: Path, number: int, chosen: random.Random) -> None:
+    """Write text files of a few sentences."""
+    for one in range(number):
+        fact = f"The {chosen.choice(TOWNS)} {chosen.choice(THINGS)} was built in {chosen.randint(1500, 1990)}. "
+        (folder / f"{one}.txt").write_text(fact + " ".join(chosen.choices(FILLER, k=chosen.randint(1, 6))), "utf-8")
+
+
+def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
+    """Return the seconds of an ingest, of its embedding, of the embedder alone, and the numbers of files and chunks."""
+    with tempfile.TemporaryDirectory() as data:
+        assembly = Assembly(load(data_dir=data, workers=workers, read_scans=False))
+        assembly.models.embedder.embed(["warm up"] * 8)
+        watched = Watched(assembly)
+        assembly.models.share(embedder=watched, scorer=assembly.models.scorer)
+        start = time.perf_counter()
+        results = [one for one in assembly.ingest(FoundFiles([folder])) if isinstance(one, IngestResult)]
+        whole, embedding, chunks = time.perf_counter() - start, watched.seconds, len(watched.texts)
+        alone = watched.alone()
+        assembly.close()
+        return whole, embedding, alone, len(results), chunks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--kind", choices=["long", "short"], default="long")
+    parser.add_argument("--chunks", type=int, default=400, help="about how many, of texts that are made")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, nargs="+", default=[0])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        if not given.folder and given.kind == "long":
+            write_documents(folder, given.chunks, random.Random(1))
+        elif not given.folder:
+            write_short(folder, given.chunks, random.Random(1))
+        rounds: dict[int, list[tuple[float, float, float, int, int]]] = {workers: [] for workers in given.workers}
+        for _ in range(given.rounds):
+            for workers in given.workers:
+                rounds[workers].append(once(folder, workers))
+    for workers, found in rounds.items():
+        *_, files, chunks = found[0]
+        print(f"{workers or 'auto'} workers, {files} files, {chunks} chunks, {given.rounds} rounds")
+        for name, values in (
+            ("ingest, chunks a second", [chunks / one[0] for one in found]),
+            ("embedder alone on the same texts", [chunks / one[2] for one in found]),
+            ("ingest / embedder alone", [one[2] / one[0] for one in found]),
+            ("share of the ingest that embeds", [one[1] / one[0] for one in found]),
+        ):
+            print(f"  {name:<36} {statistics.median(values):8.3f}   ({', '.join(f'{one:.2f}' for one in values)})")
+
+
+if __name__ == "__main__":
+    main()
