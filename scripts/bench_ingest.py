@@ -1,17 +1,25 @@
 """Print how fast documents are added, as a share of what the embedder could do, and where the rest of the time goes.
 
     .venv/bin/python scripts/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
+    .venv/bin/python scripts/bench_ingest.py --kind many [--files N]
 
 Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
-round the embedder alone embeds exactly the texts that an ingest embedded, all at once, and then every number of workers
-adds the documents to an empty collection; so ratios hold on a machine that others use. Printed are medians.
+round every number of workers adds the documents to an empty collection, and the embedder alone embeds exactly the same
+texts right behind it, all at once; so ratios hold on a machine that others use. Printed are medians.
+
+`many` writes a folder of so many files, starts `localcrag ingest` on it in a terminal, and prints when it first says
+how many files have been found, and when it works on the first one.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import pty
 import random
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -60,6 +68,34 @@ def write_short(folder: Path, number: int, chosen: random.Random) -> None:
         (folder / f"{one}.txt").write_text(fact + " ".join(chosen.choices(FILLER, k=chosen.randint(1, 6))), "utf-8")
 
 
+def write_many(folder: Path, number: int) -> None:
+    """Write files of one sentence, a thousand to a folder."""
+    for one in range(number):
+        path = folder / f"{one // 1000:03}" / f"{one % 1000:03}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"Berth {one} is let to the ferry company.", "utf-8")
+
+
+def first_words(folder: Path) -> dict[str, float]:
+    """Return the seconds until a command in a terminal says how many files it has found, and until it adds one."""
+    wanted = {"files found so far, or all": b" found", "first file": b" read"}
+    seen: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as data:
+        ours, its = pty.openpty()
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "localcrag", "ingest", str(folder), "--data-dir", data]
+        process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env={**os.environ, "COLUMNS": "120"})
+        said = b""
+        while len(seen) < len(wanted):
+            said += os.read(ours, 4096)
+            for name, words in wanted.items():
+                if words in said:
+                    seen.setdefault(name, time.perf_counter() - start)
+        process.kill()
+        process.wait()
+    return seen
+
+
 def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
     """Return the seconds of an ingest, of its embedding, of the embedder alone, and the numbers of files and chunks."""
     with tempfile.TemporaryDirectory() as data:
@@ -78,13 +114,19 @@ def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--kind", choices=["long", "short"], default="long")
+    parser.add_argument("--kind", choices=["long", "short", "many"], default="long")
+    parser.add_argument("--files", type=int, default=100_000, help="of `many`")
     parser.add_argument("--chunks", type=int, default=400, help="about how many, of texts that are made")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="+", default=[0])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
+        if given.kind == "many":
+            write_many(folder, given.files)
+            for name, seconds in first_words(folder).items():
+                print(f"{given.files} files, {name}: {seconds:.1f} s after the start of the command")
+            return
         if not given.folder and given.kind == "long":
             write_documents(folder, given.chunks, random.Random(1))
         elif not given.folder:

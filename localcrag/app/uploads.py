@@ -12,18 +12,13 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from localcrag.app.background import BackgroundList, Task, TaskState, Tell
+from localcrag.app.what_is_said_of_files import first_of, named, of_folder
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
-from localcrag.text.paths import Names
-from localcrag.text.translation import ngettext
 
-FOLDER = "\u2215"
-"""A “/” in the name of a file that a browser sent: the page's script puts it there, since Gradio cuts a “/” off."""
-MOST_SAID = 10
-"""Of the files within a file that were not added, those that are named."""
 REST = 0.2
 """Seconds between two looks whether a question is being answered still."""
 MOST_RESULTS = 20
@@ -32,6 +27,8 @@ Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
 Renew = Callable[[str], Generator[IngestEvent, None, None]]
 """Cuts those documents of a collection anew that an earlier version cut into chunks."""
+IngestFolder = Callable[[Path, str], Generator[IngestEvent, None, None]]
+"""Adds all files of a folder to a collection, as they are found."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
 """Recognises the text of a collection's scans; calls the function every few lines, and ends with what that raises."""
 Scanned = Callable[[], Sequence[str]]
@@ -44,7 +41,8 @@ class Uploading(Task):
 
     A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that `renews` is
     no file, but all documents of a collection that an earlier version added; one that `recognises` is all scans of a
-    collection, and `results` says what became of each document. One that is `locked` can be added with its password.
+    collection, and `results` says what became of each document. One that is a `folder` stands for all files in it, too
+    many for a row each. One that is `locked` can be added with its password.
     """
 
     id: int
@@ -55,6 +53,7 @@ class Uploading(Task):
     refused: str | None = None
     renews: bool = False
     recognises: bool = False
+    folder: bool = False
     progress: IngestProgress | None = None
     result: IngestResult | None = None
     results: tuple[IngestResult, ...] = ()
@@ -84,17 +83,19 @@ class Uploads:
         ingest: Ingest,
         renew: Renew | None = None,
         *,
+        ingest_folder: IngestFolder | None = None,
         read_scans: ReadScans | None = None,
         scanned: Scanned = tuple,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Without `renew` and `read_scans`, neither is ever asked for. `scanned` names what has scans that wait.
+        """Take what does the work; what is not given is never asked for. `scanned` names what has scans that wait.
 
         Text recognition rests as long as it is `busy`: a question is being answered.
         """
         self._busy = busy
         self._passwords: dict[int, str] = {}
         self._ingest, self._renew, self._read_scans, self._scanned = ingest, renew, read_scans, scanned
+        self._ingest_folder = ingest_folder
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
 
@@ -107,7 +108,7 @@ class Uploads:
             there = self._files.items()
             if not any(one.open for one in there) and (whole := [one.id for one in there if _is_in_as_a_whole(one)]):
                 self._files.dismiss(whole)
-            for path, name in _named(paths).items():
+            for path, name in named(paths).items():
                 self._files.start(
                     Uploading(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
                 )
@@ -127,6 +128,14 @@ class Uploads:
                         refused=one.refused,
                     )
                 )
+
+    def add_folder(self, folder: Path, collection: str) -> None:
+        """Add all files of a folder from where a person keeps them, in one row of the list."""
+        one = Uploading(
+            id=next(self._ids), name=folder.name or str(folder), collection=collection, path=folder, copy=False,
+            original=True, folder=True,
+        )  # fmt: skip
+        self._files.start(one)
 
     def renew(self, collections: Sequence[str]) -> None:
         """Cut the documents of these collections anew that an earlier version added."""
@@ -185,6 +194,8 @@ class Uploads:
             return self._renewed(one, self._renew, tell)
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
+        if one.folder and self._ingest_folder:
+            return self._folder_added(one, self._ingest_folder, tell)
         upload = Upload(
             one.path, one.name, original=one.original, password=self._passwords.pop(one.id, None), refused=one.refused
         )
@@ -200,6 +211,23 @@ class Uploads:
         self.recognise(self._scanned())
         # Told now that the index has followed, too: what is said to be in is found by the next question.
         return _ended(one, own, within)
+
+    def _folder_added(self, one: Uploading, ingest: IngestFolder, tell: Tell[Uploading]) -> Uploading:
+        """Add the files of a folder; cancelled, what was added stays."""
+        failed: list[str] = []
+        count = 0
+        with closing(ingest(one.path, one.collection)) as events:
+            for event in events:
+                if isinstance(event, IngestProgress):
+                    one = dataclasses.replace(one, progress=event)
+                    tell(one)
+                elif event.error:
+                    failed.append(event.error)
+                else:
+                    count += 1
+        self.recognise(self._scanned())
+        result = of_folder(one.name, count, failed)
+        return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
     def _renewed(self, one: Uploading, renew: Renew, tell: Tell[Uploading]) -> Uploading:
         """Renew a collection; between two documents, files that are waiting go first, and it goes on behind them."""
@@ -238,12 +266,6 @@ class Uploads:
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
 
 
-def _named(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each file in the collection, where one of the same name would take another's place."""
-    names = Names()
-    return {path: names.of(PurePosixPath(path.name.replace(FOLDER, "/"))) for path in dict.fromkeys(paths)}
-
-
 def _is_in_as_a_whole(one: Uploading) -> bool:
     told = [one.result] if one.result else one.results
     return one.state is TaskState.DONE and not any(result.warnings for result in told)
@@ -251,10 +273,7 @@ def _is_in_as_a_whole(one: Uploading) -> bool:
 
 def _ended(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
     """Return a file at its end: what became of itself, and of the files within it."""
-    failed = [result.error for result in within if result.error]
-    if (more := len(failed) - MOST_SAID) > 0:
-        said = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
-        failed = [*failed[:MOST_SAID], said]
+    failed = first_of([result.error for result in within if result.error])
     if error := next((result.error for result in own if result.error), None):
         locked = any(result.locked for result in own)
         said = "\n".join([error, *failed])

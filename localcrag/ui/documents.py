@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import gradio as gr
 
 from localcrag.app import samples
 from localcrag.app.collections import Collections
-from localcrag.app.files_to_add import uploads_from
+from localcrag.app.files_to_add import FoundFiles
 from localcrag.app.uploads import Uploading, Uploads
 from localcrag.records.errors import LocalcragError
 from localcrag.records.restriction import folders_of
@@ -116,10 +117,16 @@ class DocumentEvents:
     def add_originals(self, paths: Sequence[Path], otherwise: str) -> None:
         """Add files and folders from where they lie to the collection that was looked at last, as dropped ones are.
 
-        `otherwise` is the collection where nobody has looked yet. Raises UnreadableDocument.
+        `otherwise` is the collection where nobody has looked yet. A folder of very many files is one row of the list.
+        Raises UnreadableDocument.
         """
         collection = self._looked_at if self._looked_at in self._collections.offered() else otherwise
-        self._uploads.add_originals(uploads_from(paths), collection)
+        few = {path: list(islice(FoundFiles([path]), ROWS + 1)) for path in paths}
+        for path, files in few.items():
+            if len(files) > ROWS:
+                self._uploads.add_folder(path, collection)
+            else:
+                self._uploads.add_originals(files, collection)
 
     def add_samples(self) -> tuple[Any, ...]:
         """Add the documents that ship with the app to a collection of their own."""

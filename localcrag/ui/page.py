@@ -9,6 +9,7 @@ from pathlib import Path
 import gradio as gr
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import FoundFiles
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -97,6 +98,7 @@ def _uploads(assembly: Assembly, busy: Callable[[], bool]) -> Uploads:
     return Uploads(
         lambda upload, collection: assembly.ingest([upload], collection),
         collections.renew,
+        ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
         read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
         scanned=collections.scanned,
         busy=busy,

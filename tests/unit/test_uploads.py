@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.background import TaskState
-from localcrag.app.uploads import FOLDER, Uploading, Uploads
+from localcrag.app.uploads import Uploading, Uploads
+from localcrag.app.what_is_said_of_files import FOLDER
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
@@ -328,3 +329,27 @@ def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path
     last(uploads)
     assert asked == [True, True, True]
     assert read == [False]
+
+
+def test_a_folder_is_one_row_that_says_how_many_files_are_in_and_which_are_not(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def of_folder(folder: Path, collection: str) -> Generator[IngestEvent, None, None]:
+        yield IngestProgress("", 0, 4_000, "loading", 4_000, None, None, more=True)
+        told.append(lists.uploads(uploads.items()))
+        for number in range(15):
+            yield IngestProgress(f"{number}.txt", number + 1, 5_120, "reading", 0, None, None, more=True)
+            told.append(lists.uploads(uploads.items()))
+            status = IngestStatus.FAILED if number % 5 else IngestStatus.ADDED
+            yield IngestResult(f"{number}.txt", status, error=f"{number}.txt is odd." if number % 5 else None)
+
+    uploads = Uploads(taken_in, ingest_folder=of_folder)
+    uploads.add_folder(tmp_path / "papers", "documents")
+    (row,) = last(uploads).values()
+    assert (row.name, row.state) == ("papers", TaskState.DONE)
+    assert row.result is not None
+    assert row.result.note == "3 files in it are in the collection."
+    assert row.result.warnings[0] == "1.txt is odd."
+    assert row.result.warnings[-1] == "2 more files in it were not added."
+    assert "4000 files found" in told[0]
+    assert "document 3 of at least 5120" in told[3]
