@@ -2,13 +2,15 @@
 
     .venv/bin/python scripts/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
     .venv/bin/python scripts/bench_ingest.py --kind many [--files N]
+    .venv/bin/python scripts/bench_ingest.py --kind scans [--workers N …]
 
 Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
 round every number of workers adds the documents to an empty collection, and the embedder alone embeds exactly the same
 texts right behind it, all at once; so ratios hold on a machine that others use. Printed are medians.
 
 `many` writes a folder of so many files, starts `localcrag ingest` on it in a terminal, and prints when it first says
-how many files have been found, and when it works on the first one.
+how many files have been found, and when it works on the first one. `scans` reads pages of print by so many processes of
+text recognition at once, each with its share of the cores.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench import FILLER, THINGS, TOWNS, write_documents
+from measure_ocr import LEASE, Scan
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import FoundFiles
+from localcrag.app.machine import cores, page_workers, workers
+from localcrag.backends.ocr.recogniser import Recogniser
 from localcrag.records.ingest import IngestResult
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
@@ -96,6 +102,48 @@ def first_words(folder: Path) -> dict[str, float]:
     return seen
 
 
+def seconds_a_page(pages: Sequence[bytes], workers: int) -> tuple[float, float]:
+    """Return the seconds a page, on the clock and of the processor, when so many processes read pages at once."""
+    recogniser = Recogniser().shared(workers)
+    threads = max(1, cores() // workers)
+
+    def read(page: bytes) -> None:
+        recogniser.read(page, "a page", threads=threads, go_on=lambda: None)
+
+    with ThreadPoolExecutor(workers) as at_once:
+        list(at_once.map(read, pages[:workers]))  # They are started, and have loaded their networks.
+        used, start = _used_by_children(), time.perf_counter()
+        list(at_once.map(read, pages))
+        seconds = time.perf_counter() - start
+        used = _used_by_children() - used
+    recogniser.close()
+    return seconds / len(pages), used / len(pages)
+
+
+def _used_by_children() -> float:
+    """Return the processor's seconds that this program's processes have used so far."""
+    ticks = 0
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text("ascii").split():
+            fields = Path(f"/proc/{child}/stat").read_text("ascii").rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def bench_scans(workers: Sequence[int], rounds: int) -> None:
+    """Print how long a page of 25 lines takes."""
+    pages = [Scan().of(LEASE * 5)] * 6
+    found: dict[int, list[tuple[float, float]]] = {number: [] for number in workers}
+    for _ in range(rounds):
+        for number in workers:
+            found[number].append(seconds_a_page(pages, number))
+    for number, times in found.items():
+        clock, used = (statistics.median(one) for one in zip(*times, strict=True))
+        each = ", ".join(f"{one:.2f}" for one, _ in times)
+        threads = max(1, cores() // number)
+        print(f"{number} processes of {threads} threads: {clock:.2f} s a page ({each}), {used:.2f} of the processor")
+
+
 def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
     """Return the seconds of an ingest, of its embedding, of the embedder alone, and the numbers of files and chunks."""
     with tempfile.TemporaryDirectory() as data:
@@ -114,12 +162,15 @@ def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--kind", choices=["long", "short", "many"], default="long")
+    parser.add_argument("--kind", choices=["long", "short", "many", "scans"], default="long")
     parser.add_argument("--files", type=int, default=100_000, help="of `many`")
     parser.add_argument("--chunks", type=int, default=400, help="about how many, of texts that are made")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="+", default=[0])
     given = parser.parse_args()
+    if given.kind == "scans":
+        bench_scans([one or page_workers(0) for one in given.workers], given.rounds)
+        return
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         if given.kind == "many":
@@ -131,13 +182,13 @@ def main() -> None:
             write_documents(folder, given.chunks, random.Random(1))
         elif not given.folder:
             write_short(folder, given.chunks, random.Random(1))
-        rounds: dict[int, list[tuple[float, float, float, int, int]]] = {workers: [] for workers in given.workers}
+        rounds: dict[int, list[tuple[float, float, float, int, int]]] = {at_once: [] for at_once in given.workers}
         for _ in range(given.rounds):
-            for workers in given.workers:
-                rounds[workers].append(once(folder, workers))
-    for workers, found in rounds.items():
+            for at_once in given.workers:
+                rounds[at_once].append(once(folder, at_once))
+    for at_once, found in rounds.items():
         *_, files, chunks = found[0]
-        print(f"{workers or 'auto'} workers, {files} files, {chunks} chunks, {given.rounds} rounds")
+        print(f"{at_once or workers(0)} workers, {files} files, {chunks} chunks, {given.rounds} rounds")
         for name, values in (
             ("ingest, chunks a second", [chunks / one[0] for one in found]),
             ("embedder alone on the same texts", [chunks / one[2] for one in found]),

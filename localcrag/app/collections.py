@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from localcrag.app.foreign_documents import mostly_foreign
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
-from localcrag.app.machine import cores, workers
+from localcrag.app.machine import cores, page_workers, workers
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
 from localcrag.app.while_loading import while_loading
@@ -168,7 +168,7 @@ class Collections:
         if again:
             shelf.try_again()
 
-        at_once = workers(self._settings.now.workers)
+        at_once = page_workers(self._settings.now.workers)
         readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
         threads = max(1, (self._settings.now.threads or cores()) // at_once)
 

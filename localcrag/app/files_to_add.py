@@ -69,17 +69,28 @@ def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
 
     A folder that cannot be opened comes in the place of its files, with what was said of it.
     """
+    to_do: list[tuple[str, bool]] = [(str(folder), True)]
+    while to_do:
+        path, is_folder = to_do.pop()
+        if not is_folder:
+            yield path, None
+            continue
+        try:
+            with os.scandir(path) as found:
+                inside = sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
+        except OSError as error:
+            yield path, error
+            continue
+        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if _counts(one)]
+        to_do.extend(reversed(kinds))
+
+
+def _counts(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder or a file, or leads to a file; a link may lead nowhere, or to itself."""
     try:
-        with os.scandir(folder) as found:
-            entries = sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
-    except OSError as error:
-        yield str(folder), error
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path)
-        elif entry.is_file():
-            yield entry.path, None
+        return entry.is_dir(follow_symlinks=False) or entry.is_file()
+    except OSError:
+        return False
 
 
 def _size(file: str) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LEAST_WORKERS, MOST_WORKERS = 2, 8
+MOST_RECOGNISERS, A_RECOGNISER = 4, 2**30
+"""Processes of text recognition at once, and bytes that are left for each; one takes about three quarters of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ def workers(chosen: int) -> int:
     waited for: an embedder is busy for longer with what a file says than its reader (docs/measurements.md).
     """
     return chosen or min(MOST_WORKERS, max(LEAST_WORKERS, cores() // 2))
+
+
+def page_workers(chosen: int) -> int:
+    """Return how many pages of scans are read at once: as `chosen`, where that is not 0, else by cores and memory.
+
+    A process with two threads is about as fast as two with one, and takes half the memory.
+    """
+    there = memory()
+    room = there.free // A_RECOGNISER if there else 1
+    return chosen or max(1, min(MOST_RECOGNISERS, cores() // 2, room))
 
 
 def folder_size(folder: Path) -> int:

@@ -157,7 +157,7 @@ def test_reading_goes_on_after_a_kill_with_the_pages_that_are_left(tmp_path: Pat
     done = as_process(data, "ingest", "--read-scans")
     assert "read by text recognition" in " ".join(done.stderr.split())
     again = pages_read(data)
-    assert again[: len(read_by_then)] == read_by_then, "what was read is not read again"
+    assert set(read_by_then) <= set(again), "what was read is not read again"
     assert [page for page, *_ in again] == [1, 2, 3, 4]
     (listed,) = as_json(localcrag(data, "documents", "--json"))
     assert (listed["waiting"], listed["chunks"]) == (0, 4)
