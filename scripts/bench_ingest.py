@@ -36,24 +36,22 @@ from localcrag.app.files_to_add import FoundFiles
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.backends.ocr.recogniser import Recogniser
 from localcrag.records.ingest import IngestResult
-from localcrag.records.protocols import Vectors
+from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
 
 
 class Watched:
-    """An embedder that remembers its texts, and how long it took for them."""
+    """Watches an embedder: remembers its texts, and how long it took for them."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self._embedder = assembly.models.embedder
-        self.name, self.dimension = self._embedder.name, self._embedder.dimension
-        self.max_tokens, self.count_tokens = self._embedder.max_tokens, self._embedder.count_tokens
-        self.embed_questions = self._embedder.embed_questions
+    def __init__(self, embedder: Embedder) -> None:
+        self._embed = embedder.embed
+        embedder.embed = self.embed  # type: ignore[method-assign]
         self.texts: list[str] = []
         self.seconds = 0.0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         start = time.perf_counter()
-        vectors = self._embedder.embed(texts)
+        vectors = self._embed(texts)
         self.seconds += time.perf_counter() - start
         self.texts += texts
         return vectors
@@ -61,7 +59,7 @@ class Watched:
     def alone(self) -> float:
         """Return the seconds that the embedder takes for all texts so far at once; forget them."""
         start = time.perf_counter()
-        self._embedder.embed(self.texts)
+        self._embed(self.texts)
         seconds = time.perf_counter() - start
         self.texts, self.seconds = [], 0.0
         return seconds
@@ -144,19 +142,16 @@ def bench_scans(workers: Sequence[int], rounds: int) -> None:
         print(f"{number} processes of {threads} threads: {clock:.2f} s a page ({each}), {used:.2f} of the processor")
 
 
-def once(folder: Path, workers: int) -> tuple[float, float, float, int, int]:
+def once(
+    assembly: Assembly, watched: Watched, folder: Path, at_once: int, collection: str
+) -> tuple[float, float, float, int, int]:
     """Return the seconds of an ingest, of its embedding, of the embedder alone, and the numbers of files and chunks."""
-    with tempfile.TemporaryDirectory() as data:
-        assembly = Assembly(load(data_dir=data, workers=workers, read_scans=False))
-        assembly.models.embedder.embed(["warm up"] * 8)
-        watched = Watched(assembly)
-        assembly.models.share(embedder=watched, scorer=assembly.models.scorer)
-        start = time.perf_counter()
-        results = [one for one in assembly.ingest(FoundFiles([folder])) if isinstance(one, IngestResult)]
-        whole, embedding, chunks = time.perf_counter() - start, watched.seconds, len(watched.texts)
-        alone = watched.alone()
-        assembly.close()
-        return whole, embedding, alone, len(results), chunks
+    assembly.change(workers=at_once)
+    start = time.perf_counter()
+    events = assembly.ingest(FoundFiles([folder]), collection)
+    results = [one for one in events if isinstance(one, IngestResult)]
+    whole, embedding, chunks = time.perf_counter() - start, watched.seconds, len(watched.texts)
+    return whole, embedding, watched.alone(), len(results), chunks
 
 
 def main() -> None:
@@ -171,7 +166,7 @@ def main() -> None:
     if given.kind == "scans":
         bench_scans([one or page_workers(0) for one in given.workers], given.rounds)
         return
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as data:
         folder = given.folder or Path(made)
         if given.kind == "many":
             write_many(folder, given.files)
@@ -183,9 +178,14 @@ def main() -> None:
         elif not given.folder:
             write_short(folder, given.chunks, random.Random(1))
         rounds: dict[int, list[tuple[float, float, float, int, int]]] = {at_once: [] for at_once in given.workers}
-        for _ in range(given.rounds):
+        assembly = Assembly(load(data_dir=Path(data), read_scans=False))
+        watched = Watched(assembly.models.embedder)
+        watched.embed(["warm up"] * 8)
+        watched.alone()
+        for number in range(given.rounds):
             for at_once in given.workers:
-                rounds[at_once].append(once(folder, at_once))
+                rounds[at_once].append(once(assembly, watched, folder, at_once, f"{number}, {at_once}"))
+        assembly.close()
     for at_once, found in rounds.items():
         *_, files, chunks = found[0]
         print(f"{at_once or workers(0)} workers, {files} files, {chunks} chunks, {given.rounds} rounds")

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-LEAST_WORKERS, MOST_WORKERS = 2, 8
+MOST_WORKERS = 8
 MOST_RECOGNISERS, A_RECOGNISER = 4, 2**30
 """Processes of text recognition at once, and bytes that are left for each; one takes about three quarters of that."""
 
@@ -45,11 +45,11 @@ def cores() -> int:
 def workers(chosen: int) -> int:
     """Return how many files are read at once: as `chosen`, where that is not 0, else by the cores.
 
-    Half of them, and two at least, so that a file that takes long holds up no other: readers give way to the embedder,
-    which has threads on all cores, and where one core is busy reading it has a thread less. More than eight are never
-    waited for: an embedder is busy for longer with what a file says than its reader (docs/measurements.md).
+    Half of them, for the embedder has threads on all: two readers on two cores were no faster than one. At most eight:
+    on two cores one reader took a sixth of the time for PDFs that the embedder did (docs/measurements.md), so that eight
+    keep up with one that is forty times as fast.
     """
-    return chosen or min(MOST_WORKERS, max(LEAST_WORKERS, cores() // 2))
+    return chosen or max(1, min(MOST_WORKERS, cores() // 2))
 
 
 def page_workers(chosen: int) -> int:
