@@ -46,8 +46,8 @@ def workers(chosen: int) -> int:
     """Return how many files are read at once: as `chosen`, where that is not 0, else by the cores.
 
     Half of them, for the embedder has threads on all: two readers on two cores were no faster than one. At most eight:
-    on two cores one reader took a sixth of the time for PDFs that the embedder did (docs/measurements.md), so that eight
-    keep up with one that is forty times as fast.
+    reading PDFs took a sixth of the time of embedding them on two cores (docs/measurements.md), so that eight readers
+    keep up with an embedder that is forty times as fast.
     """
     return chosen or max(1, min(MOST_WORKERS, cores() // 2))
 
