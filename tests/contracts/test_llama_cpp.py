@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -219,3 +221,15 @@ def test_a_template_that_fails_on_every_message_is_a_generation_error(
     llm = load(path, tmp_path)
     with pytest.raises(GenerationError, match="template inside the language model “mine” does not work"):
         llm.stream([Message("user", "Why?")], Decoding(max_tokens=5))
+
+
+def test_a_model_is_loaded_after_the_vector_index_was(gguf_file: Path) -> None:
+    """usearch brings a C++ library of its own, beside which llama.cpp's found no letters (cpp_locales.py)."""
+    code = (
+        "import sys, localcrag.backends.store.vector_index, llama_cpp\n"
+        "print(len(llama_cpp.Llama(sys.argv[1], vocab_only=True, verbose=False).tokenize(b'hello')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, gguf_file], capture_output=True, text=True, check=False, timeout=DEADLOCK
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr

@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import localcrag.backends.store.cpp_locales  # noqa: F401 - before usearch is imported
+
+# isort: split
 import numpy as np
 from numpy.typing import NDArray
 from usearch.compiled import MetricKind
