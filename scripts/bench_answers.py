@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import write_documents
 from everyday.questions import Case, halves, laid_out, read_documents, sample
+from speed.texts import write_documents
 
 from localcrag import pipeline
 from localcrag.app.assemble import Assembly

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench import FILLER, THINGS, TOWNS, write_documents
 from measure_ocr import LEASE, Scan
+from speed.texts import FILLER, THINGS, TOWNS, write_documents
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import FoundFiles
