@@ -18,7 +18,7 @@ import pytest
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.hnsw import HnswIndex
+from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.documents import Member
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
@@ -42,7 +42,7 @@ class Collection:
         self.folder = folder
         self.database = Database(folder / "db.sqlite3")
         self.store = DocumentStore(self.database, "default", embedder="fake-embedder", dimension=64)
-        self.index = HnswIndex(self.store, folder / "index")
+        self.index = ChunkIndex(self.store, folder / "index")
         self.readers = ReaderProcesses(patience, gently=True)
 
     def add(self, paths: list[Path], workers: int) -> Generator[IngestEvent, None, None]:
