@@ -113,7 +113,7 @@ class Project:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("PIP_", "LOCALCRAG_", "CC", "CXX"))
+            if not name.startswith(("PIP_", "LOCALCRAG_", "OMP_", "CC", "CXX"))
         }
         pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.index)}
         return {**kept, **pip, "CALLS": str(self.root / "calls"), **(extra or {})}
