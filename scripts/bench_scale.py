@@ -37,6 +37,7 @@ from scale_plot import draw
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import ChunkIndex
@@ -131,7 +132,7 @@ def grow(store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> di
     return {"put, chunks a second": (chunks - there) / putting, "indexed, chunks a second": (chunks - there) / indexing}
 
 
-def document(number: int, make: Make) -> Callable[[DocumentStore], None]:
+def document(number: int, make: Make) -> Callable[[Store], None]:
     """Return what puts a document."""
     made = [make() for _ in range(OF_A_DOCUMENT)]
     text, chunks = "", []
@@ -139,7 +140,7 @@ def document(number: int, make: Make) -> Callable[[DocumentStore], None]:
         chunks.append(Chunk(None, len(text), len(text) + len(piece), piece))
         text += piece + "\n\n"
 
-    def put(store: DocumentStore) -> None:
+    def put(store: Store) -> None:
         store.put(
             f"folder {number // 1000}/{number}.md", sha256=str(number), media_type="text/markdown", pages=None,
             text=text, chunks=chunks, vectors=np.stack([vector for _, vector in made]), title=f"Number {number}",
@@ -214,7 +215,7 @@ def restricted(
     }
 
 
-def recall(store: DocumentStore, index: ChunkIndex, vectors: Vectors) -> float:
+def recall(store: Store, index: Index, vectors: Vectors) -> float:
     """Return the share of the ten nearest that are found, by comparing with every vector."""
     ids = store.chunk_ids()
     best: list[list[tuple[float, int]]] = [[] for _ in vectors]

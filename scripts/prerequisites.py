@@ -25,8 +25,9 @@ COMPILER_HELP = """\
 SYSTEM_PACKAGES = {
     "chromium": "chromium", "searx": "searx-run", "strace": "strace", "xvfb": "Xvfb", "xdotool": "xdotool",
     "openbox": "openbox", "desktop-file-utils": "desktop-file-validate", "libglib2.0-bin": "gio",
+    "postgresql": "pg_lsclusters",
 }  # fmt: skip
-APT_MEGABYTES = 220  # chromium and Xvfb with their libraries, 2026
+APT_MEGABYTES = 270  # chromium, Xvfb and PostgreSQL with their libraries, 2026
 
 
 def missing_for_environment() -> list[str]:

@@ -79,7 +79,7 @@ class Assembly:
         self.collection_settings = CollectionSettings(chosen, database)
         self.calibrations = Calibrations(chosen, database, self.library, self.models, made)
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
-        self.learning = Learning(chosen, database, self.runs)
+        self.learning = Learning(chosen, database, self.runs, self.collections)
         self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
         self.storage = Storage(settings.data_dir, self.library.folder, database, self.egress, self._forget)
 
@@ -96,7 +96,9 @@ class Assembly:
         """Return what the flow works with, for the collection that `settings` names.
 
         With `runs`, finished runs go there and not among the questions asked, and no score is remembered from before.
+        Raises StoreError, also where the collection lives on another computer and these settings let nothing leave.
         """
+        self.collections.homes.check_allowed(settings.collection, settings)
         return Parts(
             embedder=self.models.embedder,
             scorer=self._scorer_or_stand_in(settings, remembers=runs is None),

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from localcrag.app.foreign_documents import mostly_foreign
+from localcrag.app.homes import Home, Homes, Index, Store
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
+from localcrag.app.moving import Moving, copy_documents
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
 from localcrag.app.while_loading import while_loading
 from localcrag.backends.ocr.recogniser import Recogniser
+from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.readers.reader_process import ReaderProcesses
-from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors
+from localcrag.backends.store import collection_queries, shelving
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.temporary_file import as_file
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
 from localcrag.records.errors import NameRefused
@@ -30,9 +31,6 @@ from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.ingest.read_scans import Parts, read_scans
 from localcrag.steps.ingest.renew import renew
 from localcrag.text.places import place
-
-if TYPE_CHECKING:
-    from localcrag.backends.store.vector_index import ChunkIndex
 
 SCAN_DPI = 200
 """Dots an inch, of pages whose text is to be recognised; with more, rapidocr makes the picture smaller again."""
@@ -54,7 +52,8 @@ class Collections:
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database, self._models, self._made = settings, database, models, made
-        self.tags = Tags(settings, database)
+        self.homes = Homes(settings, database)
+        self.tags, self.moving = Tags(settings, self.homes), Moving(self.homes, database, self._forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:
@@ -90,15 +89,17 @@ class Collections:
         self._forget(old)
 
     def delete(self, name: str) -> None:
-        """Remove a collection with its documents. Raises UnknownCollection."""
-        index = self.index(name)
+        """Remove a collection with its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        home, index = self.homes.of(name), self.index(name)
+        if isinstance(home, PostgresHome):
+            home.delete()
         shelving.delete_collection(self._database, name)
         self._forget(name)
         index.remove_file()
 
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
-        return collection_queries.documents_of(self._database, self._settings.collection(collection))
+        return self._home(collection).documents()
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
         """Return whether most of these documents are in languages that the models in use were not made for."""
@@ -106,11 +107,11 @@ class Collections:
 
     def texts(self, collection: str) -> dict[str, str]:
         """Return the text of a collection's documents, by name. Loads no model."""
-        return collection_queries.texts_of(self._database, collection)
+        return self._home(collection).texts()
 
     def text(self, document: str, collection: str | None = None) -> str:
         """Return a document's text. Loads no model. Raises UnknownDocument."""
-        return collection_queries.text_of(self._database, self._settings.collection(collection), document)
+        return self._home(collection).text(document)
 
     def page_picture(
         self, document: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, collection: str | None = None
@@ -119,11 +120,11 @@ class Collections:
 
         Raises UnreadableDocument for a page that there is not, and StoreError.
         """
-        name = self._settings.collection(collection)
-        data = collection_queries.original_of(self._database, name, document)
+        home = self._home(collection)
+        data = home.original(document)
         if data is None:
             return None
-        scan = scan_store.of_page(self._database, name, document, page)
+        scan = home.scanned_page(document, page)
         return self._readers.picture(data, document, page, texts, dpi=dpi, scan=scan)
 
     def add(
@@ -145,14 +146,14 @@ class Collections:
             read_scans=self._settings.now.read_scans,
             workers=at_once,
             abandon=readers.abandon,
-            together=self._database.transaction,
+            together=self._home(collection).together,
         )
 
     def scanned(self) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition, if that is wanted."""
         if not self._settings.now.read_scans:
             return []
-        return scan_store.collections(self._database, self._settings.now.embedder)
+        return self.homes.to_recognise()
 
     def read_scans(
         self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
@@ -164,7 +165,7 @@ class Collections:
         """
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
-        shelf = scan_store.ScanStore(self._database, name)
+        shelf = self.homes.of(name).scans()
         if again:
             shelf.try_again()
 
@@ -203,7 +204,7 @@ class Collections:
 
     def outdated(self) -> list[str]:
         """Return the names of the collections of which an earlier version cut documents into chunks."""
-        return collection_queries.of_earlier_layouts(self._database, self._settings.now.embedder)
+        return self.homes.outdated()
 
     def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""
@@ -227,24 +228,30 @@ class Collections:
 
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
-        shelving.rename_document(self._database, self._settings.collection(collection), old, new)
+        self._home(collection).rename_document(old, new)
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
         self.store(target)
-        shelving.move_documents(self._database, names, origin, target)
+        homes = self.homes.of(origin), self.homes.of(target)
+        if any(isinstance(home, PostgresHome) for home in homes):
+            copy_documents(names, *homes)
+            homes[0].remove(names)
+        else:
+            shelving.move_documents(self._database, names, origin, target)
         self._follow(origin)
         self._follow(target)
 
     def to_embed(self) -> list[str]:
         """Return the names of the collections that cannot be asked until they are embedded anew."""
-        return collection_queries.of_other_embedders(self._database, self._settings.now.embedder)
+        return self.homes.of_other_embedders()
 
     def re_embed(self, collection: str | None = None) -> Iterator[tuple[int, int]]:
         """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
-        chunks = stored_vectors.chunk_texts(self._database, name)
+        home = self.homes.of(name)
+        chunks = home.chunk_texts()
         vectors = {}
         for at in range(0, len(chunks), AT_ONCE):
             yield at, len(chunks)
@@ -252,37 +259,38 @@ class Collections:
             embedded = self._models.embedder.embed([text for _, text in some])
             vectors.update({chunk_id: vector for (chunk_id, _), vector in zip(some, embedded, strict=True)})
         embedder = self._models.embedder
-        stored_vectors.replace_vectors(
-            self._database, name, embedder=embedder.name, dimension=embedder.dimension, vectors=vectors
-        )
+        home.replace_vectors(embedder=embedder.name, dimension=embedder.dimension, vectors=vectors)
         self._forget(name)
         self._follow(name)
         yield len(chunks), len(chunks)
 
-    def store(self, collection: str | None = None) -> DocumentStore:
+    def store(self, collection: str | None = None) -> Store:
         """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
         name = self._settings.collection(collection)
         embedder = self._models.embedder
         return self._made.get(
-            f"store {name}",
-            lambda: DocumentStore(self._database, name, embedder=embedder.name, dimension=embedder.dimension),
+            f"store {self.homes.key(name)}",
+            lambda: self.homes.of(name).open(embedder.name, embedder.dimension),
         )
 
-    def index(self, collection: str | None = None) -> ChunkIndex:
+    def index(self, collection: str | None = None) -> Index:
         """Return a collection's vector index."""
-        from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
-
-        store, folder = self.store(collection), self._settings.now.data_dir / "index"
-        return self._made.get(f"index {store.name}", lambda: ChunkIndex(store, folder))
+        store = self.store(collection)
+        return self._made.get(f"index {self.homes.key(store.name)}", lambda: self.homes.index(store))
 
     def close(self) -> None:
-        """End the processes that read files."""
+        """End the processes that read files, and the connections to servers."""
         self._readers.close()
         self._adding.close()
         self._recogniser.close()
+        self.homes.close()
+
+    def _home(self, collection: str | None) -> Home:
+        return self.homes.of(self._settings.collection(collection))
 
     def _forget(self, collection: str) -> None:
-        self._made.drop(f"store {collection}", f"index {collection}")
+        key = self.homes.key(collection)
+        self._made.drop(f"store {collection}", f"index {collection}", f"store {key}", f"index {key}")
 
     def _follow(self, collection: str | None) -> None:
         """Bring a collection's vector index, and its file, to what the database holds."""

@@ -11,6 +11,7 @@ _FOR = {
     Purpose.SET_UP: later("for set-up"),
     Purpose.LANGUAGE_MODEL: later("for the language model on another computer"),
     Purpose.RELEVANCE_MODEL: later("for the relevance model on another computer"),
+    Purpose.COLLECTION: later("for a collection on another computer"),
 }
 
 
@@ -32,6 +33,15 @@ def line(summary: EgressSummary) -> str:
             place=place,
         )
         for place, times in summary.to_models
+    ]
+    said += [
+        ngettext(
+            "%(num)s connection to the PostgreSQL server %(place)s",
+            "%(num)s connections to the PostgreSQL server %(place)s",
+            times,
+            place=place,
+        )
+        for place, times in summary.to_collections
     ]
     if summary.refused:
         said.append(ngettext("%(num)s attempt refused", "%(num)s attempts refused", summary.refused))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from localcrag.app.collections import Collections
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store import export_files
-from localcrag.backends.store.collection_queries import texts_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.label_store import LabelStore, PinStore
 from localcrag.backends.store.run_store import RunStore
@@ -23,8 +23,8 @@ from localcrag.runs.labels_export import ExportedSet, TrainingPair
 class Learning:
     """The labels and pins of one data folder."""
 
-    def __init__(self, settings: SettingsInUse, database: Database, runs: RunStore) -> None:
-        self._settings, self._database, self._runs = settings, database, runs
+    def __init__(self, settings: SettingsInUse, database: Database, runs: RunStore, collections: Collections) -> None:
+        self._settings, self._runs, self._collections = settings, runs, collections
         self.labels, self.pins = LabelStore(database), PinStore(database)
 
     def label(self, run_id: str, kind: LabelKind, target: str = "", *, good: bool | None) -> Label | None:
@@ -64,7 +64,7 @@ class Learning:
         """
         name = self._settings.collection(collection)
         pinned = {pin.run_id: pin.question for pin in self.pins.find(collection=name)}
-        made = labels_export.as_set(self.labels.find(collection=name), texts_of(self._database, name), pinned)
+        made = labels_export.as_set(self.labels.find(collection=name), self._collections.texts(name), pinned)
         export_files.write_set(folder, made.lines, made.documents)
         return made
 

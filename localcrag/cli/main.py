@@ -100,6 +100,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
     from localcrag.cli import (  # noqa: PLC0415
         ask_command,
         calibrate_command,
+        collection_command,
         desktop_command,
         doctor_command,
         documents_command,
@@ -120,6 +121,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
 
     for command in (ingest_command, ask_command, ui_command, serve_command, mcp_command, documents_command):
         command.add_parser(commands, common, within)
+    collection_command.add_parser(commands, common)
     desktop_command.add_parser(commands, common)
     models_command.add_parser(commands, common)
     privacy_command.add_parser(commands, common)

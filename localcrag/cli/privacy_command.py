@@ -54,6 +54,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
         "set_up_downloads": summary.set_up,
         "searches": [{"destination": place, "times": times} for place, times in summary.searches],
         "model_servers": [{"destination": place, "times": times} for place, times in summary.to_models],
+        "collection_servers": [{"destination": place, "times": times} for place, times in summary.to_collections],
         "refused": summary.refused,
         "attempts": [dataclasses.asdict(one) for one in attempts],
         "searxng": assembly.web.address if settings.searxng_url else None,

@@ -119,7 +119,8 @@ def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
     note(Attempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
     return EgressRefused(
         f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, "
-        "model downloads that you ask for, and questions to a model server that you agreed to. It was asked for by "
+        "model downloads that you ask for, questions to a model server that you agreed to, and collections that you "
+        "moved to a PostgreSQL server. It was asked for by "
         f"{asked}. `localcrag privacy` lists what was refused."
     )
 

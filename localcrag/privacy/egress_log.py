@@ -41,7 +41,8 @@ class Kind(StrEnum):
 class Purpose(StrEnum):
     """What for; what nobody asked for has none. SET_UP: to get a model that set-up brings, whenever that is done.
 
-    LANGUAGE_MODEL, RELEVANCE_MODEL: question and passages, to a model's server on another computer.
+    LANGUAGE_MODEL, RELEVANCE_MODEL: question and passages, to a model's server on another computer. COLLECTION:
+    documents, and what is looked for in them, to a PostgreSQL server on another computer, where the collection lives.
     """
 
     WEB_SEARCH = "web search"
@@ -49,6 +50,7 @@ class Purpose(StrEnum):
     SET_UP = "set-up"
     LANGUAGE_MODEL = "language model"
     RELEVANCE_MODEL = "relevance model"
+    COLLECTION = "collection"
     NONE = "none"
 
 

@@ -70,10 +70,13 @@ def listed(collections: Collections, collection: str) -> str:
     """Return the list of documents, or what is wrong with it."""
     try:
         there, tags = collections.documents(collection), collections.tags.of_folders(collection)
-        foreign = collections.mostly_foreign(there)
-        return lists.documents(there, collection, collections.offered(), tags, foreign=foreign)
+        foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
+        return lists.documents(
+            there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
+            place=home.server.at if home.server else "",
+        )  # fmt: skip
     except LocalcragError as error:
-        return html.message(str(error))
+        return lists.documents((), collection, collections.offered(), problem=str(error))
 
 
 class DocumentEvents:

@@ -32,15 +32,22 @@ def documents(
     folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
     foreign: bool = False,
+    place: str = "",
+    writer: str = "",
+    problem: str = "",
 ) -> str:
     """Return the list of a collection's documents, and of their folders with these tags.
 
-    `foreign`: most are in other languages than the models in use were made for.
+    `foreign`: most are in other languages than the models in use were made for. `place` is where the collection lives,
+    "" for this computer; `writer` is who else writes to it right now, and `problem` why nothing can be listed.
     """
     inside = Counter(folder for document in items for folder in folders_of(document.name))
     return TEMPLATES.get_template("documents.html").render(
         documents=items,
         foreign=foreign,
+        place=place,
+        writer=writer,
+        problem=problem,
         # One that is empty by now keeps its tags for what comes.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
         origins={document.name: _origins(document, folder_tags) for document in items},

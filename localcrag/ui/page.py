@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,11 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    _go_on(assembly, uploads)
+    if assembly.collections.homes.elsewhere():
+        # Their servers are asked, and may be away: nobody waits for that.
+        threading.Thread(target=_go_on, args=(assembly, uploads), daemon=True).start()
+    else:
+        _go_on(assembly, uploads)
     return App(page, chats, uploads, documents_do)
 
 

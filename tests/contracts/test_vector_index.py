@@ -1,18 +1,22 @@
-"""What the VectorIndex promises, over the real store: the nearest chunks, whatever was added and deleted."""
+"""What the VectorIndex promises, over the real stores: the nearest chunks, whatever was added and deleted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
+from tests.support.homes import Homes, LocalHomes, PostgresHomes
 from tests.support.threads import DEADLOCK, start
 
 DIMENSION = 32
@@ -24,27 +28,36 @@ def some_vectors(number: int, seed: int, around: Vectors | None = None) -> Vecto
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
+@pytest.fixture(params=[MOST_RECENT, 300, 0, None], ids=["in memory", "in both", "in the file", "postgresql"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Homes]:
+    if request.param is not None:
+        yield LocalHomes(tmp_path, most_recent=request.param)
+        return
+    with closing(PostgresHomes(request.getfixturevalue("postgres").new())) as homes:
+        yield homes
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> DocumentStore:
-    return DocumentStore(Database(tmp_path / "db.sqlite3"), "default", embedder="fake", dimension=DIMENSION)
+def store(kept: Homes) -> Store:
+    return kept.store("default", embedder="fake", dimension=DIMENSION)
 
 
-@pytest.fixture(params=[MOST_RECENT, 300, 0], ids=["in memory", "in both", "in the file"])
-def index(store: DocumentStore, tmp_path: Path, request: pytest.FixtureRequest) -> ChunkIndex:
-    return ChunkIndex(store, tmp_path, most_recent=request.param)
+@pytest.fixture
+def index(store: Store, kept: Homes) -> Index:
+    return kept.index(store)
 
 
-def put(store: DocumentStore, name: str, vectors: Vectors) -> None:
+def put(store: Store, name: str, vectors: Vectors) -> None:
     chunks = [Chunk(None, number, number + 1, "x") for number in range(len(vectors))]
     store.put(name, sha256=name, media_type="t", pages=None, text="x" * len(vectors), chunks=chunks, vectors=vectors)
 
 
-def exact(store: DocumentStore, vector: Vectors, k: int) -> list[float]:
+def exact(store: Store, vector: Vectors, k: int) -> list[float]:
     cosines = [float(stored @ vector) for stored in store.vectors(store.chunk_ids()).values()]
     return sorted(cosines, reverse=True)[:k]
 
 
-def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: ChunkIndex) -> None:
+def test_the_nearest_come_first_with_their_cosines(store: Store, index: Index) -> None:
     put(store, "a", some_vectors(4000, seed=1))
     index.refresh()
     put(store, "b", some_vectors(1000, seed=3))
@@ -56,9 +69,7 @@ def test_the_nearest_come_first_with_their_cosines(store: DocumentStore, index: 
 
 
 @pytest.mark.parametrize("share", [1, 7, 300])
-def test_within_some_documents_the_nearest_of_these_come_first(
-    store: DocumentStore, index: ChunkIndex, share: int
-) -> None:
+def test_within_some_documents_the_nearest_of_these_come_first(store: Store, index: Index, share: int) -> None:
     for number in range(300):
         put(store, str(number), some_vectors(5, seed=number))
     vector = some_vectors(1, seed=1000)[0]
@@ -72,7 +83,7 @@ def test_within_some_documents_the_nearest_of_these_come_first(
     assert index.nearest(vector, 10, []) == []
 
 
-def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: DocumentStore, index: ChunkIndex) -> None:
+def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: Store, index: Index) -> None:
     for number in range(40):
         put(store, str(number), some_vectors(250, seed=number))
     documents = [document.id for document in store.documents()][1:]
@@ -83,7 +94,7 @@ def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: Do
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
-def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: ChunkIndex, k: int) -> None:
+def test_never_more_than_k_nor_than_there_are(store: Store, index: Index, k: int) -> None:
     vector = some_vectors(1, seed=2)[0]
     assert index.nearest(vector, k) == []
     put(store, "a", some_vectors(7, seed=1))
@@ -91,7 +102,7 @@ def test_never_more_than_k_nor_than_there_are(store: DocumentStore, index: Chunk
     assert len({chunk_id for chunk_id, _ in found}) == len(found) == max(0, min(k, 7))
 
 
-def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index: ChunkIndex) -> None:
+def test_one_is_found_where_all_round_it_was_deleted(store: Store, index: Index) -> None:
     around = some_vectors(1, seed=3)[0]
     put(store, "far", some_vectors(4000, seed=4))
     put(store, "near", some_vectors(900, seed=5, around=around))
@@ -105,7 +116,7 @@ def test_one_is_found_where_all_round_it_was_deleted(store: DocumentStore, index
 
 @pytest.mark.parametrize("order", [("notice", "text"), ("text", "notice")], ids=["first", "last"])
 def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
-    store: DocumentStore, index: ChunkIndex, order: tuple[str, str]
+    store: Store, index: Index, order: tuple[str, str]
 ) -> None:
     texts = some_vectors(2000, seed=1)
     notice = texts.mean(axis=0, keepdims=True)
@@ -119,16 +130,15 @@ def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
     assert len(index.nearest(texts[0], 4900)) == 4900
 
 
-def test_questions_and_changes_from_several_threads_do_not_disturb_each_other(
-    store: DocumentStore, index: ChunkIndex
-) -> None:
+def test_questions_and_changes_from_several_threads_do_not_disturb_each_other(store: Store, index: Index) -> None:
     put(store, "always", some_vectors(200, seed=1))
-    vector = store.vectors([1])[1]
+    first = store.chunk_ids()[0]
+    vector = store.vectors([first])[first]
 
     def ask() -> None:
         for _ in range(60):
             found = index.nearest(vector, 5)
-            assert found[0][0] == 1
+            assert found[0][0] == first
             assert len(found) == 5
 
     def change() -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.app.homes import Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.shelving import move_documents, rename_document
 from localcrag.records.documents import Chunk
 from tests.support.fakes import FakeEmbedder
+from tests.support.homes import Homes
 from tests.support.old_databases import old_database
 from tests.support.other_languages import LEASES
 
@@ -24,16 +26,16 @@ def opened(folder: Path, collection: str = "c") -> DocumentStore:
     return DocumentStore(database, collection, embedder=embedder.name, dimension=embedder.dimension)
 
 
-def put(store: DocumentStore, name: str, text: str) -> None:
+def put(store: Store, name: str, text: str) -> None:
     chunks = [Chunk(None, 0, len(text), text)]
     store.put(
         name, sha256=name, media_type="t", pages=None, text=text, chunks=chunks, vectors=FakeEmbedder().embed([text])
     )
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> DocumentStore:
-    store = opened(tmp_path_factory.mktemp("leases"))
+@pytest.fixture
+def store(homes: Homes) -> Store:
+    store = homes.store()
     put(store, "en", ENGLISH)
     for language, text in LEASES.items():
         put(store, language, text)
@@ -57,13 +59,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DocumentStore:
         pytest.param("en", "house", id="en: houses"),
     ],
 )
-def test_a_word_is_found_in_another_form(store: DocumentStore, language: str, word: str) -> None:
+def test_a_word_is_found_in_another_form(store: Store, language: str, word: str) -> None:
     (document,) = [one.id for one in store.documents() if one.name == language]
     assert document in store.documents_of(store.full_text(word, 10)).values()
     assert document in (store.documents_with(word) or ())
 
 
-def test_each_document_has_its_language(store: DocumentStore) -> None:
+def test_each_document_has_its_language(store: Store) -> None:
     assert store.languages() == dict.fromkeys(["en", *LEASES], 1)
 
 

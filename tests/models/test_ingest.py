@@ -16,6 +16,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import EmbedderMismatch, UnreadableDocument
@@ -150,6 +151,7 @@ def test_the_index_holds_what_a_question_asked_meanwhile_has_found(assembly: Ass
             if isinstance(event, IngestResult):
                 assert assembly.collections.index().nearest(assembly.models.embedder.embed([name])[0], 1)
     store = assembly.collections.store()
+    assert isinstance(store, DocumentStore)
     again = ChunkIndex(store, assembly.settings.data_dir / "index")
     assert again.refresh()
     assert len(again) == len(assembly.collections.index()) == len(store.chunk_ids()) == 2

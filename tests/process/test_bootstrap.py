@@ -596,7 +596,7 @@ def test_without_apt_the_missing_programs_are_named_and_the_tests_run(ready: Pro
 
 def test_programs_of_tests_that_are_left_out_are_not_missed(ready: Project, tmp_path: Path) -> None:
     done = ready.run("test.py", "--without-browser", extra={"PATH": str(tmp_path)})
-    assert "Missing for the tests: searx strace desktop-file-utils libglib2.0-bin." in done.stdout
+    assert "Missing for the tests: searx strace desktop-file-utils libglib2.0-bin postgresql." in done.stdout
 
 
 def test_debian_packages_are_installed_after_an_update(project: Project, tmp_path: Path) -> None:

@@ -26,10 +26,24 @@ class NoTags:
         return {}
 
 
+class FakeHome:
+    """A home on this computer."""
+
+    server = None
+
+    def writer(self) -> str:
+        return ""
+
+
+class FakeHomes:
+    def of(self, collection: str) -> FakeHome:
+        return FakeHome()
+
+
 class FakeCollections:
     """Collections of one document each, which is called as its collection is. Not real: it stores nothing."""
 
-    tags = NoTags()
+    tags, homes = NoTags(), FakeHomes()
 
     def documents(self, collection: str) -> list[Document]:
         return [Document(1, f"of the {collection}", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
@@ -76,3 +90,19 @@ def test_a_folder_is_listed_with_its_tags_which_its_documents_have_from_it() -> 
     assert [name in html for name in ('"gone/"', '"papers/"', '"papers/rental/"')] == [True, True, True]
     assert 'data-tags="A, own" data-own="own"' in html
     assert '<span class="lc-tag lc-from-folder" title="from the folder papers">A</span>' in html
+
+
+def test_a_collection_elsewhere_says_where_it_lives_and_who_writes_to_it() -> None:
+    shown = lists.documents((), "lease", ["lease"], place="192.168.1.20:5432", writer="localcrag on <desk>")
+    assert "This collection lives in the PostgreSQL server at 192.168.1.20:5432." in shown
+    assert "localcrag on &lt;desk&gt; is writing to it right now" in shown
+    assert "They are kept in that server." in shown
+    assert "for everybody who uses it?" in shown
+    assert "lives in" not in lists.documents((), "lease", ["lease"])
+
+
+def test_what_cannot_be_listed_leaves_the_way_to_other_collections() -> None:
+    shown = lists.documents((), "lease", ["lease"], problem="The server <x> does not answer.")
+    assert "The server &lt;x&gt; does not answer." in shown
+    assert "New collection" in shown
+    assert "No documents yet" not in shown

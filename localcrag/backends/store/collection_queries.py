@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT, Document
-from localcrag.records.errors import UnknownCollection, UnknownDocument
+from localcrag.records.errors import EmbedderMismatch, UnknownCollection, UnknownDocument
 
 DOCUMENT = """
 SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated, d.layout,
@@ -75,6 +77,14 @@ def collection_names(database: Database) -> list[str]:
     return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
 
 
+def number_of(database: Database, name: str) -> int:
+    """Return the id of a collection. Raises UnknownCollection."""
+    rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
+    if not rows:
+        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
+    return int(rows[0]["id"])
+
+
 def of_other_embedders(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that another embedder than this one has indexed."""
     return [
@@ -111,3 +121,22 @@ def require_collection(database: Database, name: str) -> None:
             f"There is no collection “{name}” (there are: {there}). Put documents into it first: "
             f"localcrag ingest PATH --collection {name}"
         )
+
+
+def embedder_mismatch(
+    name: str, there: Mapping[str, Any] | sqlite3.Row, embedder: str, dimension: int
+) -> EmbedderMismatch:
+    """Return the error for a collection, of which `there` is the row, that another embedder has indexed."""
+    return EmbedderMismatch(
+        f"The collection “{name}” was indexed with {there['embedder']} ({there['dimension']} dimensions), but the "
+        f"embedder in use is {embedder} ({dimension}). Either go back to the former one (localcrag models use NAME), "
+        f"or embed the collection anew: localcrag ingest --re-embed --collection {name}"
+    )
+
+
+def no_document(collection: str, name: str) -> UnknownDocument:
+    """Return the error for a document that a collection does not have."""
+    return UnknownDocument(
+        f"The collection “{collection}” has no document “{name}”. "
+        f"localcrag documents --collection {collection} lists what it has; the name of a folder ends with “/”."
+    )

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS, statements
+from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
 from localcrag.records.errors import StoreError
 
 BUSY_TIMEOUT = 30.0
@@ -54,7 +54,7 @@ class Database:
                     f"{SCHEMA_VERSION}). Update localcrag, or use another --data-dir."
                 )
             for schema in SCHEMAS[version:]:
-                for statement in statements(schema):
+                for statement in _statements(schema):
                     connection.execute(statement)
             if version < SCHEMA_VERSION:
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -172,6 +172,16 @@ class Database:
         else:
             remedy = "Check that the disk is not full and the file not damaged."
         return StoreError(f"The database {self.path} refused: {str(error).rstrip('.')}. {remedy}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script into statements: executescript would commit the transaction it runs in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def _is_full(error: sqlite3.Error) -> bool:

@@ -10,23 +10,29 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.backends.store import chunk_changes, index_rows, scan_store, shelving, stem_index, tag_store, word_search
-from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks
-from localcrag.backends.store.collection_queries import DOCUMENT, document_from, documents_of
+from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks, with_front
+from localcrag.backends.store.collection_queries import (
+    DOCUMENT,
+    document_from,
+    documents_of,
+    embedder_mismatch,
+    no_document,
+)
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
-from localcrag.records.errors import (
-    EmbedderMismatch,
-    UnknownCollection,
-    UnknownDocument,
-    UnreadableDocument,
-)
+from localcrag.records.errors import StoreError, UnknownCollection, UnreadableDocument
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, title_of
 
 _AT_ONCE = 500
 """Ids in one statement; SQLite's oldest limit on variables is 999."""
+_COLLECTION = (
+    "SELECT k.*, h.address FROM collections k LEFT JOIN collection_homes h ON h.collection_id = k.id "
+    "AND h.state = 'there' WHERE k.id = ?"
+)
+"""A collection's row, with its address where it lives elsewhere."""
 _PIECE = 1 << 20
 """Bytes of a file at once."""
 
@@ -46,8 +52,9 @@ class DocumentStore:
                 "ON CONFLICT (name) DO NOTHING",
                 (collection, embedder, dimension, _now()),
             )
-            row = connection.execute("SELECT * FROM collections WHERE name = ?", (collection,)).fetchone()
-        self.id: int = row["id"]
+            row = connection.execute("SELECT id FROM collections WHERE name = ?", (collection,)).fetchone()
+            self.id: int = row["id"]
+            row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
         stem_index.put_missing(database, self.id)
         self.languages = stem_index.Languages(database, self.id)
@@ -93,7 +100,7 @@ class DocumentStore:
         title = title or title_of(text[:BEGINNING], name)
         with self._database.transaction() as connection:
             # Another process may have embedded the collection anew since it was opened.
-            self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
+            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
             read = scan_store.of_same_file(connection, self.id, name, sha256)
             tags = tag_store.tags_of(connection, self.id, name)
             self._delete(connection, name)
@@ -105,7 +112,7 @@ class DocumentStore:
                     *(LAYOUT, len(text)),
                 ),
             ).lastrowid
-            put_chunks(connection, document_id or 0, title, chunks, vectors)
+            put_chunks(connection, document_id or 0, with_front(title, chunks, vectors))
             scan_store.put(connection, document_id or 0, unread, read)
             tag_store.put(connection, document_id or 0, tags)
             if original:
@@ -119,7 +126,7 @@ class DocumentStore:
         """Return a document's text. Raises UnknownDocument."""
         rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
         if not rows:
-            raise self._unknown(name)
+            raise no_document(self.name, name)
         return str(rows[0]["text"])
 
     def title(self, name: str) -> str | None:
@@ -134,7 +141,7 @@ class DocumentStore:
         as it is. Raises StoreError, UnknownCollection and EmbedderMismatch.
         """
         with self._database.transaction() as connection:
-            self._require_embedder(connection.execute("SELECT * FROM collections WHERE id = ?", (self.id,)).fetchone())
+            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
             row = connection.execute(
                 "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND sha256 = ? AND abs(layout) < ?",
                 (self.id, document.name, document.sha256, LEAST_LAYOUT),
@@ -146,13 +153,13 @@ class DocumentStore:
                 "UPDATE documents SET title = ?, layout = ? WHERE id = ?",
                 (own_title(title, document.name), FROM_TEXT, row["id"]),
             )
-            put_chunks(connection, row["id"], title, chunks, vectors)
+            put_chunks(connection, row["id"], with_front(title, chunks, vectors))
 
     def delete(self, name: str) -> int:
         """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
         with self._database.transaction() as connection:
             if not self._delete(connection, name):
-                raise self._unknown(name)
+                raise no_document(self.name, name)
             return shelving.delete_attachments(connection, self.id, name)
 
     def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
@@ -181,7 +188,7 @@ class DocumentStore:
         Raises EmbedderMismatch when another process has embedded the collection anew, and UnknownCollection when it is
         gone.
         """
-        rows = self._database.rows("SELECT * FROM collections WHERE id = ?", self.id)
+        rows = self._database.rows(_COLLECTION, self.id)
         self._require_embedder(rows[0] if rows else None)
         now = chunk_changes.state(self._database)
         if now == since:
@@ -268,19 +275,10 @@ class DocumentStore:
     def _require_embedder(self, row: sqlite3.Row | None) -> None:
         if row is None:
             raise UnknownCollection(f"There is no collection “{self.name}” any more.")
+        if row["address"]:
+            raise StoreError(f"The collection “{self.name}” was moved to {row['address']} meanwhile. Try again.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
-            raise EmbedderMismatch(
-                f"The collection “{self.name}” was indexed with {row['embedder']} ({row['dimension']} dimensions), "
-                f"but the embedder in use is {self.embedder} ({self.dimension}). Either go back to the former one "
-                f"(localcrag models use NAME), or embed the collection anew: "
-                f"localcrag ingest --re-embed --collection {self.name}"
-            )
-
-    def _unknown(self, name: str) -> UnknownDocument:
-        return UnknownDocument(
-            f"The collection “{self.name}” has no document “{name}”. "
-            f"localcrag documents --collection {self.name} lists what it has."
-        )
+            raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
 
 
 def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:

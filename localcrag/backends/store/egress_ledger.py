@@ -22,7 +22,8 @@ _OF_SET_UP = f"purpose = '{Purpose.SET_UP}'"
 class EgressSummary:
     """How much left. `connections` to other machines, but for searches; `searches` by the SearXNG that they went to.
 
-    `to_models`: requests to model servers on other computers, by the server; they are no `connections`.
+    `to_models`: requests to model servers on other computers, by the server; `to_collections`: connections to
+    PostgreSQL servers there that collections live in. They are no `connections`.
     `set_up`: downloads of the models that set-up brings, which are no `connections` either.
     """
 
@@ -31,6 +32,7 @@ class EgressSummary:
     refused: int
     set_up: int = 0
     to_models: tuple[tuple[str, int], ...] = ()
+    to_collections: tuple[tuple[str, int], ...] = ()
 
 
 class EgressLedger:
@@ -68,10 +70,10 @@ class EgressLedger:
         """Return how much left. Raises StoreError."""
         self.collect()
         counted = self._database.rows(
-            "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose NOT IN (?, ?, ?) "  # noqa: S608
+            "SELECT count(*) FILTER (WHERE allowed AND kind IN (?, ?) AND purpose NOT IN (?, ?, ?, ?) "  # noqa: S608
             f"AND NOT {_OF_SET_UP}) AS connections, count(*) FILTER (WHERE allowed AND {_OF_SET_UP}) AS set_up, "
             "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
-            *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH, *_MODELS),
+            *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH, *_MODELS, Purpose.COLLECTION),
         )[0]
         searches = self._database.rows(
             "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? GROUP BY destination "
@@ -83,9 +85,15 @@ class EgressLedger:
             "GROUP BY destination ORDER BY max(at) DESC",
             *(Kind.CONNECTION, *_MODELS),
         )
-        return EgressSummary(
-            counted["connections"], _places(searches), counted["refused"], counted["set_up"], _places(to_models)
+        to_collections = self._database.rows(
+            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? AND purpose = ? "
+            "GROUP BY destination ORDER BY max(at) DESC",
+            *(Kind.CONNECTION, Purpose.COLLECTION),
         )
+        return EgressSummary(
+            counted["connections"], _places(searches), counted["refused"], counted["set_up"], _places(to_models),
+            _places(to_collections),
+        )  # fmt: skip
 
 
 def _places(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:

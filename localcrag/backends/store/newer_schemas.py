@@ -30,3 +30,13 @@ CREATE INDEX documents_listed ON documents (
     collection_id, name, sha256, media_type, pages, characters, added_at, dated, layout
 );
 """
+SCHEMA_18 = """
+-- Collections that live, or are about to live, in a PostgreSQL server: `arriving` there as long as they are still here,
+-- `there`, or `leaving` it when they are here again and still to be removed there. `address` without a password.
+CREATE TABLE collection_homes (
+    collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
+    address TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    state TEXT NOT NULL
+) STRICT;
+"""

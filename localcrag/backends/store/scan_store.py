@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from localcrag.backends.store.chunk_rows import own_title, put_chunks
+from localcrag.backends.store.chunk_rows import own_title, put_chunks, with_front
 from localcrag.backends.store.collection_queries import DOCUMENT, document_from
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import embedded_texts
@@ -103,7 +103,7 @@ class ScanStore:
             if not changed.rowcount:
                 return
             connection.execute("DELETE FROM chunks WHERE document_id = ?", (document.id,))
-            put_chunks(connection, document.id, title, chunks, vectors)
+            put_chunks(connection, document.id, with_front(title, chunks, vectors))
             connection.executemany(
                 "UPDATE scans SET in_text = 1 WHERE document_id = ? AND page = ?",
                 [(document.id, page) for page in pages],

@@ -65,7 +65,7 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
         if new == old:
             return
         if connection.execute("SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (shelf, new)).fetchone():
-            raise NameRefused(f"The collection “{collection}” has a document “{new}” already. Choose another name.")
+            raise name_taken(collection, new)
         changed = connection.execute(
             "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, shelf, old)
         )
@@ -100,18 +100,12 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
     with database.transaction() as connection:
         old, new = collection_row(connection, origin), collection_row(connection, target)
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
-            raise EmbedderMismatch(
-                f"“{origin}” was indexed with {old['embedder']} and “{target}” with {new['embedder']}: their vectors "
-                "cannot be in one collection. Embed one of them anew: "
-                f"localcrag ingest --re-embed --collection {target}"
-            )
+            raise other_embedders(origin, old["embedder"], target, new["embedder"])
         for name in names:
             if connection.execute(
                 "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (new["id"], name)
             ).fetchone():
-                raise NameRefused(
-                    f"The collection “{target}” has a document “{name}” already. Rename one of them first."
-                )
+                raise name_taken(target, name)
             _move(connection, name, origin, old["id"], new["id"])
 
 
@@ -139,6 +133,19 @@ def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
     if row is None:
         raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
     return row
+
+
+def other_embedders(origin: str, of_origin: str, target: str, of_target: str) -> EmbedderMismatch:
+    """Return the error for two collections that different embedders have indexed."""
+    return EmbedderMismatch(
+        f"“{origin}” was indexed with {of_origin} and “{target}” with {of_target}: their vectors cannot be in one "
+        f"collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
+    )
+
+
+def name_taken(collection: str, name: str) -> NameRefused:
+    """Return the error for a name that a document of a collection has already."""
+    return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
 
 
 def checked(name: str, what: str) -> str:

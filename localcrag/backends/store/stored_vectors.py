@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def replace_vectors(
         )
 
 
-def titles_of(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
+def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
     """Return the titles of documents, by id, from what BEGINNINGS selects."""
     return {
         row["id"]: row["title"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shelving import checked, collection_row
 from localcrag.records.errors import NameRefused, UnknownDocument
@@ -18,7 +19,7 @@ def tag(database: Database, collection: str, names: Sequence[str], tags: Sequenc
 
     All or none. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
     """
-    words = [_checked(one) for one in tags]
+    words = [checked_tag(one) for one in tags]
     with database.transaction() as connection:
         for name in names if words else ():
             if name.endswith("/"):
@@ -74,7 +75,13 @@ def put(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -
     connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
 
 
-def _checked(word: str) -> str:
+def no_folder(name: str) -> UnknownDocument:
+    """Return the error for a folder that no document of a collection lies in."""
+    return UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
+
+
+def checked_tag(word: str) -> str:
+    """Return a tag as it is kept. Raises NameRefused."""
     word = checked(" ".join(word.split()).lstrip("#"), "tag")
     if len(word) > LONGEST_TAG:
         raise NameRefused(f"The tag has {len(word)} characters; {LONGEST_TAG} are the most. Shorten it.")
@@ -86,10 +93,7 @@ def _checked(word: str) -> str:
 def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
     row = connection.execute(_ID, (collection, name)).fetchone()
     if row is None:
-        raise UnknownDocument(
-            f"The collection “{collection}” has no document “{name}”. localcrag documents --collection {collection} "
-            "lists what it has; the name of a folder ends with “/”."
-        )
+        raise no_document(collection, name)
     return int(row["id"])
 
 
@@ -98,5 +102,5 @@ def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple
     shelf, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
     if not connection.execute(sql, (shelf, len(folder) + 1, f"{folder}/")).fetchone():
-        raise UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
+        raise no_folder(name)
     return shelf, folder

@@ -1,0 +1,1 @@
+"""Collections that live in a PostgreSQL server with pgvector."""

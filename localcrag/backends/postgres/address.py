@@ -1,0 +1,166 @@
+"""The address of a PostgreSQL database: what may stand in it, and its password. Asks nobody."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from localcrag.privacy.addresses import is_here, is_number, is_private, shown
+from localcrag.records.errors import StoreError
+
+PORT = 5432
+MAX_PORT = 65_535
+EXAMPLE = "postgresql://NAME@192.168.1.20/localcrag"
+SCHEMES = ("postgresql", "postgres")
+PASSWORD, PASSWORD_FILE = "PGPASSWORD", "PGPASSFILE"
+"""As PostgreSQL's own programs have them."""
+_FIELD = re.compile(r"(?:\\.|[^:\\])*")
+OPTIONS = ("host", "sslrootcert")
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAddress:
+    """A database of a server: at a host and port, or behind a socket in a folder. Never holds a password.
+
+    `authority` is the file with the certificates of authorities that are trusted beside this computer's own.
+    """
+
+    user: str
+    database: str
+    host: str = ""
+    port: int = PORT
+    socket_folder: str = ""
+    authority: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        own_port = f":{self.port}" if self.port != PORT else ""
+        place = shown(self.host, self.port) if self.host else own_port
+        options = [f"host={quote(self.socket_folder)}"] if self.socket_folder else []
+        options += [f"sslrootcert={quote(self.authority)}"] if self.authority else []
+        query = f"?{'&'.join(options)}" if options else ""
+        return f"postgresql://{quote(self.user)}@{place}/{quote(self.database)}{query}"
+
+    @property
+    def at(self) -> str:
+        """Host and port, or the socket's folder, as they are written."""
+        return shown(self.host, self.port) if self.host else self.socket_folder
+
+    @property
+    def socket(self) -> str:
+        """The path of the server's socket."""
+        return f"{self.socket_folder}/.s.PGSQL.{self.port}"
+
+    @property
+    def here(self) -> bool:
+        """Whether the server is on this computer, without asking anybody."""
+        return not self.host or is_here(self.host)
+
+    def password(self, environment: Mapping[str, str] = os.environ) -> str | None:
+        """Return the password that PostgreSQL's own programs would take; None where there is none.
+
+        That is PGPASSWORD, or the first line of the password file that fits (PostgreSQL's manual, 32.16). The file is
+        not read where others may. Raises StoreError when it cannot be read.
+        """
+        if PASSWORD in environment:
+            return environment[PASSWORD]
+        path = Path(environment.get(PASSWORD_FILE) or Path.home() / ".pgpass")
+        try:
+            if os.name != "nt" and path.stat().st_mode & 0o077:
+                raise StoreError(
+                    f"The password file {path} can be read by others, so no password was taken from it. Make it "
+                    f"yours alone: chmod 600 {path}"
+                )
+            lines = path.read_text("utf-8").splitlines()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeError) as error:
+            raise StoreError(f"The password file {path} cannot be read: {error}. Mend it, or remove it.") from error
+        wanted = (self.host or "localhost", str(self.port), self.database, self.user)
+        for line in lines:
+            *asked, password = fields if len(fields := _fields(line)) == len(wanted) + 1 else ("", "")
+            if len(asked) == len(wanted) and all(one in ("*", own) for one, own in zip(asked, wanted, strict=True)):
+                return password
+        return None
+
+
+def parse_postgres(text: str) -> PostgresAddress:
+    """Return the address in `text`, such as postgresql://NAME@HOST:PORT/DATABASE. Asks nobody.
+
+    A server on this computer may be named by its socket: postgresql://NAME@/DATABASE?host=/var/run/postgresql. Raises
+    StoreError when it is none, holds a password, or is a number beyond private networks. Where a name leads is judged
+    when it is connected to.
+    """
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname or "", PORT if parts.port is None else parts.port
+    except ValueError:
+        raise _refused(text, "is not valid") from None
+    if parts.scheme not in SCHEMES:
+        raise _refused(text, "does not begin with postgresql://")
+    if parts.password:
+        raise _refused(
+            text, f"holds a password, which would be shown with it: give it in ~/.pgpass, or in {PASSWORD}, instead"
+        )
+    options = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+    if unknown := sorted(set(options) - set(OPTIONS)):
+        raise _refused(text, f"has “{unknown[0]}” after the “?”, where only {' and '.join(OPTIONS)} may stand")
+    folder = options.get("host", "")
+    if not host and not folder:
+        raise _refused(text, "names neither a computer nor, with ?host=, the folder of a socket")
+    if folder and (host or not folder.startswith("/")):
+        raise _refused(text, "has a “host=” that is not the folder of a socket, or a computer beside one")
+    if not 0 < port <= MAX_PORT:
+        raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
+    database = unquote(parts.path.strip("/"))
+    if not database or "/" in database:
+        raise _refused(text, "does not name one database")
+    user = unquote(parts.username or "") or getpass.getuser()
+    address = PostgresAddress(user, database, host, port, folder, options.get("sslrootcert", ""))
+    if host and is_number(host) and not address.here and not _is_private_number(host):
+        raise StoreError(too_far(address))
+    return address
+
+
+def too_far(address: PostgresAddress) -> str:
+    """Return what is said of a server that is neither here nor in a private network."""
+    return (
+        f"The PostgreSQL server at {address.at} was not used: it is neither this computer nor in a private network, "
+        f"and localcrag keeps documents on no other. Use a server of your own, such as {EXAMPLE}."
+    )
+
+
+def _is_private_number(host: str) -> bool:
+    try:
+        return is_private(host)
+    except ValueError:
+        # Numbers in another notation, such as 134744072: whoever means their own network writes it plainly.
+        return False
+
+
+def _fields(line: str) -> list[str]:
+    """Return the fields of a password file's line; none for a comment."""
+    if line.startswith("#"):
+        return []
+    return [re.sub(r"\\(.)", r"\1", one) for one in _split(line)]
+
+
+def _split(line: str) -> list[str]:
+    fields, at = [], 0
+    while True:
+        match = _FIELD.match(line, at)
+        end = match.end() if match else at
+        fields.append(line[at:end])
+        if end >= len(line):
+            return fields
+        at = end + 1
+
+
+def _refused(text: str, what: str) -> StoreError:
+    scheme, separator, rest = text.strip().partition("?")[0].rpartition("://")
+    written = scheme + separator + rest.rpartition("@")[2]
+    return StoreError(f"The PostgreSQL address “{written}” {what}. Give one such as {EXAMPLE}.")

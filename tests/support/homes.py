@@ -1,0 +1,69 @@
+"""Collections where they may live: in SQLite with an index file, or in PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from localcrag.app.homes import Home, Store
+from localcrag.backends.postgres import registry
+from localcrag.backends.postgres.address import parse_postgres
+from localcrag.backends.postgres.connection import PostgresDatabase
+from localcrag.backends.postgres.document_store import PostgresStore
+from localcrag.backends.postgres.home import PostgresHome
+from localcrag.backends.postgres.vector_index import PgVectorIndex
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.local_home import LocalHome
+from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
+from tests.support.fakes import FakeEmbedder
+from tests.support.postgres import opened
+
+Index = ChunkIndex | PgVectorIndex
+
+
+class Homes(Protocol):
+    def store(self, name: str = "c", *, embedder: str | None = None, dimension: int | None = None) -> Store:
+        """Return a collection, of the fake embedder unless another is named, made if there is none."""
+
+    def index(self, store: Store) -> Index: ...
+
+    def home(self, name: str = "c") -> Home:
+        """Return a collection by itself."""
+
+
+class LocalHomes:
+    def __init__(self, folder: Path, most_recent: int = MOST_RECENT) -> None:
+        self._folder, self.database, self._most_recent = folder, Database(folder / "db.sqlite3"), most_recent
+
+    def store(self, name: str = "c", *, embedder: str | None = None, dimension: int | None = None) -> DocumentStore:
+        fake = FakeEmbedder()
+        return DocumentStore(self.database, name, embedder=embedder or fake.name, dimension=dimension or fake.dimension)
+
+    def home(self, name: str = "c") -> LocalHome:
+        return LocalHome(self.database, name, self._folder)
+
+    def index(self, store: Store) -> ChunkIndex:
+        assert isinstance(store, DocumentStore)
+        return ChunkIndex(store, self._folder, most_recent=self._most_recent)
+
+
+class PostgresHomes:
+    def __init__(self, address: str) -> None:
+        self.database = PostgresDatabase(parse_postgres(address))
+
+    def close(self) -> None:
+        self.database.close()
+
+    def store(self, name: str = "c", *, embedder: str | None = None, dimension: int | None = None) -> PostgresStore:
+        fake = FakeEmbedder()
+        return opened(self.database, name, embedder=embedder or fake.name, dimension=dimension or fake.dimension)
+
+    def home(self, name: str = "c") -> PostgresHome:
+        row = registry.find(self.database, name)
+        assert row
+        return PostgresHome(self.database, row["id"], name)
+
+    def index(self, store: Store) -> PgVectorIndex:
+        assert isinstance(store, PostgresStore)
+        return PgVectorIndex(store)
