@@ -87,10 +87,17 @@ def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: St
     for number in range(40):
         put(store, str(number), some_vectors(250, seed=number))
     documents = [document.id for document in store.documents()][1:]
-    for vector in some_vectors(10, seed=1000):
+    own = store.vectors(store.chunk_ids(documents))
+    ids, matrix = list(own), np.stack(list(own.values()))
+    hits = 0
+    for vector in some_vectors(20, seed=1000):
         found = index.nearest(vector, 10, documents)
-        cosines = [float(stored @ vector) for stored in store.vectors(store.chunk_ids(documents)).values()]
-        assert [cosine for _, cosine in found] == pytest.approx(sorted(cosines, reverse=True)[:10], abs=1e-5)
+        assert [cosine for _, cosine in found] == pytest.approx(
+            [float(own[one] @ vector) for one, _ in found], abs=1e-5
+        )
+        hits += len({one for one, _ in found} & {ids[at] for at in np.argsort(-(matrix @ vector))[:10]})
+    # A graph may miss one; which, is chance.
+    assert hits >= 195
 
 
 @pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
@@ -120,13 +127,16 @@ def test_the_same_notice_on_hundreds_of_pages_hides_no_other_chunk(
 ) -> None:
     texts = some_vectors(2000, seed=1)
     notice = texts.mean(axis=0, keepdims=True)
-    vectors = {"text": texts, "notice": np.repeat(notice / np.linalg.norm(notice), 3000, axis=0).astype(np.float32)}
+    vectors = {"text": texts, "notice": np.repeat(notice / np.linalg.norm(notice), 9000, axis=0).astype(np.float32)}
     for name in order:
         put(store, name, vectors[name])
         index.refresh()
+    hits = 0
     for vector in texts[::100]:
-        found = index.nearest(vector, 6)
-        assert [cosine for _, cosine in found] == pytest.approx(exact(store, vector, 6), abs=1e-5)
+        found = [cosine for _, cosine in index.nearest(vector, 6)]
+        hits += sum(any(abs(one - wanted) < 1e-5 for one in found) for wanted in exact(store, vector, 6))
+    # A graph may miss one; which, is chance.
+    assert hits >= 117
     assert len(index.nearest(texts[0], 4900)) == 4900
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from localcrag.backends.store.chunk_changes import KEPT, State
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.index_file import Growth, Ids, IndexFile
+from localcrag.backends.store.index_file import LEAST_LOOKED_AT, Growth, Ids, IndexFile
 from localcrag.backends.store.index_folder import IndexFolder
 from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.recent_chunks import RecentChunks
@@ -257,7 +257,7 @@ class ChunkIndex:
         # Half as many again as would have them if they were spread evenly.
         evenly = number if chosen is None else 1.5 * number / max(share, 1 / file.rows)
         wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, self._gone.mean())))
-        while wanted <= MOST_IN_GRAPH and COMPARED * wanted < share * file.rows:
+        while wanted <= MOST_IN_GRAPH and COMPARED * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
             rows = file.nearest(vector, wanted, 2 * number)
             if rows is None:
                 break
