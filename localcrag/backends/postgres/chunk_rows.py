@@ -7,22 +7,20 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from localcrag.backends.postgres.connection import Session, kept
 from localcrag.backends.postgres.schema import PLAIN
 from localcrag.backends.store.chunk_rows import COLUMNS
+from localcrag.backends.store.stem_index import language_in
 from localcrag.backends.store.stored_vectors import packed
 from localcrag.records.protocols import Vectors
 from localcrag.records.stored_document import StoredChunk
-from localcrag.text.language_of import MOST_CHARACTERS, language_of
 from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
 from localcrag.text.lexicon.stems import BY_PAIRS, stems
 
-UNKNOWN = ""
-"""The language of a document whose text does not tell it."""
 _WRITTEN = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
 MOST_ALIKE = 16
 """Chunks with the same vector (a notice on every page, an empty form) that are in the graph. An entry of it has at most
@@ -32,16 +30,6 @@ AT_ONCE = 500
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 """Of COPY's text format (PostgreSQL's manual, COPY)."""
 _WORD = re.compile(r"\w+")
-
-
-def language_in(texts: Iterable[str]) -> str:
-    """Return the language of a document's chunks, UNKNOWN where they do not tell it."""
-    beginning = ""
-    for text in texts:
-        beginning += f"{text}\n"
-        if len(beginning) >= MOST_CHARACTERS:
-            break
-    return language_of(beginning) or UNKNOWN
 
 
 def searched_as(language: str) -> str:

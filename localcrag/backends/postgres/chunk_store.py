@@ -8,14 +8,12 @@ from typing import Any
 from localcrag.backends.postgres import word_search
 from localcrag.backends.postgres.chunk_rows import searched_as, vector_from
 from localcrag.backends.postgres.connection import PostgresDatabase, Row
-from localcrag.backends.postgres.queries import DOCUMENT, document_from
+from localcrag.backends.postgres.queries import BEGINNINGS, DOCUMENT, collection_row, document_from
 from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from
 from localcrag.backends.store.collection_queries import embedder_mismatch
 from localcrag.backends.store.stored_vectors import titles_of
 from localcrag.records.documents import Chunk, Document
-from localcrag.records.errors import UnknownCollection
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import BEGINNING
 
 HERE = "collection_id = :collection"
 
@@ -30,7 +28,7 @@ class PostgresChunks:
         self.database, self.id, self.name = database, collection, name
         self.embedder, self.dimension = embedder, dimension
         self._counted: tuple[int, dict[str, int]] | None = None
-        self.require_embedder(self._row())
+        self.row()
 
     def documents(self) -> list[Document]:
         """Return all documents, by name."""
@@ -45,7 +43,7 @@ class PostgresChunks:
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return how many chunks there are, or how many the documents `within` have."""
         if within is None:
-            return int(self._row()["chunks"])
+            return int(collection_row(self.database, self.id, self.name)["chunks"])
         return int(self._within("SELECT count(*) AS number FROM localcrag.chunks", within)[0]["number"])
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
@@ -87,13 +85,8 @@ class PostgresChunks:
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
-        titles = titles_of(
-            self._rows(
-                f"SELECT id, name, title, layout, left(text, {BEGINNING}) AS beginning FROM localcrag.documents "
-                f"WHERE {HERE} AND id = ANY(CAST(:ids AS bigint[]))",
-                ids=sorted(set(documents.values())),
-            )
-        )
+        of_these = f"{BEGINNINGS} AND id = ANY(CAST(:ids AS bigint[]))"
+        titles = titles_of(self._rows(of_these, ids=sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
@@ -123,22 +116,12 @@ class PostgresChunks:
         """Return how many documents are in each language, of those whose text tells it; counted after changes."""
         return {language: number for language, number in self._languages().items() if language}
 
-    def changes(self) -> int:
-        """Return a number that grows with each change. Raises UnknownCollection and EmbedderMismatch."""
-        row = self._row()
-        self.require_embedder(row)
-        return int(row["changes"])
-
-    def require_embedder(self, row: Row) -> None:
-        """Raise EmbedderMismatch unless the collection's row says that its vectors are of this embedder."""
+    def row(self) -> Row:
+        """Return what is known of the collection itself. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        row = collection_row(self.database, self.id, self.name)
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
-
-    def _row(self) -> Row:
-        rows = self.database.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=self.id)
-        if not rows:
-            raise UnknownCollection(f"There is no collection “{self.name}” at {self.database.address.at} any more.")
-        return rows[0]
+        return row
 
     def _rows(self, sql: str, **values: Any) -> list[Row]:
         return self.database.rows(sql, collection=self.id, **values)
@@ -157,7 +140,7 @@ class PostgresChunks:
         )  # fmt: skip
 
     def _languages(self) -> dict[str, int]:
-        changes = int(self._row()["changes"])
+        changes = int(collection_row(self.database, self.id, self.name)["changes"])
         if self._counted is None or self._counted[0] != changes:
             sql = f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {HERE} GROUP BY language"
             self._counted = changes, {row["language"]: row["number"] for row in self._rows(sql)}

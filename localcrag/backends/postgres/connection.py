@@ -84,8 +84,17 @@ class PostgresDatabase:
         """Return what a query with :names finds; in a transaction, what that has written, too. Raises StoreError."""
         if self._session and self._owner == threading.get_ident():
             return self._session.rows(sql, **values)
-        with self._in_turn("reading", again=True) as session:
-            return session.rows(sql, **values)
+        with self._locks["reading"]:
+            known = self._connections["reading"] is not None
+            try:
+                with self._in_turn("reading") as session:
+                    return session.rows(sql, **values)
+            except StoreError:
+                # Not asked before each query whether it is still there: a lost one is opened anew, once.
+                if not known or self._connections["reading"] is not None:
+                    raise
+            with self._in_turn("reading") as session:
+                return session.rows(sql, **values)
 
     @contextmanager
     def transaction(self, collection: int | None = None) -> Iterator[Session]:

@@ -15,7 +15,7 @@ from localcrag.backends.postgres.queries import DOCUMENT, document_from
 from localcrag.backends.store.chunk_rows import own_title, with_front
 from localcrag.backends.store.collection_queries import no_document
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
-from localcrag.records.errors import UnknownCollection, UnreadableDocument
+from localcrag.records.errors import UnreadableDocument
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, title_of
 
@@ -153,10 +153,7 @@ class PostgresStore(PostgresChunks):
         Raises UnknownCollection, and EmbedderMismatch when somebody has embedded it anew.
         """
         with self.database.transaction(self.id) as session:
-            rows = session.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=self.id)
-            if not rows:
-                raise UnknownCollection(f"There is no collection “{self.name}” at {self.database.address.at} any more.")
-            self.require_embedder(rows[0])
+            self.row()
             yield session
 
 

@@ -11,17 +11,17 @@ from localcrag.backends.postgres.address import PostgresAddress
 from localcrag.backends.postgres.chunk_rows import put_chunks, replace_vectors, vector_from
 from localcrag.backends.postgres.connection import PostgresDatabase, Row, kept
 from localcrag.backends.postgres.document_store import NEW_DOCUMENT, NEW_ORIGINAL, NEW_TAG, TAGS, PostgresStore
-from localcrag.backends.postgres.queries import DOCUMENT, document_from
+from localcrag.backends.postgres.queries import BEGINNINGS, DOCUMENT, collection_row, document_from
 from localcrag.backends.postgres.scans import PostgresScans
 from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from
 from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.stored_vectors import packed, titles_of
 from localcrag.records import stored_document
 from localcrag.records.documents import LEAST_LAYOUT, Document, ScannedPage
-from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
-from localcrag.text.titles import BEGINNING, in_context
+from localcrag.text.titles import in_context
 
 HERE = "collection_id = :collection"
 _OF_DOCUMENT = f"{HERE} AND document_id = :document"
@@ -44,7 +44,7 @@ class PostgresHome:
 
     def embedder(self) -> tuple[str, int]:
         """Return the name of the embedder that its vectors are of, and their dimension."""
-        row = self._row()
+        row = collection_row(self.database, self.id, self.name)
         return row["embedder"], row["dimension"]
 
     def open(self, embedder: str, dimension: int) -> PostgresStore:
@@ -122,12 +122,7 @@ class PostgresHome:
 
     def chunk_texts(self) -> list[tuple[int, str]]:
         """Return id and text of all chunks as they are embedded, shortest first."""
-        titles = titles_of(
-            self._rows(
-                f"SELECT id, name, title, layout, left(text, {BEGINNING}) AS beginning FROM localcrag.documents "
-                f"WHERE {HERE}"
-            )
-        )
+        titles = titles_of(self._rows(BEGINNINGS))
         rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {HERE}")
         texts = [
             (
@@ -237,12 +232,6 @@ class PostgresHome:
 
     def _store(self) -> PostgresStore:
         return self.open(*self.embedder())
-
-    def _row(self) -> Row:
-        rows = self.database.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=self.id)
-        if not rows:
-            raise UnknownCollection(f"There is no collection “{self.name}” at {self.server.at} any more.")
-        return rows[0]
 
     def _rows(self, sql: str, **values: object) -> list[Row]:
         return self.database.rows(sql, collection=self.id, **values)

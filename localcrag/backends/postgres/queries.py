@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from localcrag.backends.postgres.connection import Row
+from localcrag.backends.postgres.connection import PostgresDatabase, Row
 from localcrag.records.documents import Document
+from localcrag.records.errors import UnknownCollection
+from localcrag.text.titles import BEGINNING
 
 _OWN = "collection_id = d.collection_id AND document_id = d.id"
 DOCUMENT = f"""
@@ -25,6 +27,20 @@ FROM localcrag.documents d CROSS JOIN LATERAL (
 ) s WHERE d.collection_id = :collection
 """
 """Ends in a condition, so that others can follow."""
+
+BEGINNINGS = f"""
+SELECT id, name, title, layout, left(text, {BEGINNING}) AS beginning FROM localcrag.documents
+WHERE collection_id = :collection
+"""
+"""What titles are made of (stored_vectors.titles_of); ends in a condition as well."""
+
+
+def collection_row(database: PostgresDatabase, collection: int, name: str) -> Row:
+    """Return what is known of a collection, which is called so here. Raises UnknownCollection and StoreError."""
+    rows = database.rows("SELECT * FROM localcrag.collections WHERE id = :id", id=collection)
+    if not rows:
+        raise UnknownCollection(f"There is no collection “{name}” at {database.address.at} any more.")
+    return rows[0]
 
 
 def document_from(row: Row) -> Document:

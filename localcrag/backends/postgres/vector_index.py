@@ -26,7 +26,7 @@ class PgVectorIndex:
 
     def refresh(self) -> bool:
         """Return whether the collection has changed since this was asked last; there is nothing to bring up to date."""
-        changes = self._store.changes()
+        changes = int(self._store.row()["changes"])
         changed, self._changes = changes != self._changes, changes
         return changed
 
@@ -50,8 +50,9 @@ class PgVectorIndex:
         """
         if k < 1:
             return []
-        changes, number = self._store.changes(), self._store.number_of_chunks(within)
-        found = self.in_graph(vector, k, within, changes) if within is None or number > MOST_COMPARED else []
+        row = self._store.row()
+        number = row["chunks"] if within is None else self._store.number_of_chunks(within)
+        found = self.in_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
         return found if len(found) >= min(k, number) else self._compared(vector, k, within)
 
     def in_graph(

@@ -16,14 +16,20 @@ _AT_ONCE = 50
 """Documents in one transaction, so that others who write need not wait."""
 
 
-def put(connection: sqlite3.Connection, document: int) -> None:
-    """Find the language of a document from its chunks, and index their stems, in place of what was indexed before."""
+def language_in(texts: Iterable[str]) -> str:
+    """Return the language of a document's chunks, UNKNOWN where they do not tell it."""
     beginning = ""
-    for row in connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,)):
-        beginning += f"{row['text']}\n"
+    for text in texts:
+        beginning += f"{text}\n"
         if len(beginning) >= MOST_CHARACTERS:
             break
-    language = language_of(beginning) or UNKNOWN
+    return language_of(beginning) or UNKNOWN
+
+
+def put(connection: sqlite3.Connection, document: int) -> None:
+    """Find the language of a document from its chunks, and index their stems, in place of what was indexed before."""
+    rows = connection.execute("SELECT text FROM chunks WHERE document_id = ? ORDER BY id", (document,))
+    language = language_in(row["text"] for row in rows)
     stemmed = language in STEMMED
     connection.execute("INSERT OR REPLACE INTO document_languages VALUES (?, ?, ?)", (document, language, stemmed))
     if not stemmed:
