@@ -100,6 +100,16 @@ def test_within_most_of_many_documents_the_nearest_of_these_come_first(store: St
     assert hits >= 195
 
 
+def test_of_hundreds_asked_for_the_first_cosines_are_exact_and_all_are_near(store: Store, index: Index) -> None:
+    put(store, "a", some_vectors(2000, seed=1))
+    vector = some_vectors(1, seed=2)[0]
+    found = index.nearest(vector, 300)
+    own = store.vectors([one for one, _ in found])
+    assert [cosine for _, cosine in found[:40]] == pytest.approx(exact(store, vector, 40), abs=1e-5)
+    assert [cosine for _, cosine in found] == pytest.approx([float(own[one] @ vector) for one, _ in found], abs=0.01)
+    assert [cosine for _, cosine in found] == sorted((cosine for _, cosine in found), reverse=True)
+
+
 @pytest.mark.parametrize("k", [-1, 0, 1, 7, 8, 1000])
 def test_never_more_than_k_nor_than_there_are(store: Store, index: Index, k: int) -> None:
     vector = some_vectors(1, seed=2)[0]
@@ -161,7 +171,9 @@ def test_questions_and_changes_from_several_threads_do_not_disturb_each_other(st
     for thread in [start(work) for work in (ask, change, ask, index.refresh, ask)]:
         thread.result(DEADLOCK)
     assert len(index) == len(store.chunk_ids()) == 380
-    assert [cosine for _, cosine in index.nearest(vector, 400)] == pytest.approx(exact(store, vector, 380), abs=1e-5)
+    found = [cosine for _, cosine in index.nearest(vector, 400)]
+    assert found == pytest.approx(exact(store, vector, 380), abs=0.01)
+    assert found[:40] == pytest.approx(exact(store, vector, 40), abs=1e-5)
 
 
 class FailingOnce(DocumentStore):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from localcrag.backends.store.chunk_changes import KEPT, State
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.index_file import LEAST_LOOKED_AT, Growth, Ids, IndexFile
+from localcrag.backends.store.index_file import LEAST_LOOKED_AT, Found, Growth, Ids, IndexFile
 from localcrag.backends.store.index_folder import IndexFolder
 from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.recent_chunks import RecentChunks
@@ -37,6 +37,9 @@ WRITTEN_AFTER = 50_000
 later, a quarter of what it has already."""
 SPARE = 32
 """Chunks taken beside those asked for: the vectors in the file are rounded, and those in SQLite put them in order."""
+EXACT = 64
+"""Nearest of the file whose vectors are read from SQLite: each is a page from anywhere in a large database. Of those
+further down, which retrieval weighs by their documents, the rounded vectors tell the cosine well enough."""
 MOST_IN_GRAPH = 5_000
 """Nearest that the graph is asked for."""
 COMPARED = 40
@@ -215,7 +218,7 @@ class ChunkIndex:
     def nearest(self, vector: Vectors, k: int, within: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Return up to `k` (chunk id, cosine), best first, for a unit vector of shape (dimension,).
 
-        Of the documents `within` where they are given.
+        Of the documents `within` where they are given. Beyond the first, cosines may be off by a hundredth.
         """
         with self._lock:
             self.refresh()
@@ -227,8 +230,10 @@ class ChunkIndex:
             found = self._recent.nearest(vector, k, allowed)
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
-                rows = self._rows(self._file, vector, k + SPARE, chosen, share)
-                stored = self._store.vectors(self._file.chunks[rows].tolist())
+                rows, rounded = self._rows(self._file, vector, k + SPARE, chosen, share)
+                chunks = self._file.chunks[rows].tolist()
+                found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
+                stored = self._store.vectors(chunks[:EXACT])
                 if stored:
                     cosines = np.stack(list(stored.values())) @ vector
                     found += zip(stored, cosines.tolist(), strict=True)
@@ -244,7 +249,7 @@ class ChunkIndex:
 
     def _rows(
         self, file: IndexFile, vector: Vectors, number: int, chosen: NDArray[np.bool_] | None, share: float
-    ) -> Ids:
+    ) -> Found:
         """Return rows of the file, nearest first, of the documents chosen, which are about such a share of all.
 
         Those among more of the nearest, if these are enough, else the best of all that are allowed.
@@ -258,12 +263,13 @@ class ChunkIndex:
         evenly = number if chosen is None else 1.5 * number / max(share, 1 / file.rows)
         wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, self._gone.mean())))
         while wanted <= MOST_IN_GRAPH and COMPARED * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
-            rows = file.nearest(vector, wanted, 2 * number)
-            if rows is None:
+            found = file.nearest(vector, wanted, 2 * number)
+            if found is None:
                 break
-            rows = rows[allowed(rows)]
-            if len(rows) >= number:
-                return rows[:number]
+            rows, cosines = found
+            there = allowed(rows)
+            if there.sum() >= number:
+                return rows[there][:number], cosines[there][:number]
             wanted *= 3
         return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
 
