@@ -96,7 +96,15 @@ def test_an_embedder_with_a_truncated_file_is_damaged_and_the_file_is_named(
 
 
 @pytest.mark.parametrize(
-    "name", ["model.safetensors", "place_head.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"]
+    "name",
+    [
+        "model.safetensors",
+        "place_head.safetensors",
+        "exit_head.safetensors",
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ],
 )
 def test_a_relevance_model_with_a_truncated_file_is_damaged_and_the_file_is_named(
     relevance_folder: Path, folder: Folder, name: str

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from localcrag.backends.models.exit_head import EXIT_FILE, ExitHead, Passed
 from localcrag.backends.models.int8_linear import round_layers
-from localcrag.backends.models.place_head import PLACE_FILE, PlaceHead, Reading
+from localcrag.backends.models.place_head import PLACE_FILE, Lines, PlaceHead, Reading
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
 from localcrag.backends.models.sentence_encoders import CrossEncoder as SentenceTransformersCrossEncoder
 from localcrag.backends.store.calibration_file import read_calibration
@@ -67,6 +69,11 @@ class CrossEncoder:
             states = getattr(self._model.config, "hidden_size", None)
             if self._place is not None and self._place.in_features != states:
                 raise ValueError(f"its {PLACE_FILE} is for {self._place.in_features} numbers a token, not for {states}")
+            exit_file = folder / EXIT_FILE
+            # On a graphics processor, all passages are through before a part of them could be picked out.
+            self._exit = ExitHead(exit_file) if exit_file.exists() and device == "cpu" else None
+            if self._exit is not None and not self._exit.fits(self._model[0].model):
+                raise ValueError(f"its {EXIT_FILE} is for another model")
         except Exception as error:  # Whatever the libraries stumble over in a damaged file, from TypeError on.
             raise ModelDamaged(
                 f"The relevance model in {folder} cannot be loaded: {blame(folder)}{error}. Check it with `localcrag "
@@ -128,13 +135,14 @@ class CrossEncoder:
         if self._place is not None and texts:
             pairs = self._pairs(question, texts)
             with self._at_work():
-                read = {pair: self._readings[pair] for pair in pairs if pair in self._readings}
+                read = {pair: known for pair in pairs if (known := self._readings.get(pair)) and known.lines}
                 if new := [pair for pair in dict.fromkeys(pairs) if pair not in read]:
-                    read |= zip(new, self._pass(new, self._place), strict=True)
+                    read |= zip(new, self._pass(new, self._place, whole=True), strict=True)
                     self._keep(new, [read[pair] for pair in new])
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
                 reading = read[pair]
-                logits[:] = [reading.logit_of(span) if reading.sees(span) else np.nan for span in spans]
+                lines = reading.lines
+                logits[:] = [lines.logit_of(span) if lines and lines.sees(span) else np.nan for span in spans]
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
         ]
@@ -163,9 +171,9 @@ class CrossEncoder:
         self._readings |= zip(pairs, readings, strict=True)
 
     @torch.inference_mode()
-    def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead) -> list[Reading]:
+    def _pass(self, pairs: Sequence[tuple[str, str]], place: PlaceHead, *, whole: bool = False) -> list[Reading]:
+        """Return what one pass over each pair tells; with `whole`, none that stops at the exit head."""
         tokenizer: Any = self._model.tokenizer
-        model: Any = self._model[0].model
         tokens = tokenizer(
             *map(list, zip(*pairs, strict=True)),
             truncation="longest_first",
@@ -189,18 +197,24 @@ class CrossEncoder:
                     inside[row, : len(tokens["input_ids"][at])] = torch.tensor(
                         [of == 1 for of in tokens.sequence_ids(at)]
                     )
-                out = model(**inputs, output_hidden_states=True)
-                values = place.values(out.hidden_states[-1], inside.to(self._model.device)).cpu().numpy()
-                for row, at in enumerate(some):
+                passed = self._through(inputs, whole)
+                inside = inside[passed.whole.cpu()]
+                values = place.values(passed.states, inside.to(self._model.device)).cpu().numpy()
+                readings |= {at: Reading(float(logit)) for at, logit in zip(some, passed.logits, strict=True)}
+                for row, at in enumerate(np.array(some)[passed.whole.cpu().numpy()].tolist()):
                     within = inside[row].numpy()
                     offsets = np.array(tokens["offset_mapping"][at], dtype=np.int64).reshape(-1, 2)
-                    readings[at] = Reading(
-                        float(out.logits[row, 0].float()),
-                        offsets[within[: len(offsets)]],
-                        values[row][within],
-                        place.of_lines,
-                    )
+                    lines = Lines(offsets[within[: len(offsets)]], values[row][within], place.of_lines)
+                    readings[at] = replace(readings[at], lines=lines)
         return [readings[at] for at in range(len(pairs))]
+
+    def _through(self, inputs: Any, whole: bool) -> Passed:
+        model: Any = self._model[0].model
+        if self._exit is not None and not whole:
+            return self._exit.through(model, inputs)
+        out = model(**inputs, output_hidden_states=True)
+        logits = out.logits[:, 0].float()
+        return Passed(logits, torch.ones(len(logits), dtype=torch.bool), out.hidden_states[-1])
 
     def _predict_by_length(self, pairs: Sequence[tuple[str, str]]) -> Vectors:
         tokens = self._model.tokenizer(

@@ -26,15 +26,14 @@ SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The outcome of one pass over a question and a passage.
+class Lines:
+    """What the place head says of a passage's lines.
 
     `places`: start and end (characters of the passage) of each of its tokens that the model saw, shape (tokens, 2);
     `values`, shape (tokens,): of a head of lines a score for each; else how much of the model's attention to the answer
     lies on each, adding up to 1.
     """
 
-    logit: float
     places: NDArray[np.int64]
     values: Vectors
     of_lines: bool = False
@@ -54,6 +53,14 @@ class Reading:
     def _within(self, span: Span) -> NDArray[np.bool_]:
         starts, ends = self.places[:, 0], self.places[:, 1]
         return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The outcome of one pass over a question and a passage; without lines where it stopped at the exit head."""
+
+    logit: float
+    lines: Lines | None = None
 
 
 def reads_lines(path: Path) -> bool:
