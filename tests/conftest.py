@@ -23,6 +23,7 @@ NEEDS_SEARX = "searx"
 """The fixture that starts Debian's searx."""
 
 pytest_plugins = [
+    "tests.support.refusals",
     "tests.support.fixtures_search",
     "tests.support.fixtures_egress",
     "tests.support.fixtures_app",

@@ -24,6 +24,8 @@ FOLDER_NAME = "egress"
 FILE_NAME = "attempts.jsonl"
 VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
 """Tells processes that this one starts where to write."""
+REFUSALS = "LOCALCRAG_REFUSALS_FILE"
+"""Names a file to which every process adds what it refused, whatever its data folder is: the tests read it."""
 MOST_IN_MEMORY = 1_000
 SETTLED = 60.0
 """Seconds after which nobody writes any more to a file that was moved away: writing takes far less than one."""
@@ -81,8 +83,36 @@ class _Place:
 _place = _Place()
 
 
+def _opened(path: str | None) -> int | None:
+    """Return a descriptor that adds to a file; opened early, since a confined process may open none (confine.py)."""
+    with suppress(OSError):
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
+    return None
+
+
+_refusals = _opened(os.environ.get(REFUSALS))
+
+
+def tell_refusals(path: Path | None) -> None:
+    """Add what is refused to a file as well, in this process and in those that it starts from now on; None: no more."""
+    global _refusals  # noqa: PLW0603 - like the place: there is one for a process
+    if _refusals is not None:
+        os.close(_refusals)
+    os.environ.pop(REFUSALS, None)
+    if path:
+        os.environ[REFUSALS] = str(path)
+    _refusals = _opened(os.environ.get(REFUSALS))
+
+
+def _line(attempt: Attempt) -> str:
+    return json.dumps(asdict(attempt)) + "\n"
+
+
 def note(attempt: Attempt) -> None:
     """Log an attempt. Raises nothing: what cannot be written stays in memory."""
+    if _refusals is not None and not attempt.allowed:
+        with suppress(OSError):
+            os.write(_refusals, _line(attempt).encode())
     # Not waited for without end: the thread that holds it may be the one that is interrupted here.
     held = _place.lock.acquire(timeout=1)
     try:
@@ -110,7 +140,7 @@ def keep_in(data_dir: Path | None) -> None:
 def _write() -> None:
     if _place.folder is None or not _place.waiting:
         return
-    lines = "".join(json.dumps(asdict(attempt)) + "\n" for attempt in _place.waiting)
+    lines = "".join(map(_line, _place.waiting))
     with suppress(OSError):
         _place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(_place.folder / FILE_NAME, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

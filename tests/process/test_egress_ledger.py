@@ -40,6 +40,7 @@ def ledger(egress_folder: Path) -> Iterator[EgressLedger]:
     database.close()
 
 
+@pytest.mark.refused("b:2")
 def test_attempts_become_rows_once_and_in_their_order(ledger: EgressLedger, tmp_path: Path) -> None:
     noted("a:1")
     noted("b:2", allowed=False)
@@ -124,6 +125,7 @@ def test_a_search_to_where_nobody_listens_counts_as_one_that_left(ledger: Egress
         assert ledger.summary().searches == ((url.removeprefix("http://"), 1),)
 
 
+@pytest.mark.refused("c:1")
 def test_what_set_up_downloads_is_counted_apart_and_listed(ledger: EgressLedger) -> None:
     noted("pip download a", kind=Kind.PROGRAM, purpose=Purpose.SET_UP)
     assert ledger.summary() == EgressSummary(0, (), 0, set_up=1)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
+from localcrag.privacy.egress_log import REFUSALS
 from tests.support import ROOT
 from tests.support.app_process import free_port
 from tests.support.cut_off import Cable
@@ -30,6 +31,8 @@ def main(cable: Cable, bundle: str, folder: str) -> None:
     """Install the bundle in `folder`, and use it."""
     place = Path(folder) / "installed"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON", "LOCALCRAG_"))}
+    # What is refused is told to the test that started this.
+    kept |= {name: value for name, value in os.environ.items() if name == REFUSALS}
     environment = {**kept, "HOME": folder, "XDG_DATA_HOME": folder}
     install = [sys.executable, f"{bundle}/install.py", "--to", str(place)]
 
