@@ -122,7 +122,7 @@ def make(given: argparse.Namespace, path: Path) -> None:
     with closing(Assembly(load(data_dir=given.work / "data"))) as assembly:
         scorer = keeping_scorer(assembly, given.work)
         library = examples.Library(assembly, scorer, asked)
-        llm = assembly.models.llm
+        llm = getattr(assembly.models.llm, "model", None)
         assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
         # All passages are in the collection, also where fewer questions are asked.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]

@@ -100,7 +100,7 @@ class Assembly:
         """
         self.collections.homes.check_allowed(settings.collection, settings)
         return Parts(
-            embedder=self.models.embedder,
+            embedder=self.models.awake(self.models.embedder),
             scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
             llm=self._llm_or_stand_in(settings),
             index=self.collections.index(settings.collection),
@@ -237,7 +237,7 @@ class Assembly:
         try:
             # The one in use, whatever `settings` name: calibrations and scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
-            scorer, applied = self.models.scorer, self.calibrations.applied(settings.collection)
+            scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):
@@ -247,6 +247,6 @@ class Assembly:
     def _llm_or_stand_in(self, settings: Settings) -> LanguageModel:
         try:
             self.library.check_allowed(settings.llm, settings)
-            return self.models.language_model(settings.llm)
+            return self.models.awake(self.models.language_model(settings.llm))
         except ModelError as error:
             return MissingLanguageModel(settings.llm, error)

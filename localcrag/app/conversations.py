@@ -72,8 +72,9 @@ class Answering:
 class Conversations:
     """The questions of all chats."""
 
-    def __init__(self, chats: Chats, ask: Ask) -> None:
-        self._chats, self._ask = chats, ask
+    def __init__(self, chats: Chats, ask: Ask, are_away: Callable[[], bool] = lambda: False) -> None:
+        """`are_away` tells whether a question loads the models first."""
+        self._chats, self._ask, self._are_away = chats, ask, are_away
         self._lock = threading.Lock()
         self._models = ModelTurns()
         self._last: dict[int, Answering] = {}
@@ -168,7 +169,7 @@ class Conversations:
         run: Run | None = None
         state, said = TurnState.STOPPED, ""
         try:
-            with closing(answered_in_turn(answer, models)) as happened:
+            with closing(answered_in_turn(answer, models, self._are_away)) as happened:
                 for one in happened:
                     run = one.run
                     if isinstance(one.event, RunFinished):

@@ -21,8 +21,12 @@ class Happened:
     run: Run | None
 
 
-def answered_in_turn(answer: Callable[[], Recording], models: ModelTurn) -> Generator[Happened, None, None]:
+def answered_in_turn(
+    answer: Callable[[], Recording], models: ModelTurn, are_away: Callable[[], bool] = lambda: False
+) -> Generator[Happened, None, None]:
     """Yield what happens to a question, once the models are there; ends early when it is stopped while it waits.
+
+    Where they `are_away`, it is said that `answer` loads them first.
 
     Raises what `answer` and its recording raise.
     """
@@ -31,6 +35,8 @@ def answered_in_turn(answer: Callable[[], Recording], models: ModelTurn) -> Gene
             yield Happened(StepStarted("wait", _("waiting for another answer to end")), None)
             if not models.take():
                 return
+        if are_away():
+            yield Happened(StepStarted("load", _("loading the models, which were put away")), None)
         with closing(answer()) as recording:
             for event in recording:
                 yield Happened(event, recording.run)

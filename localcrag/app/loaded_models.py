@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import weakref
+from typing import Any, TypeVar
 
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.model_library import ModelLibrary
+from localcrag.app.resting_models import Resting, RestingEmbedder, RestingLanguageModel, RestingScorer
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.models import ModelRole, behind_server
@@ -13,12 +16,16 @@ from localcrag.records.protocols import Embedder, LanguageModel, Scorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.text.translation import gettext as _
 
+AnyModel = TypeVar("AnyModel", Embedder, Scorer, LanguageModel)
+
 
 class LoadedModels:
     """The embedder, the relevance model and the language model of the settings in use."""
 
     def __init__(self, settings: SettingsInUse, library: ModelLibrary, made: LazyCache) -> None:
         self._settings, self._library, self._made = settings, library, made
+        # Also those that were replaced, as long as a question holds them.
+        self._resting: weakref.WeakSet[Resting[Any]] = weakref.WeakSet()
 
     @property
     def embedder(self) -> Embedder:
@@ -70,6 +77,31 @@ class LoadedModels:
         self._made.put("embedder", embedder)
         self._made.put("scorer", scorer)
 
+    def uses(self) -> int:
+        """Return a number that grows with each call of a model that this process has loaded."""
+        return sum(one.uses for one in [*self._resting])
+
+    def in_use(self) -> bool:
+        """Return whether a call is at work with one of them."""
+        return any(one.in_use for one in [*self._resting])
+
+    def are_away(self) -> bool:
+        """Return whether any is put away, so that the next question has to wait for it."""
+        return any(one.put_away for one in [*self._resting])
+
+    def put_away(self) -> bool:
+        """Let go of those that are loaded and not at work; return whether there were any."""
+        went = [one.rest() for one in [*self._resting] if not one.put_away]
+        return any(went)
+
+    @staticmethod
+    def awake(model: AnyModel) -> AnyModel:
+        """Return a model of these, loaded again if it was put away. Raises ModelError."""
+        resting = model.scorer if isinstance(model, ScoreCache) else model
+        if isinstance(resting, Resting):
+            resting.wake()
+        return model
+
     def forget_scores(self) -> None:
         """Forget what the relevance model said of any text."""
         scorer = self._made.peek("scorer")
@@ -86,6 +118,8 @@ class LoadedModels:
         threads = made.threads if made else settings.threads or cores
         layers = getattr(made, "gpu_layers", 0)
         graphics = _("all layers on the graphics card") if layers else _("no graphics card used")
+        if made and made.put_away:
+            return _("put away while nobody asks, and loaded with the next question")
         return _(
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
         )
@@ -97,7 +131,9 @@ class LoadedModels:
         path = self._library.path(name, ModelRole.EMBEDDER)
         from localcrag.backends.models.bi_encoder import BiEncoder  # noqa: PLC0415
 
-        return BiEncoder(name, path)
+        embedder = RestingEmbedder(lambda: BiEncoder(name, path))
+        self._resting.add(embedder)
+        return embedder
 
     def _load_scorer(self) -> Scorer:
         settings = self._settings.now
@@ -114,20 +150,31 @@ class LoadedModels:
         if words:
             path = whole_model(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
-        scorer = load_fastest(settings.relevance, path, wanted=wanted, threads=threads, cache=cache)
-        scorer.calibration = calibration
-        return ScoreCache(scorer)
+
+        def loaded() -> Scorer:
+            scorer = load_fastest(settings.relevance, path, wanted=wanted, threads=threads, cache=cache)
+            scorer.calibration = calibration
+            return scorer
+
+        resting = RestingScorer(loaded)
+        self._resting.add(resting)
+        return ScoreCache(resting)
 
     def _load_llm(self, name: str) -> LanguageModel:
         settings = self._settings.now
         path = self._library.path(name, ModelRole.LLM)
         from localcrag.backends.models.llama_cpp import LlamaCpp  # noqa: PLC0415
 
-        return LlamaCpp(
-            name,
-            path,
-            context_tokens=settings.context_tokens,
-            threads=settings.threads,
-            cache=settings.data_dir / "cache",
-            adapter=self._library.adapter(name),
+        adapter = self._library.adapter(name)
+        resting = RestingLanguageModel(
+            lambda: LlamaCpp(
+                name,
+                path,
+                context_tokens=settings.context_tokens,
+                threads=settings.threads,
+                cache=settings.data_dir / "cache",
+                adapter=adapter,
+            )
         )
+        self._resting.add(resting)
+        return resting

@@ -68,7 +68,8 @@ class Questions:
         """
         stopping = threading.Event()
         models = ModelTurn(self._models, stopping, long=asked.read_all)
-        job = Job(lambda: answered_in_turn(partial(self._begun, asked), models), name="answer of a program")
+        begun, are_away = partial(self._begun, asked), self.assembly.models.are_away
+        job = Job(lambda: answered_in_turn(begun, models, are_away), name="answer of a program")
         batches = job.follow()
         try:
             while batch := await to_thread.run_sync(next, batches, (), abandon_on_cancel=True):

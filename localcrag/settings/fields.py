@@ -137,6 +137,7 @@ class ModelSettings(Group):
     context_tokens: Tokens = Field(
         4096, ge=512, description="The language model's context, prompt and answer together; memory grows with it."
     )
+    idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are put away; 0: never.")
 
 
 class RetrievalSettings(Group):

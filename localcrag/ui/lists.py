@@ -89,9 +89,9 @@ def chats(items: Sequence[Chat], words: str = "") -> str:
     return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
 
 
-def left(line: str) -> str:
-    """Return the line about what left this computer."""
-    return TEMPLATES.get_template("left.html").render(line=line)
+def left(line: str, *, away: bool = False) -> str:
+    """Return the line about what left this computer, and one about models that are put `away`."""
+    return TEMPLATES.get_template("left.html").render(line=line, away=away)
 
 
 def all_questions(found: Aggregates) -> str:

@@ -19,7 +19,8 @@ from speed.app import Figures
 
 def decoding(assembly: Assembly, questions: list[str]) -> Figures:
     """Return the tokens a second of answers to the best two passages, with and without guesses, and what differs."""
-    llm, parts, settings = assembly.models.llm, assembly.parts(assembly.settings), assembly.settings
+    llm, parts = getattr(assembly.models.llm, "model", None), assembly.parts(assembly.settings)
+    settings = assembly.settings
     assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
     ways: dict[str, Callable[..., Iterator[int]]] = {
         "guessing ahead": LookupLlama.generate,

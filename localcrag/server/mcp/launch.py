@@ -7,6 +7,7 @@ from mcp.types import ToolAnnotations
 
 from localcrag import __version__
 from localcrag.app.assemble import Assembly
+from localcrag.app.idle_models import IdleModels
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
 from localcrag.server.mcp.tools import Tools
@@ -25,12 +26,15 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
     if not settings.debug:
         unexpected.keep_to_oneself()
     assembly = Assembly(settings)
+    idle = IdleModels(assembly.models, assembly.settings_in_use)
     try:
         made = server(Questions(assembly, only), allow_ingest=allow_ingest)
         warm_up_beside(assembly)
+        idle.begin()
         # The library gives stdout's place to stderr meanwhile, also for what libraries in C print.
         made.run("stdio")
     finally:
+        idle.close()
         assembly.close()
 
 

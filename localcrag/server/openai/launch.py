@@ -7,6 +7,7 @@ import sys
 import uvicorn
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.idle_models import IdleModels
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
 from localcrag.server.doors.ports import HOST, require_free
@@ -27,6 +28,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
     require_free(port)
     token = token_of(settings.data_dir)
     assembly = Assembly(settings)
+    idle = IdleModels(assembly.models, assembly.settings_in_use)
     try:
         app = guarded(api(Questions(assembly, only)), port, token)
         server = uvicorn.Server(
@@ -43,6 +45,8 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
             flush=True,
         )
         warm_up_beside(assembly)
+        idle.begin()
         server.run()
     finally:
+        idle.close()
         assembly.close()

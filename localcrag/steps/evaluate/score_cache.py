@@ -23,24 +23,24 @@ class ScoreCache:
 
     def __init__(self, scorer: Scorer, most: int = MOST) -> None:
         """Keep up to `most` logits; those that were not asked for the longest go first."""
-        self._scorer = scorer
+        self.scorer = scorer
         self._most = most
         self._lock = threading.Lock()
         self._known: LRUCache[bytes, float] = LRUCache(most)
 
     def emptied(self) -> ScoreCache:
         """Return one before the same scorer that remembers nothing yet."""
-        return ScoreCache(self._scorer, self._most)
+        return ScoreCache(self.scorer, self._most)
 
     @property
     def name(self) -> str:
         """The scorer's."""
-        return self._scorer.name
+        return self.scorer.name
 
     @property
     def calibration(self) -> Calibration:
         """The scorer's."""
-        return self._scorer.calibration
+        return self.scorer.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). New texts are scored, each once. Raises ModelError."""
@@ -52,7 +52,7 @@ class ScoreCache:
                     found[text] = logit
         if new := [text for text in keys if text not in found]:
             # Without the lock: who asks for what is known does not wait for a model at work.
-            found.update(zip(new, self._scorer.logits(question, new).tolist(), strict=True))
+            found.update(zip(new, self.scorer.logits(question, new).tolist(), strict=True))
             with self._lock:
                 self._known.update((keys[text], found[text]) for text in new)
         return np.array([found[text] for text in texts], dtype=np.float32)
@@ -67,7 +67,7 @@ class ScoreCache:
             found = [[self._known.get(key) for key in row] for row in keys]
         new = [row for row, logits in enumerate(found) if None in logits]
         if new:
-            parts = self._scorer.strip_logits(question, [texts[row] for row in new], [strips[row] for row in new])
+            parts = self.scorer.strip_logits(question, [texts[row] for row in new], [strips[row] for row in new])
             with self._lock:
                 for row, logits in zip(new, parts, strict=True):
                     found[row] = logits.tolist()

@@ -57,7 +57,7 @@ class ChatEvents:
 
     def __init__(self, assembly: Assembly, at: ChatPlaces) -> None:
         self._assembly, self.at = assembly, at
-        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat)
+        self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.are_away)
         self.choices = ChatChoices(assembly, at.column, at.collection)
         self._shown: Tabs[_Shown] = Tabs()
 
@@ -228,8 +228,9 @@ class ChatEvents:
         return told(lambda: lists.chats(self._assembly.chats.chats(words), words))
 
     def left(self) -> str:
-        """Return what left this computer so far."""
-        return told(lambda: lists.left(egress_report.line(self._assembly.egress.summary())))
+        """Return what left this computer so far, and whether the models are put away."""
+        away = self._assembly.models.are_away()
+        return told(lambda: lists.left(egress_report.line(self._assembly.egress.summary()), away=away))
 
     def rename(self, event: gr.EventData) -> str:
         """Give a chat another title."""

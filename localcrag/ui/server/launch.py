@@ -13,6 +13,7 @@ import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.desktop import FAVICON
+from localcrag.app.idle_models import IdleModels
 from localcrag.app.one_instance import NOTHING, HandedIn, OneInstance, Place
 from localcrag.app.page_window import PageWindow
 from localcrag.app.warm_up import warm_up_beside
@@ -69,6 +70,7 @@ def launch(
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     closing = threading.Event()
     warming = warm_up_beside(assembly, closing=closing.is_set)
+    idle = IdleModels(assembly.models, assembly.settings_in_use).begin()
     # One that the terminal started beside another is found by nobody else.
     if instance or first.claim():
         first.tell(Place(port, token))
@@ -77,6 +79,7 @@ def launch(
         presence.wait()
     finally:
         closing.set()
+        idle.close()
         presence.close()
         page.close(verbose=False)
         app.close()

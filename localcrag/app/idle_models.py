@@ -1,0 +1,55 @@
+"""Idle models: what nobody has used for a time is put away, and its memory given back to the system."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Self
+
+from localcrag.app.loaded_models import LoadedModels
+from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.processes.memory import give_back
+
+BETWEEN_LOOKS = 20.0
+"""Seconds between two looks, so that models stay at most so much longer than was set."""
+
+
+class IdleModels:
+    """Looks now and then whether the models are used, and puts them away when they have not been for long enough."""
+
+    def __init__(
+        self, models: LoadedModels, settings: SettingsInUse, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` gives seconds; models count as used now."""
+        self._models, self._settings, self._clock = models, settings, clock
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._used, self._since = models.uses(), clock()
+
+    def begin(self) -> Self:
+        """Look every few seconds, in a thread."""
+        self._thread = threading.Thread(target=self._run, name="idle models", daemon=True)
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closing.set()
+        if self._thread:
+            self._thread.join()
+
+    def look(self) -> bool:
+        """Put the models away if it is time; return whether any went."""
+        now, uses = self._clock(), self._models.uses()
+        if uses != self._used or self._models.in_use():
+            self._used, self._since = uses, now
+        minutes = self._settings.now.idle_minutes
+        if not minutes or now - self._since < minutes * 60 or not self._models.put_away():
+            return False
+        give_back()
+        return True
+
+    def _run(self) -> None:
+        while not self._closing.wait(BETWEEN_LOOKS):
+            self.look()
