@@ -31,10 +31,12 @@ from localcrag.steps.answer import generate
 from localcrag.steps.context import Parts
 from localcrag.steps.retrieve.retrieve import retrieve
 from localcrag.steps.screen.prompt_injection import readable, without
-from localcrag.steps.screen.prompt_injection_rules import Rule
+from localcrag.steps.screen.prompt_injection_words import Rule
 from localcrag.text.sanitize import sanitize
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "data" / "attacks.jsonl"
+BY_CLASS = CORPUS.with_name("attacks_by_class.jsonl")
+"""Wordings of ours for the classes of AgentDojo, InjecAgent and BIPIA: half to write rules with, half held out."""
 
 
 class Place(StrEnum):

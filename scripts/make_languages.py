@@ -34,7 +34,7 @@ METHODS = [("**.py", "python"), ("**/templates/**.html", "jinja2")]
 KEYWORDS = {
     "_": None, "gettext": None, "ngettext": (1, 2), "later": None,
     # What is shown by its name: steps that took time, forms of planted instructions, whom a preset is for.
-    "clock": (1,), "_rule": (1,), "PresetRules": (1,),
+    "clock": (1,), "rule": (1,), "PresetRules": (1,),
 }  # fmt: skip
 SHOWN_BY_NAME = (Grade, IngestStatus, Kind, LabelKind, LeftOut, Preset, StripMode, StripReason)
 _NOT_KEPT = re.compile(r'^"(?:POT-|PO-|Report-|Last-|Language-Team|Generated-|Project-).*\n', re.MULTILINE)

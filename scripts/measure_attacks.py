@@ -1,11 +1,12 @@
 """Print how many prompt injections get through, by kind, with and without the defence.
 
     .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
-    .venv/bin/python scripts/measure_attacks.py --rules
+    .venv/bin/python scripts/measure_attacks.py --rules [--by-class]
     .venv/bin/python scripts/measure_attacks.py --honest FILE…
 
 An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
-or when the attacker wants no answer and there is none. Corpus: tests/data/attacks.jsonl. With --rules, no model is
+or when the attacker wants no answer and there is none. Corpus: tests/data/attacks.jsonl; with --by-class
+tests/data/attacks_by_class.jsonl, the classes of public sets in wordings of ours. With --rules, no model is
 asked: counted are the attacks of which anything reaches the models, as if each obeyed whatever it reads. With --honest,
 the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what
 they find there are false alarms.
@@ -19,7 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from attacks import Attack, Outcome, Range, Way, load, search_server
+from attacks import BY_CLASS, CORPUS, Attack, Outcome, Range, Way, load, search_server
 from relevance.data import read_lines
 
 from localcrag.app.assemble import Assembly
@@ -90,11 +91,14 @@ def main() -> None:
     parser.add_argument("--answers", action="store_true", help="print every answer")
     parser.add_argument("--honest", type=Path, nargs="+", metavar="FILE", help="count false alarms in these instead")
     parser.add_argument("--rules", action="store_true", help="ask no model, count what reaches it")
+    parser.add_argument("--by-class", action="store_true", help="the classes of public sets instead")
     arguments = parser.parse_args()
     if arguments.honest:
         false_alarms(arguments.honest)
         return
-    chosen = [attack for attack in load() if arguments.kind in (None, attack.kind)]
+    chosen = [
+        attack for attack in load(BY_CLASS if arguments.by_class else CORPUS) if arguments.kind in (None, attack.kind)
+    ]
     if arguments.rules:
         by_rules(chosen)
         return

@@ -29,7 +29,8 @@ from localcrag.settings import Settings
 from localcrag.steps.budget import Budget
 from localcrag.steps.clock import Clock
 from localcrag.steps.document_choice import DocumentChoice
-from localcrag.steps.screen.prompt_injection_rules import RULES, Rule
+from localcrag.steps.screen.prompt_injection_rules import RULES
+from localcrag.steps.screen.prompt_injection_words import Rule
 
 MOST_JUDGEMENTS = 2_000
 """A few hundred bytes each, and each took a call of the model."""

@@ -1,48 +1,17 @@
 """Patterns of prompt injection: the forms in which a text speaks to a model.
 
-Each form is a regular expression, without regard to case, with the words of _WORDS in braces. They are written against
-honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only makes sense to one
-who answers questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
+Each form is a regular expression, without regard to case, with the words of prompt_injection_words.py in braces. They
+are written against honest imperatives ("ignore error 5", "do not reply to this mail"): a form needs a word that only
+makes sense to one who answers questions from a text. tests/unit/test_prompt_injection.py has a table of both kinds.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from localcrag.steps.screen.prompt_injection_claims import CLAIMS
+from localcrag.steps.screen.prompt_injection_words import Rule, rule
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A form of speech. A weak one counts only in a passage that a strong one was found in."""
-
-    name: str
-    pattern: re.Pattern[str]
-    weak: bool = False
-
-
-def _rule(name: str, *forms: str, weak: bool = False) -> Rule:
-    return Rule(name, re.compile("|".join(form.format(**_WORDS) for form in forms), re.IGNORECASE), weak)
-
-
-# {start} is where an imperative begins: "the text tells models to ignore their rules" is a statement.
-_WORDS = {
-    "start": r"(?:^\W*|[.:;,!?—–|>*#\"“”'‘()\[\]]\s*|\b(?:please|kindly|now|must|should|shall|then|and|so|but|"
-    r"you)\s+)",
-    "model": r"(?:AIs?|AI (?:assistants?|systems?|models?|agents?)|assistants?|LLMs?|(?:large )?language "
-    r"models?|chat ?bots?"
-    r"|ChatGPT|GPT)",
-    "ignore": r"(?:ignore|disregard|forget|override|overrule|bypass|discard|neglect|set aside|pay no attention to"
-    r"|(?:do not|don['’]t|never|stop|no longer) (?:follow|obey|heed)(?:ing)?)",
-    "instructions": r"(?:instructions?|prompts?|directions|directives?|guidelines|commands?|system messages?)",
-    "say": r"(?:say|write|answer|reply|respond|output|print|return|state)",
-    "canary": r"(?-i:[A-Z][A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\b",
-    "thing": r"(?:words?|phrase|sentence|string|text|link|url|image|picture|line|code|tag)",
-    "answer": r"(?:answers?|repl(?:y|ies)|responses?|output|summar(?:y|ies))",
-    "passage": r"(?:passages?|documents?|texts?|pages?|results?|sources?|files?|chunks?)",
-}  # fmt: skip
-
-RULES = (
-    _rule(
+RULES: tuple[Rule, ...] = (
+    rule(
         "puts other instructions aside",
         r"{start}{ignore} (?:\w+ ){{0,4}}?(?:previous|prior|above|earlier|preceding|original|initial|former|"
         r"system|your)\b"
@@ -69,7 +38,7 @@ RULES = (
         r"{start}(?:stop|cease) (?:what you are doing|answering|this task)\b.{{0,20}}\b{say}\b",
         r"{start}instead of answering (?:the|this|any|my|their) ",
     ),
-    _rule(
+    rule(
         "puts other instructions aside, in another language",
         r"\b(?:be(?:acht|folg)e?n? .{{0,10}}(?:bisherig|vorherig|obig|vorig)\w+ (?:regel|anweisung|vorgabe)\w* nicht)",
         r"\b(?:ne ten(?:ez|ons) pas compte|ne tiens pas compte|fai(?:tes|s) abstraction|oublie[rz]?) "
@@ -103,7 +72,7 @@ RULES = (
         r"(?:تجاهل|انس).{{0,30}}(?:التعليمات|الأوامر)",
         r"\b(?:önceki|yukarıdaki)\w* .{{0,20}}(?:talimat|komut)\w* .{{0,15}}(?:yok say|unut|görmezden)",
     ),
-    _rule(
+    rule(
         "speaks to the model",
         r"\b(?:dear|hey|hello|attention|(?:note|message|notice|memo|instructions?|reminder) (?:to|for))[, ]+"
         r"(?:the |all |any |every |our )?(?:{model}|graders?|retriever|rewriter|summari[sz]er)\s*[:,.!—–]",
@@ -144,13 +113,13 @@ RULES = (
         r"\byou must (?:tell|inform|assure|answer|{say}) (?:to )?"
         r"(?:everyone|everybody|the users?|whoever|anyone)\b(?! (?:in|on|at|to|of|about|who|when|before)\b)",
     ),
-    _rule(
+    rule(
         "dictates the answer",
         r"\b{say} (?:back )?(?:with )?(?:only|exactly|just|nothing but|nothing except)(?: with| by)?(?: the| "
         r"these| this)?"
         r"(?: (?:following )?{thing}\b|:|\s*[“\"]|\s+{canary}|$|\s+this:)",
         r"{start}(?:only )?{say} (?:with )?(?:the |these )?(?:words? |phrase )?.{{1,60}}"
-        r"(?:\bonly\b\W*$|,? and (?:nothing|not anything) else\b)",
+        r"(?:\bonly\b[^\w|]*$|,? and (?:nothing|not anything) else\b)",
         r"\byou (?:must |will |shall |should |always |only |now )*(?:{say}|end|begin|start|finish)(?: to)? "
         r"(?:every|each|any|all) "
         r"(?:\w+ )?(?:questions?|quer(?:y|ies)|messages?|{answer}) with\b",
@@ -201,7 +170,7 @@ RULES = (
         r"obey|execute|"
         r"as your instruction)",
     ),
-    _rule(
+    rule(
         "asks for the prompt",
         r"\b(?:reveal|print|repeat|output|disclose|leak|expose)\b(?: \w+){{0,3}}? "
         r"your (?:\w+ )?(?:prompt|instructions|system message|rules)\b",
@@ -216,7 +185,7 @@ RULES = (
         r"{start}(?:repeat|print|copy|output) (?:everything|all|the (?:words|text)) (?:that is |written "
         r")?(?:above|before) this\b",
     ),
-    _rule(
+    rule(
         "grades a passage",
         r"\b(?:grade|rate|mark|score|rank|judge|classify) (?:this|it|all other|every other|the other) "
         r"{passage}?(?: as| with)? ?"
@@ -224,7 +193,7 @@ RULES = (
         r"\bthis {passage} is (?:highly |very |the most )?(?:relevant|the answer|correct) (?:to|for) (?:every|"
         r"any|all|each)(?: \w+)? (?:questions?|quer(?:y|ies)|prompts?|requests?)\b",
     ),
-    _rule(
+    rule(
         "sends the question elsewhere",
         r"\b(?:search|query|look up|google|browse)\b.{{0,60}}\binstead of (?:the|this|what) (?:user|question|query)",
         r"\b(?:rewrite|rephrase|replace|condense|reformulate) (?:the|this|every|any) (?:(?:user['’]s|next|last|"
@@ -240,13 +209,14 @@ RULES = (
         r"input)[\"']\s*:",
         r"\bAction\s*:.{{0,60}}\bAction Input\s*:|^\W*Action Input\s*:",
     ),
-    _rule(
+    rule(
         "pretends that the evidence is over",
         r"\bend of (?:the )?(?:evidence|retrieved (?:text|documents?|passages?)|system (?:prompt|message)|user "
         r"(?:input|prompt))\b",
         r"\bthe (?:evidence|context) ends here\b",
     ),
-    _rule(
+    *CLAIMS,
+    rule(
         "goes on with what another sentence began",
         r"^\W*(?:(?:now|then|so|instead)[, ]+)?(?:{say}|repeat|include)\b",
         r"^\W*(?:the )?(?:only )?(?:correct|valid|right|real|true|only|new|magic)\b.{{0,20}}\b(?:answer|reply|"

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from localcrag.records.events import Event, Warned
 from localcrag.records.passages import Passage
 from localcrag.steps.screen import prompt_injection
-from localcrag.steps.screen.prompt_injection_rules import Rule
+from localcrag.steps.screen.prompt_injection_words import Rule
 
 
 def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Generator[Event, None, None]:

@@ -1,0 +1,75 @@
+"""What a running app holds: memory, threads, open files, and what lies in its folders. Linux's /proc."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.app_process import children, resident
+
+STORED = (
+    "SELECT sum(length(record) + length(question)) FROM runs",
+    "SELECT sum(length(question) + length(answer)) FROM chat_turns",
+    "SELECT sum(length(query) + length(answer)) FROM web_cache",
+)
+"""Bytes of what is kept of each question, by design, until a person removes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Of the app, and of the processes that it has started. Sizes in bytes."""
+
+    memory: int
+    memory_of_children: int
+    open_files: int
+    threads: int
+    processes: int
+    files: int
+    temporary_files: int
+    database: int
+    database_beside_questions: int
+
+
+def held(process: int, data: Path, temporary: Path) -> Held:
+    """Return what a process and its data folder hold now."""
+    started = _descendants(process)
+    database = data / "localcrag.sqlite3"
+    size = sum(path.stat().st_size for path in (database, Path(f"{database}-wal")) if path.exists())
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=30)) as read:
+        pages, free, page = (read.execute(f"PRAGMA {what}").fetchone()[0] for what in PRAGMAS)
+        stored = sum(read.execute(what).fetchone()[0] or 0 for what in STORED)
+    return Held(
+        memory=resident(process),
+        memory_of_children=sum(map(_resident, started)),
+        open_files=len(list(Path(f"/proc/{process}/fd").iterdir())),
+        threads=len(list(Path(f"/proc/{process}/task").iterdir())),
+        processes=len(started),
+        files=_files(data),
+        temporary_files=_files(temporary),
+        database=size,
+        database_beside_questions=(pages - free) * page - stored,
+    )
+
+
+PRAGMAS = ("page_count", "freelist_count", "page_size")
+
+
+def _descendants(process: int) -> set[int]:
+    found: set[int] = set()
+    with suppress(FileNotFoundError, ProcessLookupError):  # One may end meanwhile.
+        for child in children(process):
+            found |= {child, *_descendants(child)}
+    return found
+
+
+def _resident(process: int) -> int:
+    with suppress(OSError, IndexError):
+        return resident(process)
+    return 0
+
+
+def _files(folder: Path) -> int:
+    # What SQLite puts beside a database comes and goes.
+    return sum(not path.name.endswith(("-wal", "-shm")) for path in folder.rglob("*") if path.is_file())
