@@ -48,7 +48,12 @@ class Passage:
     _hosts: set[tuple[str, int]] = field(default_factory=set)
 
     def admit(self, host: str, port: int) -> None:
-        """Let connections to a host through, and say so when it is a new one that is not this computer."""
+        """Let connections to a host through, and say so when it is a new one that is not this computer.
+
+        Raises ValueError where there is no purpose: each has its row in docs/privacy.md.
+        """
+        if self.purpose is Purpose.NONE:
+            raise ValueError(f"A passage to {shown(host, port)} has no purpose: name one of Purpose in egress_log.py.")
         one = (plain(host), port)
         if one in self._hosts:
             return

@@ -41,7 +41,9 @@ class Kind(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What for; what nobody asked for has none. SET_UP: to get a model that set-up brings, whenever that is done.
+    """What for; what nobody asked for has none, and leads to nobody. docs/privacy.md has a row for each.
+
+    SET_UP: to get a model that set-up brings, whenever that is done.
 
     LANGUAGE_MODEL, RELEVANCE_MODEL: question and passages, to a model's server on another computer. COLLECTION:
     documents, and what is looked for in them, to a PostgreSQL server on another computer, where the collection lives.

@@ -17,6 +17,12 @@ def named(heading: str) -> list[str]:
     return [name.rstrip("/") for row in rows for name in NAMED.findall(row)]
 
 
+def rows_of(heading: str) -> list[list[str]]:
+    """Return the cells of the rows, of the table under a heading, that begin with a name."""
+    section = DOCUMENT.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:3] == "| `"]
+
+
 def unnamed(data: Path) -> list[str]:
     """Return what lies in a data folder and is not named."""
     known = named("Files in the data folder")

@@ -1,4 +1,4 @@
-"""docs/privacy.md names every table; what a session leaves in the data folder is named as well."""
+"""docs/privacy.md names every table and purpose; what a session leaves in the data folder is named as well."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pytest
 
 from localcrag.app.storage import MADE_OF_DOCUMENTS
 from localcrag.backends.store.database import Database
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_guard import passage
+from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.private_folder import OUR_FOLDERS
-from tests.support.privacy_document import named, unnamed
+from tests.support.privacy_document import named, rows_of, unnamed
 
 
 def test_every_table_is_named_and_no_other(tmp_path: Path) -> None:
@@ -19,6 +22,28 @@ def test_every_table_is_named_and_no_other(tmp_path: Path) -> None:
     shadows = tuple(f"_{what}" for what in ("data", "idx", "content", "docsize", "config"))  # of FTS5
     own = {name for name in tables if not name.startswith("sqlite_") and not name.endswith(shadows)}
     assert sorted(named("Tables of the database")) == sorted(own)
+
+
+def test_every_purpose_that_something_leaves_for_has_its_row_with_data_destination_and_control() -> None:
+    rows = rows_of("What leaves")
+    assert {purpose for purpose, *_ in rows} == {f"`{one}`" for one in Purpose if one is not Purpose.NONE}
+    assert {len(row) for row in rows} == {5}
+    assert [row for row in rows if not all(row)] == []
+
+
+@pytest.mark.parametrize("purpose", [one for one in Purpose if one is not Purpose.NONE])
+def test_every_purpose_is_one_of_something_that_the_code_does(purpose: Purpose) -> None:
+    package = Path(egress_log.__file__).parents[1]
+    own = {package / "privacy" / "egress_log.py"}
+    named = f"Purpose.{purpose.name}"
+    assert [path for path in package.rglob("*.py") if path not in own and named in path.read_text("utf-8")]
+
+
+def test_nothing_leads_to_another_machine_without_a_purpose() -> None:
+    with pytest.raises(ValueError, match="has no purpose"), passage(Purpose.NONE, ("192.0.2.1", 80)):
+        pass
+    with passage(Purpose.NONE, programs=True) as opened, pytest.raises(ValueError, match="has no purpose"):
+        opened.admit("192.0.2.1", 80)
 
 
 @pytest.mark.parametrize("folder", [*OUR_FOLDERS, *MADE_OF_DOCUMENTS])
