@@ -72,9 +72,28 @@ def test_the_page_of_licences_names_every_package_with_its_licence() -> None:
     assert page([Licence("a", "1", "MIT")]).endswith("| a | 1 | MIT |\n")
 
 
-def test_every_locked_package_has_hashes() -> None:
-    blocks = re.split(r"^(?=[A-Za-z0-9._-]+==)", LOCK.read_text("utf-8"), flags=re.MULTILINE)[1:]
-    assert len(blocks) >= len(locked()) - 1
+def test_what_was_looked_up_by_hand_is_what_is_locked() -> None:
+    table = (ROOT / "docs" / "security.md").read_text("utf-8").partition("| package, version |")[2].partition("\n\n")[0]
+    looked_up = re.findall(r"^\| ([a-z0-9-]+) ([0-9][0-9.]*) \|", table, flags=re.MULTILINE)
+    assert len(looked_up) >= 6
+    locks = "".join(path.read_text("utf-8") for path in LOCKS)
+    # Another version has other advisories: they are to be looked up anew.
+    assert [
+        one for one in looked_up if not re.search(rf"^{one[0]}=={re.escape(one[1])}(?= |$)", locks, re.MULTILINE)
+    ] == []
+
+
+LOCKS = sorted(LOCK.parent.glob("*.txt"))
+
+
+def test_the_locks_are_all_that_lie_there() -> None:
+    assert {path.name for path in LOCKS} == {"run.txt", "test.txt"}
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_every_locked_package_has_hashes(lock: Path) -> None:
+    blocks = re.split(r"^(?=[A-Za-z0-9._-]+==)", lock.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    assert len(blocks) >= len(locked(lock)) - 1
     assert [block.splitlines()[0] for block in blocks if "--hash=sha256:" not in block] == []
 
 
