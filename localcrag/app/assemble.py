@@ -81,7 +81,7 @@ class Assembly:
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
         self.learning = Learning(chosen, database, self.runs, self.collections)
         self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
-        self.storage = Storage(settings.data_dir, self.library.folder, database, self.egress, self._forget)
+        self.storage = Storage(settings.data_dir, self.library.folder, database, self._forget)
 
     @property
     def settings(self) -> Settings:

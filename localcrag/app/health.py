@@ -57,10 +57,15 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("embedder", _embedder, assembly)
     yield _checked("relevance", _relevance, assembly)
     yield _checked("language model", _llm, assembly)
+    yield from examine_stored(assembly)
+    yield search_server(assembly.settings, assembly.web)
+
+
+def examine_stored(assembly: Assembly) -> Iterator[Finding]:
+    """Yield what is found of the database and of each collection, whose index is brought up to it."""
     yield _checked("database", _database, assembly)
     for name in assembly.collections.names():
         yield _checked(f"collection {name}", _collection, assembly, name)
-    yield search_server(assembly.settings, assembly.web)
 
 
 def search_server(settings: Settings, web: Web) -> Finding:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.app.machine import folder_size
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.egress_ledger import EgressLedger
+from localcrag.backends.store.durable_files import remove_abandoned
 from localcrag.privacy import egress_log
+from localcrag.records.backed_up import BackedUp
 from localcrag.text.translation import gettext as _
 
 MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
 """Folders of the data folder that hold documents, or what was made of them."""
+LEFT_OVER = (".within-*", ".web-*", "backups/.*.part", "*.part")
+"""What processes have in the data folder as long as they need it."""
+KEPT_IN_COPIES = ("settings.json", "evaluations/**/*")
+"""Files that cannot be made again. Keys of servers and the API's token stay out of copies, which may go anywhere."""
 
 
 class Storage:
     """One data folder. `forget` has the app forget what it made of the documents that are gone."""
 
-    def __init__(
-        self, data_dir: Path, models_dir: Path, database: Database, egress: EgressLedger, forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, data_dir: Path, models_dir: Path, database: Database, forget: Callable[[], None]) -> None:
         self._data_dir, self._models_dir = data_dir, models_dir
-        self._database, self._egress, self._forget = database, egress, forget
+        self._database, self._forget = database, forget
         self._lock = threading.Lock()
+        # What a killed process left half-done.
+        database.put_back_files(data_dir)
+        remove_abandoned(data_dir, *LEFT_OVER)
 
     @property
     def backups(self) -> Path:
@@ -45,20 +52,27 @@ class Storage:
             (_("models"), folder_size(self._models_dir)),
         ]
 
-    def back_up(self) -> Path:
-        """Write a copy of all documents, chats, runs and labels into the data folder. Raises StoreError."""
-        path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}.sqlite3"
-        self._database.copy_to(path)
-        return path
+    def back_up(self, path: Path | None = None) -> BackedUp:
+        """Write a copy of all that cannot be made again, into the data folder where no file is named.
 
-    def restore(self, path: Path) -> None:
-        """Put a copy in the place of what there is. Raises StoreError, and has then changed nothing."""
+        Raises StoreError.
+        """
+        if path is None:
+            # The clock may say the same second again, or an earlier one.
+            path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
+        return self._database.copy_to(path, dict(_files_in(self._data_dir)))
+
+    def restore(self, path: Path) -> BackedUp:
+        """Put a copy in the place of what there is, and return what it held. Raises StoreError; then nothing changed.
+
+        Another process that has the folder is in the way of that. What left this computer has left it, whatever the
+        copy knows of.
+        """
         with self._lock:
-            # What left this computer has left it, whatever the copy knows of.
-            left = self._egress.newest()
-            self._database.replace_by(path)
-            self._egress.put(left)
+            restored = self._database.replace_by(path)
+            self._database.put_back_files(self._data_dir)
             self._forget()
+            return restored
 
     def erase(self) -> None:
         """Remove documents, chats, runs, labels and all that was made of them; settings and models stay.
@@ -70,10 +84,22 @@ class Storage:
             self._forget()
             folder = self._data_dir
             egress_log.forget(folder)
-            for path in (*(folder / name for name in MADE_OF_DOCUMENTS), *folder.glob("scores-*.jsonl")):
+            for path in (
+                *(folder / name for name in MADE_OF_DOCUMENTS),
+                *folder.glob("scores-*.jsonl"),
+                *folder.glob("damaged-*"),
+            ):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the database, when nothing is being restored or erased."""
         with self._lock:
             self._database.close()
+
+
+def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the files that go into copies."""
+    for pattern in KEPT_IN_COPIES:
+        for path in sorted(folder.glob(pattern)):
+            if path.is_file() and not path.is_symlink():
+                yield path.relative_to(folder).as_posix(), path.read_bytes()

@@ -99,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
     from localcrag.cli import (  # noqa: PLC0415
         ask_command,
+        backup_command,
         calibrate_command,
         collection_command,
         desktop_command,
@@ -129,4 +130,5 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         command.add_parser(commands, common, within)
     for command in (eval_command, calibrate_command):
         command.add_parser(commands, common, within)
+    backup_command.add_parser(commands, common)
     doctor_command.add_parser(commands, common)

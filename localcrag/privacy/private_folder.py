@@ -15,7 +15,7 @@ from localcrag.records.errors import SettingsError
 OTHERS = 0o077
 OURS = (
     "localcrag.sqlite3*", "settings.json*", "scores-*.jsonl", ".web-*", ".within-*", "api-token*", "server_keys.json*",
-    "model_checks.json*", "*.log",
+    "model_checks.json*", "damaged-*", "*.log",
 )  # fmt: skip
 """What is ours at the top of a data folder, beside the folders."""
 OUR_FOLDERS = ("index", "cache", "uploads", "backups", "evaluations", "egress", "running")
@@ -52,6 +52,9 @@ def write_private(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
+            # Else a power cut may leave the new name with nothing in it.
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import SettingsError
 from localcrag.settings.settings import FILE_NAME, Settings
 
@@ -49,11 +47,7 @@ def save(settings: Settings, **changes: Any) -> Settings:
     # Checked with the defaults before anything is written.
     result = changed(settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}})
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=FILE_NAME)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(stored, file, indent=2, default=str)
-        Path(temporary).replace(path)
+        write_private(path, json.dumps(stored, indent=2, default=str))
     except OSError as error:
         raise SettingsError(
             f"The settings could not be written to {path}: {error.strerror}. Check that the folder is writable and "

@@ -42,7 +42,7 @@ def test_a_copy_brings_everything_back(assembly: Assembly, tmp_path: Path) -> No
     run = asked(assembly)
     assembly.learning.label(run.run_id, LabelKind.ANSWER, good=True)
     chat = assembly.chats.begin("default")
-    copy = assembly.storage.back_up()
+    copy = assembly.storage.back_up().path
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assembly.collections.delete_document("tarn.txt")
     assembly.chats.delete(chat.id)
@@ -62,7 +62,7 @@ def test_what_is_no_copy_changes_nothing(assembly: Assembly, tmp_path: Path) -> 
     (tmp_path / "text.sqlite3").write_text("no database")
     with sqlite3.connect(tmp_path / "other.sqlite3") as other:
         other.execute("CREATE TABLE notes (text)")
-    newer = assembly.storage.back_up()
+    newer = assembly.storage.back_up().path
     with sqlite3.connect(newer) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for path in (tmp_path / "text.sqlite3", tmp_path / "other.sqlite3", newer, tmp_path / "missing.sqlite3"):

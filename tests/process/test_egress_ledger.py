@@ -187,7 +187,7 @@ def test_the_line_says_what_left(summary: EgressSummary, english: str, german: s
 def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress_folder: Path) -> None:
     assembly = Assembly(load(data_dir=egress_folder))
     noted("before:1")
-    copy = assembly.storage.back_up()
+    copy = assembly.storage.back_up().path
     noted("after:2")
     assembly.storage.restore(copy)
     assert {one.destination for one in assembly.egress.newest()} == {"before:1", "after:2"}

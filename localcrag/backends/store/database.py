@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Container, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from localcrag.backends.store import backup_file, durable_files, replacing
 from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
+from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
 BUSY_TIMEOUT = 30.0
@@ -27,6 +29,10 @@ class Database:
         self.path = path
         self._lock = threading.RLock()
         self._chosen: Container[int] = ()
+        self._open()
+
+    def _open(self) -> None:
+        path = self.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._connection = sqlite3.connect(
@@ -37,6 +43,8 @@ class Database:
             for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", "secure_delete = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
             self._migrate()
+            # Of a killed process: whoever makes one now holds this database, so that nobody opens it.
+            replacing.remove_staged(path)
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, sqlite3.Error) and _is_full(error):
                 raise _full(path) from error
@@ -107,39 +115,33 @@ class Database:
             finally:
                 self._chosen = ()
 
-    def copy_to(self, path: Path) -> None:
-        """Write everything into a new file, which only this user may read. Raises StoreError."""
+    def copy_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackedUp:
+        """Write everything, and files from beside it, into a new file; see backup_file.write. Raises StoreError."""
         with self._lock:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                path.touch(0o600, exist_ok=False)
-            except OSError as error:
-                raise _unwritable(path, error) from error
-            try:
-                self._connection.execute("VACUUM INTO ?", (str(path),))
-            except sqlite3.Error as error:
-                path.unlink()
-                raise _unwritable(path, error) from error
+            return backup_file.write(self._connection, path, files or {})
 
-    def replace_by(self, path: Path) -> None:
-        """Put a copy's content in the place of this one's, all or nothing. Raises StoreError."""
+    def replace_by(self, path: Path) -> BackedUp:
+        """Put a copy's content in the place of this one's; see replacing.replace. Raises StoreError."""
         with self._lock:
+            self._connection.close()
             try:
-                with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as copy:
-                    version = copy.execute("PRAGMA user_version").fetchone()[0]
-                    sound = copy.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-                    ours = copy.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunks_fts'").fetchone()
-                    if not (sound and ours and 0 < version <= SCHEMA_VERSION):
-                        raise StoreError(
-                            f"{path} is no sound copy that this localcrag knows (schema {version}, this one knows "
-                            f"{SCHEMA_VERSION}). Nothing was changed. Choose another file, or update localcrag."
-                        )
-                    copy.backup(self._connection)
-            except sqlite3.Error as error:
-                if _is_full(error):
-                    raise _full(self.path) from error
-                raise StoreError(f"{path} cannot be read: {error}. Nothing was changed. Take another file.") from error
-            self._migrate()
+                return replacing.replace(self.path, path, bring_up)
+            finally:
+                self._open()
+
+    def put_back_files(self, folder: Path) -> None:
+        """Put the files of a copy that took this one's place beside it, but those that are there. Raises StoreError."""
+        with self.transaction() as connection:
+            try:
+                for path, data in backup_file.put_back(connection, folder):
+                    with durable_files.whole_or_not_at_all(path) as file:
+                        file.write_bytes(data)
+            except OSError as error:
+                raise StoreError(
+                    f"A file of the backup could not be written to {folder}: {error.strerror or error}. Check that the "
+                    "folder is writable and the disk not full, and start localcrag again: it goes on there."
+                ) from error
+            backup_file.forget_files(connection)
 
     def erase(self) -> None:
         """Remove all that is in it, also from the file itself. Raises StoreError."""
@@ -195,7 +197,6 @@ def _full(path: Path) -> StoreError:
     )
 
 
-def _unwritable(path: Path, error: Exception) -> StoreError:
-    return StoreError(
-        f"The copy {path} cannot be written: {error}. Check that the folder is writable and the disk not full."
-    )
+def bring_up(path: Path) -> None:
+    """Migrate a database that nobody else has open, without a WAL beside it. Raises StoreError."""
+    Database(path).close()

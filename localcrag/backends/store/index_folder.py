@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from localcrag.backends.store.durable_files import held, is_abandoned
 from localcrag.backends.store.index_file import Growth, IndexFile, fingerprint
 from localcrag.backends.store.index_rows import IndexRow
 from localcrag.records.errors import StoreError
 
 FORGOTTEN = 3600.0
-"""Seconds after which a file that the database does not know is what a killed process left."""
+"""Seconds after which a whole file that the database does not know is what a killed process left."""
 
 
 class IndexFolder:
@@ -30,7 +31,8 @@ class IndexFolder:
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
                 temporary.touch(0o600)
-                growth.write(temporary)
+                with held(temporary):
+                    growth.write(temporary)
                 told = fingerprint(temporary)
                 temporary.replace(path)
             except BaseException:
@@ -72,8 +74,9 @@ class IndexFolder:
         """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use."""
         for path in self._files():
             with suppress(OSError):
-                # Another process may be writing one now.
-                forgotten = time.time() - path.stat().st_mtime > FORGOTTEN
+                # Another process may be writing one now, or may not have said yet that it has.
+                age = abs(time.time() - path.stat().st_mtime)
+                forgotten = is_abandoned(path) if path.suffix == ".tmp" else age > FORGOTTEN
                 if path.suffix == ".hnsw" or (forgotten and not (row and path.name == row.name)):
                     path.unlink()
 

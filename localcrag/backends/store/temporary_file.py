@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from localcrag.backends.store.durable_files import held
 from localcrag.records.errors import StoreError
 
 
@@ -28,5 +29,5 @@ def as_file(data: bytes, data_dir: Path, *, prefix: str, what: str, changed: flo
         raise StoreError(
             f"{what} could not be written to {data_dir}: {error.strerror or error}. Check that the disk has room."
         ) from error
-    with folder:
+    with folder, held(Path(folder.name)):
         yield path

@@ -62,7 +62,7 @@ class StorageSettings:
         """Make a copy, go back to one, or delete everything."""
         match str(event.what):
             case "copy":
-                path = told(self._assembly.storage.back_up)
+                path = told(self._assembly.storage.back_up).path
                 return self.listed(_("Everything was copied to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # By its name alone: only copies in the folder of copies are read.

@@ -1,0 +1,93 @@
+"""What a data folder has to hold, by what the app reported; and what is in doubt at the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+Facts = Mapping[str, str]
+"""What is there, by its kind and name: "document default/a.md" has a checksum, "run 1f…" that of its record."""
+OUTSIDE = ("setting", "backup")
+"""Kinds of facts that are not in the database: a copy that is restored changes none of them."""
+
+
+def kind(name: str) -> str:
+    """Return the kind of a fact."""
+    return name.split(" ", 1)[0]
+
+
+@dataclass
+class World:
+    """The facts, as far as they are known from outside."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    doubts: dict[str, set[str | None]] = field(default_factory=dict)
+    """What else may be true of a fact while something is done: it is told as soon as that is reported."""
+    may_come: set[str] = field(default_factory=set)
+    """Kinds of which new ones may be there: nobody knows their names before they are reported."""
+    instead: dict[str, str] | None = None
+    """All facts of the database, should a copy that is being restored be in its place already."""
+    copies: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What was in the database when a backup was reported, by its name."""
+
+    def begin(self, changes: Mapping[str, str | None], may_come: Iterable[str] = ()) -> None:
+        """Something is done from now on, which may make these facts true; None: that there is none."""
+        for name, value in changes.items():
+            self.doubts.setdefault(name, {self.facts.get(name)}).add(value)
+        self.may_come.update(may_come)
+
+    def report(self, changes: Mapping[str, str | None]) -> None:
+        """Take these for true from now on, whatever happens."""
+        for name, value in changes.items():
+            self.doubts.pop(name, None)
+            if value is None:
+                self.facts.pop(name, None)
+            else:
+                self.facts[name] = value
+                if kind(name) == "backup":
+                    self.copies[name] = self.in_database()
+
+    def in_database(self) -> dict[str, str]:
+        """Return the facts that a copy of the database has."""
+        return {name: value for name, value in self.facts.items() if kind(name) not in OUTSIDE}
+
+    def restoring(self, copy: str) -> None:
+        """Expect the facts of a copy in the place of those of the database."""
+        self.instead = dict(self.copies[copy])
+
+    def done(self) -> None:
+        """All that was begun is true."""
+        if self.instead is not None:
+            outside = {name: value for name, value in self.facts.items() if kind(name) in OUTSIDE}
+            self.facts, self.instead = {**outside, **self.instead}, None
+        self.doubts.clear()
+        self.may_come.clear()
+
+    def differences(self, found: Facts) -> list[str]:
+        """Return what is not as it was reported, in words, and take over what was found."""
+        told = self._differences(self.facts, found)
+        if told and self.instead is not None:
+            outside = {name: value for name, value in self.facts.items() if kind(name) in OUTSIDE}
+            told = min(told, self._differences({**outside, **self.instead}, found), key=len)
+        self.facts, self.instead = dict(found), None
+        self.doubts.clear()
+        self.may_come.clear()
+        for name in found:
+            if kind(name) == "backup":  # whole, and not reported any more: of what is there now
+                self.copies.setdefault(name, self.in_database())
+        return told
+
+    def _differences(self, facts: Facts, found: Facts) -> list[str]:
+        told = []
+        for name in sorted(facts.keys() | found.keys()):
+            is_there = found.get(name)
+            allowed = self.doubts.get(name, set()) | {facts.get(name)}
+            if is_there in allowed or (name not in facts and kind(name) in self.may_come):
+                continue
+            if is_there is None:
+                told.append(f"lost: {name}")
+            elif name not in facts:
+                told.append(f"there, and never reported or deleted: {name}")
+            else:
+                told.append(f"changed: {name} is {is_there}, not {sorted(map(str, allowed))}")
+        return told

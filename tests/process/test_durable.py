@@ -1,0 +1,172 @@
+"""What was reported done is there after kills, backups come back whole, damaged data folders are mended."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localcrag.app.storage import Storage
+from localcrag.backends.store.collection_queries import documents_of
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.records.documents import Chunk
+from tests.support import ROOT
+from tests.support.command_line import as_json, localcrag
+from tests.support.fakes import FakeEmbedder
+from tests.support.old_databases import old_database
+
+EMBEDDER = FakeEmbedder()
+NAME = "localcrag.sqlite3"
+
+
+def filled(data: Path, *words: str) -> None:
+    """Put a document into a data folder for each word, as an app does that has ended since."""
+    database = Database(data / NAME)
+    put(database, *words)
+    database.close()
+
+
+def put(database: Database, *words: str) -> None:
+    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    for word in words:
+        text = f"The {word} keeps its lamp lit."
+        store.put(
+            f"{word}.txt", sha256=word, media_type="text/plain", pages=None, text=text,
+            chunks=[Chunk(None, 0, len(text), text)], vectors=EMBEDDER.embed([text]),
+        )  # fmt: skip
+
+
+def names_in(data: Path) -> list[str]:
+    database = Database(data / NAME)
+    try:
+        return [one.name for one in documents_of(database, "default")]
+    finally:
+        database.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed by signals")
+def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--kills", "15", "--seed", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| all | 15 | 0 |" in done.stdout
+
+
+def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "copy.sqlite3"
+    filled(here, "ferry", "lighthouse")
+    (here / "settings.json").write_text('{"k": 7}')
+    made = as_json(localcrag(here, "backup", str(file), "--json"))
+    assert (made["documents"], made["elsewhere"]) == (2, [])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert as_json(localcrag(there, "restore", str(file), "--json"))["documents"] == 2
+    assert names_in(there) == ["ferry.txt", "lighthouse.txt"]
+    assert (there / "settings.json").read_text() == '{"k": 7}'
+    again = localcrag(here, "backup", str(file))
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+
+
+def test_restoring_is_refused_while_another_process_has_the_folder(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "copy.sqlite3"
+    filled(data, "ferry")
+    as_json(localcrag(data, "backup", str(file), "--json"))
+    filled(data, "lighthouse")
+    code = f"""
+import sys; from pathlib import Path; from localcrag.backends.store.database import Database
+Database(Path({str(data / NAME)!r})); print("open", flush=True); sys.stdin.read()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True, cwd=ROOT)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "open\n"
+    refused = localcrag(data, "restore", str(file), "--json")
+    other.communicate()
+    assert "Another localcrag has" in as_json(refused, 1)["error"]
+    assert names_in(data) == ["ferry.txt", "lighthouse.txt"]
+
+
+@pytest.mark.parametrize("what", ["cut off", "foreign", "no database", "newer"])
+def test_a_file_that_is_no_whole_backup_is_refused_and_changes_nothing(tmp_path: Path, what: str) -> None:
+    data, file = tmp_path / "data", tmp_path / "copy.sqlite3"
+    filled(data, "ferry")
+    as_json(localcrag(data, "backup", str(file), "--json"))
+    filled(data, "lighthouse")
+    match what:
+        case "cut off":
+            file.write_bytes(file.read_bytes()[:20_000])
+        case "no database":
+            file.write_text("a text")
+        case "newer":
+            with sqlite3.connect(file) as copy:
+                copy.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        case _:
+            file.unlink()
+            with sqlite3.connect(file) as copy:
+                copy.execute("CREATE TABLE notes (text)")
+    said = as_json(localcrag(data, "restore", str(file), "--json"), 1)["error"]
+    assert str(file) in said
+    assert "Nothing was changed" in said
+    assert names_in(data) == ["ferry.txt", "lighthouse.txt"]
+
+
+def test_a_database_that_cannot_be_opened_is_kept_beside_the_backup_that_takes_its_place(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "copy.sqlite3"
+    filled(data, "ferry")
+    as_json(localcrag(data, "backup", str(file), "--json"))
+    (data / NAME).write_bytes(b"broken" * 5_000)
+    as_json(localcrag(data, "restore", str(file), "--json"))
+    assert names_in(data) == ["ferry.txt"]
+    (kept,) = data.glob(f"damaged-*/{NAME}")
+    assert kept.read_bytes() == b"broken" * 5_000
+
+
+def test_what_a_killed_restore_left_is_removed_by_the_next_start(tmp_path: Path) -> None:
+    filled(tmp_path, "ferry")
+    for end in (".new", ".new-wal", ".new-journal"):
+        (tmp_path / f"{NAME}{end}").write_text("half")
+    assert names_in(tmp_path) == ["ferry.txt"]
+    assert list(tmp_path.glob("*.new*")) == []
+
+
+def test_files_of_a_backup_are_put_back_by_the_next_start_where_the_restore_was_killed(tmp_path: Path) -> None:
+    database = Database(tmp_path / NAME)
+    with database.transaction() as connection:
+        connection.execute("CREATE TABLE files_beside (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT")
+        files = [("evaluations/one/report.json", b"{}"), ("../outside.txt", b"never")]
+        connection.executemany("INSERT INTO files_beside VALUES (?, ?)", files)
+    Storage(tmp_path, tmp_path / "models", database, lambda: None)
+    assert (tmp_path / "evaluations" / "one" / "report.json").read_bytes() == b"{}"
+    assert not (tmp_path.parent / "outside.txt").exists()
+    assert database.rows("SELECT 1 FROM sqlite_master WHERE name = 'files_beside'") == []
+
+
+def test_two_copies_within_a_second_have_names_of_their_own(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, tmp_path / "models", Database(tmp_path / NAME), lambda: None)
+    assert len({storage.back_up().path for _ in range(5)}) == 5
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_data_folder_of_every_schema_keeps_its_documents_findable_and_its_runs(tmp_path: Path, version: int) -> None:
+    path = tmp_path / NAME
+    columns = "(id, collection_id, name, sha256, media_type, text, added_at)"
+    old_database(
+        path, version,
+        f"INSERT INTO collections VALUES (1, 'default', '{EMBEDDER.name}', {EMBEDDER.dimension}, '2026-01-01')",  # noqa: S608
+        f"INSERT INTO documents {columns} VALUES (1, 1, 'ferry.txt', 'x', 'text/plain', 'The ferry waits.', '2026')",  # noqa: S608
+        "INSERT INTO chunks (id, document_id, start, \"end\", text) VALUES (1, 1, 0, 16, 'The ferry waits.')",
+        f"INSERT INTO vectors VALUES (1, zeroblob({4 * EMBEDDER.dimension}))",  # noqa: S608
+        "INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')",
+    )  # fmt: skip
+    database = Database(path)
+    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    assert store.full_text("ferry", 5) == [1]
+    assert store.text("ferry.txt") == "The ferry waits."
+    assert [row["question"] for row in database.rows("SELECT question FROM runs")] == ["Why?"]
+    assert database.rows("PRAGMA integrity_check")[0][0] == "ok"
+    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
