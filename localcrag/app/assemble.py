@@ -12,6 +12,7 @@ from localcrag import settings as settings_module
 from localcrag.app.calibrations import Calibrations
 from localcrag.app.collection_settings import CollectionSettings
 from localcrag.app.collections import Collections
+from localcrag.app.folders.folders import Folders
 from localcrag.app.gaps import Gaps
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.learning import Learning
@@ -76,6 +77,7 @@ class Assembly:
         self.egress = EgressLedger(database, settings.data_dir)
         self.web = Web(chosen, database, made)
         self.collections = Collections(chosen, database, self.models, made)
+        self.folders = Folders(chosen, database, self.collections)
         self.collection_settings = CollectionSettings(chosen, database)
         self.calibrations = Calibrations(chosen, database, self.library, self.models, made)
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)

@@ -20,6 +20,7 @@ from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.readers.reader_process import ReaderProcesses
 from localcrag.backends.store import collection_queries, shelving
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.folder_store import FolderStore
 from localcrag.backends.store.temporary_file import as_file
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
 from localcrag.records.errors import NameRefused
@@ -168,7 +169,6 @@ class Collections:
         shelf = self.homes.of(name).scans()
         if again:
             shelf.try_again()
-
         at_once = page_workers(self._settings.now.workers)
         readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
         threads = max(1, (self._settings.now.threads or cores()) // at_once)
@@ -228,7 +228,9 @@ class Collections:
 
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
-        self._home(collection).rename_document(old, new)
+        name = self._settings.collection(collection)
+        self.homes.of(name).rename_document(old, new)
+        FolderStore(self._database).renamed(name, {old: shelving.checked(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
@@ -250,9 +252,8 @@ class Collections:
         """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
-        home = self.homes.of(name)
+        home, vectors = self.homes.of(name), {}
         chunks = home.chunk_texts()
-        vectors = {}
         for at in range(0, len(chunks), AT_ONCE):
             yield at, len(chunks)
             some = chunks[at : at + AT_ONCE]

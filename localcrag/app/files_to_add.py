@@ -81,11 +81,11 @@ def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
         except OSError as error:
             yield path, error
             continue
-        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if _counts(one)]
+        kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if counts(one)]
         to_do.extend(reversed(kinds))
 
 
-def _counts(entry: os.DirEntry[str]) -> bool:
+def counts(entry: os.DirEntry[str]) -> bool:
     """Return whether an entry is a folder or a file, or leads to a file; a link may lead nowhere, or to itself."""
     try:
         return entry.is_dir(follow_symlinks=False) or entry.is_file()
@@ -106,9 +106,13 @@ def _closed(folder: Path, name: str, error: OSError) -> Upload:
     return Upload(folder / name, name, original=True, refused=said)
 
 
-def _of_folder(file: Path, name: str, folder: Path) -> Upload:
-    """Return a file of a folder. A folder that somebody else made may hold a link to what is nobody's business."""
+def outside(file: Path, name: str, folder: Path) -> str | None:
+    """Return why a file of a folder is not opened: it is a link to one that is nobody's business; else None."""
     if not file.is_symlink() or file.resolve().is_relative_to(folder):
-        return Upload(file, name, original=True)
-    said = f"{shown(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
-    return Upload(file, name, original=True, refused=said)
+        return None
+    return f"{shown(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
+
+
+def _of_folder(file: Path, name: str, folder: Path) -> Upload:
+    """Return a file of a folder. A folder that somebody else made may hold such a link."""
+    return Upload(file, name, original=True, refused=outside(file, name, folder))

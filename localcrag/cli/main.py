@@ -106,6 +106,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         doctor_command,
         documents_command,
         eval_command,
+        folder_command,
         gaps_command,
         ingest_command,
         labels_command,
@@ -122,6 +123,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
 
     for command in (ingest_command, ask_command, ui_command, serve_command, mcp_command, documents_command):
         command.add_parser(commands, common, within)
+    folder_command.add_parser(commands, common, within)
     collection_command.add_parser(commands, common)
     desktop_command.add_parser(commands, common)
     models_command.add_parser(commands, common)

@@ -209,7 +209,9 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
                 if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
                     screen.print(f"{event.files} files found; the models are being loaded")
                 files = event.files
-                bar.update(task, description=_what(event), completed=event.done, total=event.total, note=_left(event))
+                bar.update(
+                    task, description=how_far(event), completed=event.done, total=event.total, note=time_left(event)
+                )
                 continue
             results.append(event)
             if not quiet:
@@ -264,7 +266,8 @@ _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cuttin
           "embedding": "chunks embedded"}  # fmt: skip
 
 
-def _what(event: IngestProgress) -> str:
+def how_far(event: IngestProgress) -> str:
+    """Return what is being done to which file, with rich's marks."""
     if event.phase == "loading":
         return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
     unit = _UNITS[event.phase]
@@ -273,7 +276,8 @@ def _what(event: IngestProgress) -> str:
     return f"{event.number}{files} {escape(event.document)}: {event.done}{of} {unit}"
 
 
-def _left(event: IngestProgress) -> str:
+def time_left(event: IngestProgress) -> str:
+    """Return how long that will take, as far as anybody knows."""
     each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
     return each if event.seconds_left is None else f"{each}about {_duration(max(1.0, event.seconds_left))} left"
 

@@ -16,6 +16,7 @@ LocalcragError
 │   ├── UnreadableDocument   damaged, truncated, or not what its name says
 │   ├── EncryptedDocument    needs a password
 │   └── EmptyDocument        holds no text (an image-only PDF, say)
+├── FolderError              a folder cannot be followed, or is not one that is
 ├── StoreError               the database or the index
 │   ├── UnknownCollection    no collection of that name
 │   ├── UnknownDocument      no document of that name in the collection
@@ -115,6 +116,10 @@ class PasswordNeeded(EncryptedDocument):
 
 class EmptyDocument(DocumentError):
     """Holds no text."""
+
+
+class FolderError(LocalcragError):
+    """A folder cannot be followed, or is not one that is."""
 
 
 class StoreError(LocalcragError):

@@ -152,3 +152,25 @@ def test_a_stored_document_is_the_same_wherever_it_is_put(homes: Homes, text: st
     assert store.chunk_ids() == []
     with pytest.raises(UnknownDocument):
         home.stored("x")
+
+
+def test_documents_take_each_others_names_and_one_in_the_way_is_replaced(homes: Homes) -> None:
+    store, home = homes.store(), homes.home()
+    for name in ("a.txt", "b.txt", "c.txt", "box.zip/a.txt", "box.zipped"):
+        put(store, name, f"Text of {name}.")
+    ids = {one.name: one.id for one in home.documents()}
+    home.names.rename_all({"a.txt": "b.txt", "b.txt": "a.txt", "box.zip/a.txt": "c.txt", "gone": "d.txt"})
+    assert {one.name: one.id for one in home.documents()} == {
+        "a.txt": ids["b.txt"], "b.txt": ids["a.txt"], "c.txt": ids["box.zip/a.txt"], "box.zipped": ids["box.zipped"],
+    }  # fmt: skip
+    assert home.text("a.txt") == "Text of b.txt."
+
+
+def test_documents_are_found_by_their_content_and_with_those_that_came_within_them(homes: Homes) -> None:
+    store, home = homes.store(), homes.home()
+    for name in ("mail.eml", "mail.eml/plan.pdf", "mail.eml.txt", "mail"):
+        put(store, name, "A letter.")
+    assert home.names.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
+    assert home.names.within("nothing") == []
+    assert home.names.with_content("mail") == "mail"  # `put` has the name for the checksum
+    assert home.names.with_content("none") is None

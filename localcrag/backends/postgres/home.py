@@ -10,6 +10,7 @@ from localcrag.backends.postgres import names, scan_rows, schema
 from localcrag.backends.postgres.address import PostgresAddress
 from localcrag.backends.postgres.chunk_rows import put_chunks, replace_vectors, vector_from
 from localcrag.backends.postgres.connection import PostgresDatabase, Row, kept
+from localcrag.backends.postgres.document_names import PostgresNames
 from localcrag.backends.postgres.document_store import NEW_DOCUMENT, NEW_ORIGINAL, NEW_TAG, TAGS, PostgresStore
 from localcrag.backends.postgres.queries import BEGINNINGS, DOCUMENT, collection_row, document_from
 from localcrag.backends.postgres.scans import PostgresScans
@@ -32,6 +33,7 @@ class PostgresHome:
 
     def __init__(self, database: PostgresDatabase, collection: int, name: str) -> None:
         self.database, self.id, self.name = database, collection, name
+        self.names = PostgresNames(self._store)
 
     @property
     def server(self) -> PostgresAddress:

@@ -25,12 +25,12 @@ def rename_document(session: Session, collection: int, old: str, new: str, calle
     document = _document(session, collection, old, called)
     if new == old:
         return
-    if _find(session, collection, new):
+    if find(session, collection, new):
         raise name_taken(called, new)
     session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
     session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
     if document["title"] is None and abs(document["layout"]) >= LEAST_LAYOUT:
-        _search_by_name(session, collection, document["id"], new)
+        search_by_name(session, collection, document["id"], new)
 
 
 def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], called: str) -> None:
@@ -65,18 +65,19 @@ def untag(session: Session, collection: int, names: Sequence[str], tags: Sequenc
 
 
 def _document(session: Session, collection: int, name: str, called: str) -> Row:
-    rows = _find(session, collection, name)
+    rows = find(session, collection, name)
     if not rows:
         raise no_document(called, name)
     return rows[0]
 
 
-def _find(session: Session, collection: int, name: str) -> list[Row]:
+def find(session: Session, collection: int, name: str) -> list[Row]:
+    """Return id, title and layout of the document of that name, if there is one."""
     sql = f"SELECT id, title, layout FROM localcrag.documents WHERE {_NAMED}"
     return session.rows(sql, collection=collection, name=name)
 
 
-def _search_by_name(session: Session, collection: int, document: int, name: str) -> None:
+def search_by_name(session: Session, collection: int, document: int, name: str) -> None:
     """Have the chunks of a document that is called as its file is found by its new name."""
     of_document = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"

@@ -10,6 +10,7 @@ from pathlib import Path
 from localcrag.backends.store import collection_queries, scan_store, shelving, stored_vectors, tag_store
 from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from, put_chunks
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_names import LocalNames
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.index_folder import IndexFolder
 from localcrag.records import stored_document
@@ -27,6 +28,7 @@ class LocalHome:
     def __init__(self, database: Database, name: str, indexes: Path) -> None:
         """`indexes` is the folder of the index files."""
         self._database, self.name, self._indexes = database, name, indexes
+        self.names = LocalNames(database, name)
 
     def writer(self) -> str:
         """Return "": what others write here is waited for."""

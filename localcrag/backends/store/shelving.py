@@ -71,10 +71,10 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
         )
         if not changed.rowcount:
             raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
-        _search_by_name(connection, shelf, new)
+        search_by_name(connection, shelf, new)
 
 
-def _search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
+def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> None:
     """Have the chunks of a document that is called as its file is found by its new name."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "

@@ -1,0 +1,1 @@
+"""Folders that collections follow: bound, looked at, brought in step and watched."""
