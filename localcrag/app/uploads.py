@@ -10,13 +10,14 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from localcrag.app.background import BackgroundList, Task, TaskState, Tell
-from localcrag.app.what_is_said_of_files import first_of, named, of_folder
+from localcrag.app.background import BackgroundList, TaskState, Tell
+from localcrag.app.uploading import Uploading, at_its_end, is_in_as_a_whole
+from localcrag.app.what_is_said_of_files import named, of_folder
 from localcrag.records.errors import UnknownCollection
+from localcrag.records.folders import BoundFolder, FolderEvent
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 
 REST = 0.2
@@ -31,48 +32,10 @@ IngestFolder = Callable[[Path, str], Generator[IngestEvent, None, None]]
 """Adds all files of a folder to a collection, as they are found."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
 """Recognises the text of a collection's scans; calls the function every few lines, and ends with what that raises."""
+Follow = Callable[[int, Callable[[], None]], Generator[FolderEvent, None, None]]
+"""Brings the bound folder of a number in step; calls the function while it waits, and ends with what that raises."""
 Scanned = Callable[[], Sequence[str]]
 """Returns the collections with scans that wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Uploading(Task):
-    """A file and how far it is; `result` says what became of one that is done.
-
-    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that `renews` is
-    no file, but all documents of a collection that an earlier version added; one that `recognises` is all scans of a
-    collection, and `results` says what became of each document. One that is a `folder` stands for all files in it, too
-    many for a row each. One that is `locked` can be added with its password.
-    """
-
-    id: int
-    collection: str
-    path: Path
-    copy: bool = True
-    original: bool = False
-    refused: str | None = None
-    renews: bool = False
-    recognises: bool = False
-    folder: bool = False
-    progress: IngestProgress | None = None
-    result: IngestResult | None = None
-    results: tuple[IngestResult, ...] = ()
-    locked: bool = False
-
-    @property
-    def later(self) -> bool:
-        """Files of today go before documents that questions find already."""
-        return self.renews
-
-    @property
-    def lane(self) -> str:
-        """Text recognition takes long, and nothing waits for it."""
-        return "scans" if self.recognises else ""
-
-    @property
-    def key(self) -> int:
-        """Its number: several files may have one name."""
-        return self.id
 
 
 class Uploads:
@@ -86,6 +49,7 @@ class Uploads:
         ingest_folder: IngestFolder | None = None,
         read_scans: ReadScans | None = None,
         scanned: Scanned = tuple,
+        follow: Follow | None = None,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take what does the work; what is not given is never asked for. `scanned` names what has scans that wait.
@@ -95,7 +59,7 @@ class Uploads:
         self._busy = busy
         self._passwords: dict[int, str] = {}
         self._ingest, self._renew, self._read_scans, self._scanned = ingest, renew, read_scans, scanned
-        self._ingest_folder = ingest_folder
+        self._ingest_folder, self._follow = ingest_folder, follow
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
 
@@ -106,7 +70,9 @@ class Uploads:
         """
         with self._files.lock:
             there = self._files.items()
-            if not any(one.open for one in there) and (whole := [one.id for one in there if _is_in_as_a_whole(one)]):
+            if not any(one.open and one.follows is None for one in there) and (
+                whole := [one.id for one in there if is_in_as_a_whole(one)]
+            ):
                 self._files.dismiss(whole)
             for path, name in named(paths).items():
                 self._files.start(
@@ -158,13 +124,33 @@ class Uploads:
                     Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
                 )
 
+    def follow_folder(self, folder: BoundFolder) -> None:
+        """Bring a bound folder in step, after the files that wait; once more, where that is under way."""
+        with self._files.lock:
+            of_it = [one for one in self._files.items() if one.follows == folder.id]
+            if any(one.state is TaskState.WAITING for one in of_it):
+                return
+            if ended := [one.id for one in of_it if not one.open]:
+                self._files.dismiss(ended)
+            self._files.start(
+                Uploading(
+                    id=next(self._ids),
+                    name=str(folder.path),
+                    collection=folder.collection,
+                    path=folder.path,
+                    copy=False,
+                    follows=folder.id,
+                )
+            )
+
     def items(self) -> tuple[Uploading, ...]:
         """Return what is known of every file that was not dismissed."""
         return self._files.items()
 
     def cancel(self, ids: Collection[int] = ()) -> None:
-        """Add these files no further, or none at all; what is in already stays."""
-        self._files.cancel(ids)
+        """Add these files no further, or none at all; what is in already stays, and folders are followed as before."""
+        if wanted := ids or [one.id for one in self.items() if one.follows is None]:
+            self._files.cancel(wanted)
 
     def retry(self, ids: Collection[int]) -> None:
         """Try again with files that failed or were cancelled."""
@@ -194,6 +180,8 @@ class Uploads:
             return self._renewed(one, self._renew, tell)
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
+        if one.follows is not None and self._follow:
+            return self._followed(one, one.follows, self._follow, tell)
         if one.folder and self._ingest_folder:
             return self._folder_added(one, self._ingest_folder, tell)
         upload = Upload(
@@ -210,7 +198,7 @@ class Uploads:
                     (own if event.document == upload.name else within).append(event)
         self.recognise(self._scanned())
         # Told now that the index has followed, too: what is said to be in is found by the next question.
-        return _ended(one, own, within)
+        return at_its_end(one, own, within)
 
     def _folder_added(self, one: Uploading, ingest: IngestFolder, tell: Tell[Uploading]) -> Uploading:
         """Add the files of a folder; cancelled, what was added stays."""
@@ -237,11 +225,26 @@ class Uploads:
                     if isinstance(event, IngestProgress):
                         one = dataclasses.replace(one, progress=event)
                         tell(one)
-                    elif any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                    elif self._files_wait():
                         return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
         except UnknownCollection:
             pass  # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+
+    def _followed(self, one: Uploading, number: int, follow: Follow, tell: Tell[Uploading]) -> Uploading:
+        """Bring a bound folder in step; between two documents, files that are waiting go first."""
+        with closing(follow(number, lambda: tell(one))) as events:
+            for event in events:
+                if isinstance(event, IngestProgress):
+                    one = dataclasses.replace(one, progress=event)
+                    tell(one)
+                elif self._files_wait():
+                    return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
+        self.recognise(self._scanned())
+        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+
+    def _files_wait(self) -> bool:
+        return any(file.state is TaskState.WAITING and not file.later for file in self.items())
 
     def _recognised(self, one: Uploading, read_scans: ReadScans, tell: Tell[Uploading]) -> Uploading:
         """Read a collection's scans. Cancelled, it ends within a few lines of text; what is read stays."""
@@ -264,22 +267,6 @@ class Uploads:
         except UnknownCollection:
             pass  # Deleted, or called otherwise by now: what is left is read at the next start.
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
-
-
-def _is_in_as_a_whole(one: Uploading) -> bool:
-    told = [one.result] if one.result else one.results
-    return one.state is TaskState.DONE and not any(result.warnings for result in told)
-
-
-def _ended(one: Uploading, own: Sequence[IngestResult], within: Sequence[IngestResult]) -> Uploading:
-    """Return a file at its end: what became of itself, and of the files within it."""
-    failed = first_of([result.error for result in within if result.error])
-    if error := next((result.error for result in own if result.error), None):
-        locked = any(result.locked for result in own)
-        said = "\n".join([error, *failed])
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=said, locked=locked)
-    result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
-    return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
 
 
 def _remove_if_done(one: Uploading) -> None:

@@ -14,7 +14,8 @@ import gradio as gr
 from localcrag.app import samples
 from localcrag.app.collections import Collections
 from localcrag.app.files_to_add import FoundFiles
-from localcrag.app.uploads import Uploading, Uploads
+from localcrag.app.uploading import Uploading
+from localcrag.app.uploads import Uploads
 from localcrag.records.errors import LocalcragError
 from localcrag.records.restriction import folders_of
 from localcrag.settings import DEFAULT_COLLECTION
@@ -42,6 +43,7 @@ class DocumentsColumn:
     drop: gr.File
     folder: gr.UploadButton
     uploads: gr.HTML
+    following: gr.HTML
     listing: gr.HTML
 
 
@@ -57,8 +59,9 @@ def documents_column(collections: Collections, chosen: str, script: str) -> Docu
     )
     folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
     uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
+    following = gr.HTML("", elem_id="lc-following", js_on_load=script)
     listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-    return DocumentsColumn(title, collection, drop, folder, uploads, listing)
+    return DocumentsColumn(title, collection, drop, folder, uploads, following, listing)
 
 
 def documents_title() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from localcrag.app.background import TaskState
-from localcrag.app.uploads import Uploading
+from localcrag.app.uploading import Uploading
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
 from localcrag.records.restriction import folders_of
@@ -73,6 +73,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
         IngestStatus.UNCHANGED: _("was there already"),
         IngestStatus.UNPACKED: _("unpacked"),
     }
+    items = [one for one in items if one.follows is None]
     return TEMPLATES.get_template("uploads.html").render(
         items=items[::-1],
         message=said,

@@ -530,6 +530,39 @@ const parts = {
     });
   },
 
+  // Folders that are followed: what is unfolded stays so, and how they stand is looked at while somebody may see it.
+  following() {
+    const form = () => element.querySelector("form");
+    let open = new Set();
+    element.addEventListener("toggle", (event) => {
+      if (!event.target.isConnected) return;
+      if (event.target.open) open.add(event.target.dataset.key);
+      else open.delete(event.target.dataset.key);
+    }, true);
+    element.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-do]");
+      if (!button || (button.dataset.confirm && !window.confirm(button.dataset.confirm))) return;
+      trigger("input", { what: button.dataset.do, id: Number(button.closest("[data-id]").dataset.id) });
+    });
+    element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const { path, exclude, gone } = form().elements;
+      if (!window.confirm(form().dataset.confirm.replace("{path}", path.value.trim()))) return;
+      open.delete("follow");
+      trigger("input", { what: "add", id: 0, place: path.value, exclude: exclude.value, gone: gone.value });
+    });
+    watch("value", () => {
+      for (const one of element.querySelectorAll("details[data-key]")) one.open = open.has(one.dataset.key);
+    });
+    // What is typed would go with what is shown anew.
+    const look = () => {
+      if (document.hidden || open.has("follow") || !element.querySelector("[data-id]")) return;
+      trigger("focus", {});
+    };
+    window.addEventListener("focus", look);
+    setInterval(look, 3000);
+  },
+
   // Files that are being added.
   uploads() {
     element.addEventListener("click", (event) => {

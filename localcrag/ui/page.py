@@ -11,6 +11,7 @@ import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import FoundFiles
+from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -21,6 +22,7 @@ from localcrag.ui.chat.consent import asked
 from localcrag.ui.chat.empty_chat import empty_chat
 from localcrag.ui.chat.scope import everywhere
 from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
+from localcrag.ui.following import FollowEvents
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.settings import settings_screen
 from localcrag.ui.settings.language import PageLanguage
@@ -37,15 +39,21 @@ class App:
     chats: ChatEvents
     uploads: Uploads
     documents: DocumentEvents
+    keeper: FolderKeeper
 
     @property
     def busy(self) -> bool:
         """Whether an answer is being written or a file added; what goes on at the next start does not count."""
-        files = (one for one in self.uploads.items() if not one.renews and not one.recognises)
+        files = (one for one in self.uploads.items() if one.is_file)
         return self.chats.conversations.busy or any(one.open for one in files)
+
+    def follow_folders(self) -> None:
+        """Bring the folders that collections follow in step, from now on."""
+        self.keeper.begin(self.uploads.follow_folder)
 
     def close(self) -> None:
         """End what is under way; what there is of it is written down."""
+        self.keeper.close()
         self.chats.close()
         self.uploads.close()
 
@@ -54,7 +62,8 @@ def build(assembly: Assembly) -> App:
     """Return the page over an assembly, in the language of its settings."""
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
-    uploads = _uploads(assembly, lambda: chats.conversations.busy)
+    keeper = FolderKeeper(assembly.folders)
+    uploads = _uploads(assembly, keeper, lambda: chats.conversations.busy)
     # Questions that an earlier server was killed over: nobody answers them any more.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
@@ -77,6 +86,8 @@ def build(assembly: Assembly) -> App:
         chats.wire(page)
         documents_do = DocumentEvents(assembly.collections, uploads, lambda: empty_chat(assembly))
         chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
+        follows = FollowEvents(assembly.folders, uploads, keeper, documents_do.listed)
+        follows.wire(page, documents.following, documents.listing, documents.collection)
         source.wire(assembly, shown_source, documents.collection)
         written = {top: frame.top, documents.title: documents_title, title: _how, screen.head: frame.settings_head}
         speaks = PageLanguage(page, written | {column.consent.asks: asked, column.scope.line: everywhere})
@@ -94,10 +105,10 @@ def build(assembly: Assembly) -> App:
         threading.Thread(target=_go_on, args=(assembly, uploads), daemon=True).start()
     else:
         _go_on(assembly, uploads)
-    return App(page, chats, uploads, documents_do)
+    return App(page, chats, uploads, documents_do, keeper)
 
 
-def _uploads(assembly: Assembly, busy: Callable[[], bool]) -> Uploads:
+def _uploads(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool]) -> Uploads:
     """Return the files to be added; text recognition rests as long as it is `busy`."""
     collections = assembly.collections
     return Uploads(
@@ -106,6 +117,7 @@ def _uploads(assembly: Assembly, busy: Callable[[], bool]) -> Uploads:
         ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
         read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
         scanned=collections.scanned,
+        follow=keeper.events,
         busy=busy,
     )
 

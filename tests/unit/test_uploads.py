@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.background import TaskState
-from localcrag.app.uploads import Uploading, Uploads
+from localcrag.app.uploading import Uploading
+from localcrag.app.uploads import Uploads
 from localcrag.app.what_is_said_of_files import FOLDER
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection

@@ -8,6 +8,8 @@ import uvicorn
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.idle_models import IdleModels
+from localcrag.app.folders.keeper import FolderKeeper
+from localcrag.app.uploads import Uploads
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
 from localcrag.server.doors.ports import HOST, require_free
@@ -29,6 +31,13 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
     token = token_of(settings.data_dir)
     assembly = Assembly(settings)
     idle = IdleModels(assembly.models, assembly.settings_in_use)
+    keeper = FolderKeeper(assembly.folders)
+    files = Uploads(
+        lambda upload, collection: assembly.ingest([upload], collection),
+        read_scans=lambda collection, go_on: assembly.collections.read_scans(collection, go_on=go_on),
+        scanned=assembly.collections.scanned,
+        follow=keeper.events,
+    )
     try:
         app = guarded(api(Questions(assembly, only)), port, token)
         server = uvicorn.Server(
@@ -46,7 +55,10 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         )
         warm_up_beside(assembly)
         idle.begin()
+        keeper.begin(files.follow_folder)
         server.run()
     finally:
+        keeper.close()
         idle.close()
+        files.close()
         assembly.close()

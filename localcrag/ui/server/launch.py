@@ -68,6 +68,7 @@ def launch(
     token = secrets.token_urlsafe(32)
     _serve(page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
+    app.follow_folders()
     closing = threading.Event()
     warming = warm_up_beside(assembly, closing=closing.is_set)
     idle = IdleModels(assembly.models, assembly.settings_in_use).begin()

@@ -1,0 +1,115 @@
+"""The keeper: has folders brought in step in the background, at the start and as things change."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from localcrag.app.folders.folders import Folders
+from localcrag.backends.folder_watch import changed_paths
+from localcrag.records.errors import StoreError
+from localcrag.records.folders import BoundFolder, FolderChange, FolderEvent, FolderStatus
+
+TICK = 2.0
+"""Seconds between two looks which folders there are, and whether they are there."""
+AGAIN = 4.0
+"""Seconds after which files that were being written are looked at again."""
+LOOK_AGAIN = 600.0
+"""Seconds after which a folder is looked at, though nobody told of a change: network drives do not."""
+Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[Path]]]
+Begin = Callable[[BoundFolder], None]
+
+
+class FolderKeeper:
+    """Knows when a folder is to be brought in step. `events` does it, and `version` tells how often it changed any."""
+
+    def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK) -> None:
+        """Take what tells of changes in folders, as changed_paths does, and the seconds between two looks."""
+        self._folders, self._changes, self._tick = folders, changes, tick
+        self._stop = threading.Event()
+        self._due: dict[int, float] = {}
+        self._there: dict[int, bool] = {}
+        self._asked_for: dict[int, BoundFolder] = {}
+        self._thread: threading.Thread | None = None
+        self.version = 0
+
+    def begin(self, start: Begin) -> None:
+        """Have each folder brought in step by `start`, which returns at once, whenever it is time."""
+        self._thread = threading.Thread(target=self._run, args=[start], name="folders", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Watch no more, and wait for that."""
+        self._stop.set()
+        if self._thread:
+            self._thread.join()
+
+    def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
+        """Bring a folder in step; see Folders.sync. One that is bound no more, or paused, is left as it is."""
+        folder = self._folders.find(number)
+        if folder is None or folder.paused:
+            return
+        self._due[number] = time.monotonic() + LOOK_AGAIN
+        with closing(self._folders.sync(folder, go_on=go_on)) as events:
+            for event in events:
+                if isinstance(event, FolderChange):
+                    self.version += 1
+                    if event.status is FolderStatus.WAITING:
+                        self._due[number] = time.monotonic() + AGAIN
+                yield event
+        self.version += 1
+
+    def _run(self, start: Begin) -> None:
+        while not self._stop.is_set():
+            followed = self._followed()
+            self._begin_due(followed, start)
+            there = [one.path for one in followed if self._there[one.id]]
+            if not there:
+                self._stop.wait(self._tick)
+                continue
+            self._watch(followed, there, start)
+
+    def _watch(self, followed: list[BoundFolder], there: list[Path], start: Begin) -> None:
+        """Follow what changes until there are other folders, or some come or go."""
+        for changed in self._changes(there, self._stop, self._tick):
+            for one in followed:
+                if any(path.is_relative_to(one.path) for path in changed):
+                    start(one)
+            now = self._followed()
+            self._begin_due(now, start)
+            if [one.path for one in now if self._there[one.id]] != there:
+                return
+        # Nobody watches these: they are looked at now and then.
+        self._stop.wait(self._tick)
+
+    def _followed(self) -> list[BoundFolder]:
+        """Return the folders that are to be in step, and take down which of them are there."""
+        with suppress(StoreError):  # Busy or full: the next look tells.
+            found = [one for one in self._folders.all() if not one.paused]
+            for one in found:
+                is_there = one.path.is_dir()
+                changed = self._asked_for.get(one.id) not in (None, _as_bound(one))
+                if one.id not in self._due or changed or is_there is not self._there.get(one.id):
+                    self._due[one.id] = 0.0
+                self._there[one.id], self._asked_for[one.id] = is_there, _as_bound(one)
+            for number in set(self._due) - {one.id for one in found}:
+                del self._due[number]
+            return found
+        return []
+
+    def _begin_due(self, followed: list[BoundFolder], start: Begin) -> None:
+        for one in followed:
+            if self._due.get(one.id, 0.0) <= time.monotonic():
+                self._due[one.id] = time.monotonic() + LOOK_AGAIN
+                start(one)
+
+
+def _as_bound(folder: BoundFolder) -> BoundFolder:
+    """Return a folder as a person chose it, without how it stands."""
+    return BoundFolder(
+        id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
+        exclude=folder.exclude, gone=folder.gone,
+    )  # fmt: skip
