@@ -13,6 +13,7 @@ from localcrag.app.calibrations import Calibrations
 from localcrag.app.collection_settings import CollectionSettings
 from localcrag.app.collections import Collections
 from localcrag.app.folders.folders import Folders
+from localcrag.app.forgetting import Forgetting
 from localcrag.app.gaps import Gaps
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.learning import Learning
@@ -78,6 +79,7 @@ class Assembly:
         self.web = Web(chosen, database, made)
         self.collections = Collections(chosen, database, self.models, made)
         self.folders = Folders(chosen, database, self.collections)
+        self.forgetting = Forgetting(chosen, database, self.collections, self.library.folder, self._forget)
         self.collection_settings = CollectionSettings(chosen, database)
         self.calibrations = Calibrations(chosen, database, self.library, self.models, made)
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)

@@ -34,7 +34,11 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         command.add_argument("name", metavar="NAME", help="as `documents list` shows it; a folder ends with /")
         command.add_argument("tags", metavar="TAG", nargs="+", help="a word or a few")
         command.set_defaults(run=_tag, gives=name == "tag")
-    command = named.add_parser("delete", parents=[common, within], help="delete a document")
+    command = named.add_parser(
+        "delete",
+        parents=[common, within],
+        help="delete a document; what answers quote of it stays (localcrag forget removes that, too)",
+    )
     command.add_argument("name", metavar="NAME", help="as `documents list` shows it")
     command.set_defaults(run=_delete)
 
@@ -75,7 +79,7 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.text.words import valid  # noqa: PLC0415
 
     name = valid(parsed.name)
-    attachments = opened(settings).collections.delete_document(name)
+    attachments = opened(settings).forgetting.delete([name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
     print_result({"deleted": name, "attachments": attachments}, parsed, f"{name}: deleted{more}")
     return DONE

@@ -107,6 +107,7 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         documents_command,
         eval_command,
         folder_command,
+        forget_command,
         gaps_command,
         ingest_command,
         labels_command,
@@ -121,7 +122,15 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         web_command,
     )
 
-    for command in (ingest_command, ask_command, ui_command, serve_command, mcp_command, documents_command):
+    for command in (
+        ingest_command,
+        ask_command,
+        ui_command,
+        serve_command,
+        mcp_command,
+        documents_command,
+        forget_command,
+    ):
         command.add_parser(commands, common, within)
     folder_command.add_parser(commands, common, within)
     collection_command.add_parser(commands, common)

@@ -14,6 +14,7 @@ import gradio as gr
 from localcrag.app import samples
 from localcrag.app.collections import Collections
 from localcrag.app.files_to_add import FoundFiles
+from localcrag.app.forgetting import Forgetting
 from localcrag.app.uploading import Uploading
 from localcrag.app.uploads import Uploads
 from localcrag.records.errors import LocalcragError
@@ -85,9 +86,16 @@ def listed(collections: Collections, collection: str) -> str:
 class DocumentEvents:
     """The handlers; each gets and gives the values of components."""
 
-    def __init__(self, collections: Collections, uploads: Uploads, first_questions: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        collections: Collections,
+        forgetting: Forgetting,
+        uploads: Uploads,
+        first_questions: Callable[[], str],
+    ) -> None:
         """`first_questions` writes what a chat without turns shows."""
-        self._collections, self._uploads, self._first_questions = collections, uploads, first_questions
+        self._collections, self._forgetting = collections, forgetting
+        self._uploads, self._first_questions = uploads, first_questions
         self._followers: list[object] = []
         self._in_sight: Tabs[str] = Tabs()
         self._looked_at = ""
@@ -103,9 +111,9 @@ class DocumentEvents:
         added = log.upload(self.add_samples, None, [at.collection, *shown], **MANY)
         followed = added.then(self.follow, [at.collection], shown, **MANY)
         releases(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
-        at.uploads.input(self.change_uploads, [at.collection], shown, **MANY).then(
-            self.follow, [at.collection], shown, **MANY
-        )
+        changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **MANY)
+        changed_uploads.then(self.follow, [at.collection], shown, **MANY)
+        releases(changed_uploads)
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
         at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
         at.listing.delete(self.delete, [at.collection], shown, **EACH)
@@ -167,7 +175,10 @@ class DocumentEvents:
             self._followers.remove(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Cancel, try again or dismiss one file or all, or open one with its password."""
+        """Cancel, try again or dismiss one file or all, open one with its password, or forget what was deleted."""
+        if event.what == "forget":
+            said = told(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
+            return lists.uploads(self._uploads.items(), lists.forgotten(said)), self.listed(collection)
         ids = [int(event.id)] if event.id else []
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
@@ -197,12 +208,13 @@ class DocumentEvents:
         try:
             # An attachment goes with its letter.
             apart = [name for name in names if chosen.isdisjoint(folders_of(name))]
-            number = sum(1 + self._collections.delete_document(name, collection) for name in apart)
+            number = len(apart) + self._forgetting.delete(apart, collection)
             said = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
                 "%(number)s documents were deleted.", number=number)  # fmt: skip
         except LocalcragError as error:
-            said = str(error)
-        return lists.uploads(self._uploads.items(), said), self.listed(collection)
+            return lists.uploads(self._uploads.items(), str(error)), self.listed(collection)
+        quoted = names if self._forgetting.is_quoted(names, collection) else ()
+        return lists.uploads(self._uploads.items(), said, quoted), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
@@ -230,7 +242,7 @@ class DocumentEvents:
         elif event.what == "rename":
             told(lambda: self._collections.rename(collection, name))
         else:
-            told(lambda: self._collections.delete(collection))
+            told(lambda: self._forgetting.delete_collection(collection))
             name = DEFAULT_COLLECTION
         self._looks_at(session(request), name)
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)

@@ -10,6 +10,7 @@ from localcrag.app.background import TaskState
 from localcrag.app.uploading import Uploading
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
+from localcrag.records.forgetting import Forgotten
 from localcrag.records.restriction import folders_of
 from localcrag.runs.aggregates import Aggregates
 from localcrag.runs.chat_export import ExportForm
@@ -19,6 +20,7 @@ from localcrag.runs.labelled_question import Pin
 from localcrag.runs.labels import Label
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
 from localcrag.ui.html import TEMPLATES
 
 GAPS_SHOWN = 10
@@ -65,8 +67,11 @@ def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> di
     return {tag: from_folders.get(tag.casefold()) for tag in document.tags}
 
 
-def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
-    """Return what is being added and what became of the files before it."""
+def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequence[str] = ()) -> str:
+    """Return what is being added and what became of the files before it.
+
+    What quotes documents that were just `deleted` can be removed, too.
+    """
     words = {
         IngestStatus.ADDED: _("added"),
         IngestStatus.UPDATED: _("updated"),
@@ -77,11 +82,27 @@ def uploads(items: Sequence[Uploading], said: str | None = None) -> str:
     return TEMPLATES.get_template("uploads.html").render(
         items=items[::-1],
         message=said,
+        deleted=deleted,
         open=sum(one.open for one in items if not one.recognises),
         recognising=any(one.open for one in items if one.recognises),
         words=words,
         done=[one for one in items if one.state is TaskState.DONE and not (one.renews or one.recognises)],
     )
+
+
+def forgotten(done: Forgotten) -> str:
+    """Return what became of forgotten documents, and what is left of them."""
+    removed = done.removed
+    number = removed.runs + removed.redacted
+    said = ngettext("What quoted it was removed: %(num)s question.", "What quoted it was removed: %(num)s questions.",
+                    number) if number else _("What quoted it was removed.")  # fmt: skip
+    if done.left:
+        files = ", ".join(sorted({one.file for one in done.left}))
+        return f"{said} " + _("Something of it is left in the data folder: %(files)s", files=files)
+    said += " " + _("No file of the data folder has anything of it any more; every byte was searched.")
+    if done.backups:
+        said += " " + _("Your copies still have it: %(files)s", files=", ".join(done.backups))
+    return said
 
 
 def chats(items: Sequence[Chat], words: str = "") -> str:

@@ -567,7 +567,12 @@ const parts = {
   uploads() {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
-      if (button) trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
+      if (!button) return;
+      if (button.dataset.names) press(button);
+      trigger("input", {
+        what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0,
+        names: JSON.parse(button.dataset.names || "[]"),
+      });
     });
     // A password is typed while the list may be written anew: other files go on.
     const typed = new Map();

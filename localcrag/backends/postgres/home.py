@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from localcrag.backends.postgres import names, scan_rows, schema
+from localcrag.backends.postgres import names, scan_rows, schema, vacuuming
 from localcrag.backends.postgres.address import PostgresAddress
 from localcrag.backends.postgres.chunk_rows import put_chunks, replace_vectors, vector_from
 from localcrag.backends.postgres.connection import PostgresDatabase, Row, kept
@@ -158,9 +158,7 @@ class PostgresHome:
 
         Tables are written anew, and nobody can use them meanwhile: after a plain VACUUM the text is still in the files.
         """
-        tables = ("documents", f"chunks_{self.id}", "term_counts", "originals", "scans", "document_tags", "folder_tags")
-        for table in tables:
-            self.database.run_alone(f"VACUUM (FULL) localcrag.{table}")
+        vacuuming.vacuum(self.database, self.id)
 
     def delete(self) -> None:
         """Remove the collection there, for everybody who uses it."""

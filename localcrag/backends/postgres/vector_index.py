@@ -33,6 +33,9 @@ class PgVectorIndex:
     def save(self) -> None:
         """Do nothing: the server has saved it."""
 
+    def make_anew(self) -> None:
+        """Do nothing: the server does, when the collection is vacuumed."""
+
     def remove_file(self) -> None:
         """Do nothing: it goes with the collection."""
 

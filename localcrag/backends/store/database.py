@@ -11,12 +11,15 @@ import threading
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from localcrag.backends.store import backup_file, durable_files, replacing
 from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
+FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
+"""The indexes of full text."""
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
 
@@ -28,7 +31,7 @@ class Database:
         """Open `path`, making it and its folder if need be. Raises StoreError."""
         self.path = path
         self._lock = threading.RLock()
-        self._chosen: Container[int] = ()
+        self._chosen: Container[Any] = ()
         self._open()
 
     def _open(self) -> None:
@@ -101,7 +104,7 @@ class Database:
             raise
         self._connection.execute("RELEASE part")
 
-    def rows(self, sql: str, *values: object, chosen: Container[int] = ()) -> list[sqlite3.Row]:
+    def rows(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[sqlite3.Row]:
         """Return what a query finds; `chosen(number)` in it says whether a number is one of these. Raises StoreError.
 
         So many numbers need not be handed to SQLite, which would make a table of them for each query.
@@ -152,7 +155,7 @@ class Database:
             ).fetchall()
             for (name,) in tables:
                 connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
-            for index in ("chunks_fts", "chunks_fts_stems"):
+            for index in FULL_TEXT:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")  # noqa: S608 - as above
         with self._lock:
             try:
@@ -160,6 +163,29 @@ class Database:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             except sqlite3.Error as error:
                 raise self._translated(error) from error
+
+    def overwrite_deleted(self, *, whole: bool = False) -> None:
+        """Have nothing of what was deleted be in the database's files any more. Raises StoreError.
+
+        SQLite overwrites rows by itself (`secure_delete`). Two places remain: full text keeps the words of deleted
+        chunks until its parts are merged, and the log of writes (`-wal`) has pages as they were. With `whole` the file
+        is written anew as well, without free pages and gaps within pages.
+        """
+        with self.transaction() as connection:
+            for index in FULL_TEXT:
+                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - a table of ours
+        with self._lock:
+            try:
+                if whole:
+                    self._connection.execute("VACUUM")
+                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.Error as error:
+                raise self._translated(error) from error
+        if busy:
+            raise StoreError(
+                f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
+                "one, or wait for its answer, then: localcrag forget --clean"
+            )
 
     def close(self) -> None:
         """Close the file; using the object afterwards raises StoreError."""

@@ -70,14 +70,17 @@ class IndexFolder:
         with suppress(OSError):  # Windows removes none that is mapped.
             (self._folder / name).unlink()
 
-    def clean(self, row: IndexRow | None) -> None:
-        """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use."""
+    def clean(self, row: IndexRow | None, forgotten: float = FORGOTTEN) -> None:
+        """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use.
+
+        Files that nobody has written to for so many seconds.
+        """
         for path in self._files():
             with suppress(OSError):
                 # Another process may be writing one now, or may not have said yet that it has.
                 age = abs(time.time() - path.stat().st_mtime)
-                forgotten = is_abandoned(path) if path.suffix == ".tmp" else age > FORGOTTEN
-                if path.suffix == ".hnsw" or (forgotten and not (row and path.name == row.name)):
+                left = is_abandoned(path) if path.suffix == ".tmp" else age >= forgotten
+                if path.suffix == ".hnsw" or (left and not (row and path.name == row.name)):
                     path.unlink()
 
     def remove(self) -> None:

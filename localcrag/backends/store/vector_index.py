@@ -45,6 +45,8 @@ MOST_IN_GRAPH = 5_000
 COMPARED = 40
 """Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15 (scripts/bench_scale.py)."""
 BATCH = 5_000
+LEFT_ALONE = 60.0
+"""Seconds after which a file that nobody writes to any more is removed when the index is made anew."""
 
 
 class ChunkIndex:
@@ -158,12 +160,21 @@ class ChunkIndex:
                 elif self._file and row.name == self._file.path.name:
                     self._keep(replace(row, state=(self._state[0], row.state[1]), gone=self._rows_gone()))
 
-    def _grow(self, new: Ids, state: State) -> None:
+    def make_anew(self) -> None:
+        """Write the file from the beginning, if it has vectors of chunks that are gone. Raises StoreError."""
+        with self._lock:
+            self._overtaken()
+            self.refresh()
+            if self._file and self._state and self._gone.any():
+                self._grow(np.empty(0, np.int64), self._state, anew=True)
+            self._folder.clean(self._store.index_file(), LEFT_ALONE)
+
+    def _grow(self, new: Ids, state: State, *, anew: bool = False) -> None:
         """Write a file with these chunks and those beside the file; from the beginning, where that is better."""
         wanted, before = np.union1d(self._recent.chunks, new), self._file
         # Chunks of an earlier copy of the database come back under ids that the file may have.
         stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
-        if stale or self._many_gone():
+        if anew or stale or self._many_gone():
             wanted, before = np.array(self._store.chunk_ids(), np.int64), None
         if before is None and len(wanted) <= self._most_recent:
             self._do_without(wanted, state)

@@ -7,8 +7,8 @@ import sys
 import uvicorn
 
 from localcrag.app.assemble import Assembly
-from localcrag.app.idle_models import IdleModels
 from localcrag.app.folders.keeper import FolderKeeper
+from localcrag.app.idle_models import IdleModels
 from localcrag.app.uploads import Uploads
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected

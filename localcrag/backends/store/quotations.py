@@ -1,0 +1,143 @@
+"""Removing what quotes a document: runs, turns of chats, labels, pins and kept web answers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from localcrag.backends.store.database import Database
+from localcrag.records.forgetting import Removed
+from localcrag.runs.chats import title_from
+from localcrag.runs.quoting import Quoting, answers_before, documents_of
+
+Turns = list[sqlite3.Row]
+
+
+def passages_of(database: Database, collection: str, names: Iterable[str]) -> list[str]:
+    """Return what runs found in documents of these names, which may be gone; each text once. Raises StoreError."""
+    wanted = set(names)
+    texts: dict[str, None] = {}
+    for row in database.rows("SELECT record FROM runs WHERE collection = ?", collection):
+        run = json.loads(row["record"])
+        if not wanted.isdisjoint(documents_of(run)):
+            texts |= dict.fromkeys(one["text"] for one in run["passages"] if one.get("document") in wanted)
+    return list(texts)
+
+
+def remove_quotations(database: Database, quoting: Quoting) -> Removed:
+    """Remove all that quotes the documents, all or nothing. Raises StoreError.
+
+    A chat loses the turns that do, and goes when none is left; a run that was read with such a turn goes, too.
+    """
+    with database.transaction() as connection:
+        quoted, redacted, read_with = _runs(connection, quoting)
+        turns = _turns(connection, quoting, quoted)
+        said = {(turn["question"], turn["answer"]) for turn in turns}
+        quoted |= {run for run, before in read_with.items() if not said.isdisjoint(before)}
+        _remove(connection, "runs", "id", quoted)
+        for run, record in redacted.items():
+            connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
+        for turn in turns:
+            sql = "DELETE FROM chat_turns WHERE chat_id = ? AND number = ?"
+            connection.execute(sql, (turn["chat_id"], turn["number"]))
+        return Removed(
+            runs=len(quoted),
+            redacted=len(redacted.keys() - quoted),
+            turns=len(turns),
+            chats=_settle_chats(connection, turns, quoting),
+            labels=_remove(connection, "labels", "id", _labels(connection, quoting, quoted)),
+            pins=_remove(connection, "pins", "run_id", _pins(connection, quoting, quoted)),
+            web_answers=_remove(connection, "web_cache", "rowid", _web_answers(connection, quoting)),
+        )
+
+
+def _runs(
+    connection: sqlite3.Connection, quoting: Quoting
+) -> tuple[set[str], dict[str, str], dict[str, set[tuple[str, str]]]]:
+    """Return the ids of runs that are removed, records without what they found, and the turns each was read with.
+
+    A run that repeats a removed one is, too. Oldest first: a repetition comes after what it repeats.
+    """
+    quoted: set[str] = set()
+    redacted, read_with = {}, {}
+    for row in connection.execute("SELECT id, record FROM runs ORDER BY created_at, rowid"):
+        run = json.loads(row["record"])
+        if before := answers_before(run):
+            read_with[row["id"]] = set(before)
+        repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
+        if not (repeats or quoting.in_run(run)):
+            continue
+        if repeats or (rest := quoting.without(run)) is None:
+            quoted.add(row["id"])
+        else:
+            redacted[row["id"]] = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    return quoted, redacted, read_with
+
+
+def _turns(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> Turns:
+    rows = connection.execute("SELECT chat_id, number, question, answer, run_id FROM chat_turns").fetchall()
+    return [row for row in rows if row["run_id"] in runs or any(map(quoting.in_text, (row["question"], row["answer"])))]
+
+
+def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting) -> int:
+    """Remove the chats that have lost all their turns, and name others anew that have their name from a lost one."""
+    removed = 0
+    lost = {title_from(turn["question"]) for turn in turns}
+    for chat in {turn["chat_id"] for turn in turns}:
+        first = connection.execute(
+            "SELECT question FROM chat_turns WHERE chat_id = ? ORDER BY number LIMIT 1", (chat,)
+        ).fetchone()
+        if first is None:
+            removed += connection.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
+            continue
+        title = connection.execute("SELECT title FROM chats WHERE id = ?", (chat,)).fetchone()["title"]
+        if title in lost or quoting.in_text(title):
+            connection.execute("UPDATE chats SET title = ? WHERE id = ?", (title_from(first["question"]), chat))
+    return removed
+
+
+def _labels(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[int]:
+    """Return the ids of labels that are removed; others no longer name the documents among those that were found."""
+    found = set()
+    for row in connection.execute("SELECT * FROM labels").fetchall():
+        kept = json.loads(row["circumstances"] or "{}")
+        names = (row["document"], *kept.get("case", {}).get("documents", ()))
+        texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
+        if (
+            row["run_id"] in runs
+            or any(quoting.is_named(row["collection"], name) for name in names)
+            or any(map(quoting.in_text, texts))
+        ):
+            found.add(row["id"])
+        elif any(quoting.is_named(row["collection"], name) for name in kept.get("documents", ())):
+            kept["documents"] = [one for one in kept["documents"] if not quoting.is_named(row["collection"], one)]
+            changed = json.dumps(kept, ensure_ascii=False)
+            connection.execute("UPDATE labels SET circumstances = ? WHERE id = ?", (changed, row["id"]))
+    return found
+
+
+def _pins(connection: sqlite3.Connection, quoting: Quoting, runs: set[str]) -> set[str]:
+    found = set()
+    for row in connection.execute("SELECT * FROM pins"):
+        question = json.loads(row["question"])
+        texts = (row["question"], question["question"], *question.get("answers", ()))
+        if (
+            row["run_id"] in runs
+            or any(quoting.is_named(row["collection"], name) for name in question.get("documents", ()))
+            or any(map(quoting.in_text, texts))
+        ):
+            found.add(row["run_id"])
+    return found
+
+
+def _web_answers(connection: sqlite3.Connection, quoting: Quoting) -> set[int]:
+    rows = connection.execute("SELECT rowid AS number, query, answer FROM web_cache")
+    return {row["number"] for row in rows if quoting.in_text(row["query"]) or quoting.in_text(row["answer"])}
+
+
+def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Iterable[object]) -> int:
+    removed = 0
+    for key in keys:
+        removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - ours
+    return removed
