@@ -3,6 +3,7 @@
     .venv/bin/python scripts/bench_ingest.py [FOLDER] [--kind long|short] [--rounds N] [--workers N …]
     .venv/bin/python scripts/bench_ingest.py --kind many [--files N]
     .venv/bin/python scripts/bench_ingest.py --kind scans [--workers N …]
+    .venv/bin/python scripts/bench_ingest.py --kind folder [--files N] [--rounds N]
 
 Without a FOLDER, texts like those of bench.py are made: `long` ones of about ten chunks, `short` ones of one. In each
 round every number of workers adds the documents to an empty collection, and the embedder alone embeds exactly the same
@@ -10,7 +11,9 @@ texts right behind it, all at once; so ratios hold on a machine that others use.
 
 `many` writes a folder of so many files, starts `localcrag ingest` on it in a terminal, and prints when it first says
 how many files have been found, and when it works on the first one. `scans` reads pages of print by so many processes of
-text recognition at once, each with its share of the cores.
+text recognition at once, each with its share of the cores. `folder` has a collection follow a folder of so many files,
+and prints how long a start takes until it is in step when nothing changed, and when ten names changed; nothing is
+embedded, since files in step are not read.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,9 +36,14 @@ from speed.texts import FILLER, THINGS, TOWNS, write_documents
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import FoundFiles
+from localcrag.app.folders.sync import FolderSync
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.backends.ocr.recogniser import Recogniser
-from localcrag.records.ingest import IngestResult
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.folder_store import FolderStore
+from localcrag.records.enums import IngestStatus
+from localcrag.records.folders import BoundFolder
+from localcrag.records.ingest import IngestEvent, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.settings import load
 
@@ -142,6 +150,34 @@ def bench_scans(workers: Sequence[int], rounds: int) -> None:
         print(f"{number} processes of {threads} threads: {clock:.2f} s a page ({each}), {used:.2f} of the processor")
 
 
+def bench_folder(folder: Path, data: Path, rounds: int) -> None:
+    """Print the seconds until a followed folder is in step."""
+    settings = load(data_dir=data, read_scans=False)
+    assembly = Assembly(settings)
+    DocumentStore(assembly.database, settings.collection, embedder="none", dimension=1)
+    store = FolderStore(assembly.database)
+    bound = store.bind(BoundFolder(id=0, collection=settings.collection, path=folder))
+
+    def as_if_read(uploads: Sequence[Upload], _: str) -> Generator[IngestEvent, None, None]:
+        yield from (IngestResult(one.name, IngestStatus.ADDED) for one in uploads)
+
+    def in_step() -> str:
+        began, used = time.perf_counter(), time.process_time()
+        opened = Assembly(settings)
+        sync = FolderSync(opened.database, opened.collections, add=as_if_read, settled=0)
+        for _ in sync.sync(bound):
+            pass
+        opened.close()
+        return f"{time.perf_counter() - began:.1f} s ({time.process_time() - used:.1f} of the processor)"
+
+    print(f"first time, compared and remembered: {in_step()}", flush=True)
+    print(f"{store.counts(bound.id).files} files in step: {', '.join(in_step() for _ in range(rounds))}", flush=True)
+    for path in [path for path in sorted(folder.rglob("*")) if path.is_file()][:10]:
+        path.rename(path.with_name(f"renamed {path.name}"))
+    print(f"ten of them renamed: {in_step()}", flush=True)
+    assembly.close()
+
+
 def once(
     assembly: Assembly, watched: Watched, folder: Path, at_once: int, collection: str
 ) -> tuple[float, float, float, int, int]:
@@ -157,8 +193,8 @@ def once(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--kind", choices=["long", "short", "many", "scans"], default="long")
-    parser.add_argument("--files", type=int, default=100_000, help="of `many`")
+    parser.add_argument("--kind", choices=["long", "short", "many", "scans", "folder"], default="long")
+    parser.add_argument("--files", type=int, default=100_000, help="of `many` and `folder`")
     parser.add_argument("--chunks", type=int, default=400, help="about how many, of texts that are made")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, nargs="+", default=[0])
@@ -172,6 +208,10 @@ def main() -> None:
             write_many(folder, given.files)
             for name, seconds in first_words(folder).items():
                 print(f"{given.files} files, {name}: {seconds:.1f} s after the start of the command")
+            return
+        if given.kind == "folder":
+            write_many(folder, given.files)
+            bench_folder(folder, Path(data), given.rounds)
             return
         if not given.folder and given.kind == "long":
             write_documents(folder, given.chunks, random.Random(1))

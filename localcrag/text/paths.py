@@ -19,6 +19,8 @@ def is_hidden(path: PurePath) -> bool:
 
 def shown(name: str) -> str:
     """Return a name with “�” for what does not show, breaks lines, or turns the letters behind it round."""
+    if name.isascii() and name.isprintable():
+        return name  # As most are: a folder may hold a hundred thousand.
     return "".join("\ufffd" if _does_not_show(one) else one for one in valid(name))
 
 

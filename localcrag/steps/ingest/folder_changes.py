@@ -61,6 +61,8 @@ def changes_of(found: Found, now: str) -> Plan:
     """Return what is to be done; files that are gone are so since `now`."""
     plan = Plan()
     there = _still_there(found, plan)
+    if not found.hashed and not found.missing:
+        return plan
     linked = _with_new_content(found, plan)
     there |= linked
     holders: dict[str, list[str]] = {}
@@ -73,6 +75,8 @@ def changes_of(found: Found, now: str) -> Plan:
             before.setdefault(one.document, []).append(one)
     kept_names: dict[str, str] = {}
     for document, rows in before.items():
+        if any(found.folder.prefix + path == document for path in holders.get(document, ())):
+            continue  # As most are: of a hundred thousand, each step counts.
         names = {found.folder.name_of(path) for path in holders.get(document, ())}
         if names and document in own and document not in names:
             plan.renames[document] = min(names)
