@@ -10,6 +10,7 @@ from typing import Any
 
 from localcrag import settings as settings_module
 from localcrag.app.calibrations import Calibrations
+from localcrag.app.collection_copies import CollectionCopies
 from localcrag.app.collection_settings import CollectionSettings
 from localcrag.app.collections import Collections
 from localcrag.app.folders.folders import Folders
@@ -80,8 +81,11 @@ class Assembly:
         self.collections = Collections(chosen, database, self.models, made)
         self.folders = Folders(chosen, database, self.collections)
         self.forgetting = Forgetting(chosen, database, self.collections, self.library.folder, self._forget)
-        self.collection_settings = CollectionSettings(chosen, database)
-        self.calibrations = Calibrations(chosen, database, self.library, self.models, made)
+        self.collection_copies = CollectionCopies(self.collections, database, made)
+        self.collection_settings = CollectionSettings(chosen, database, self.library)
+        self.calibrations = Calibrations(
+            chosen, database, self.library, self.models, made, embedder_of=self.collections.embedders.name_of
+        )
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
         self.learning = Learning(chosen, database, self.runs, self.collections)
         self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
@@ -104,7 +108,7 @@ class Assembly:
         """
         self.collections.homes.check_allowed(settings.collection, settings)
         return Parts(
-            embedder=self.models.awake(self.models.embedder),
+            embedder=self.models.awake(self.collections.embedders.of(settings.collection)),
             scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
             llm=self._llm_or_stand_in(settings),
             index=self.collections.index(settings.collection),
@@ -242,11 +246,12 @@ class Assembly:
             # The one in use, whatever `settings` name: calibrations and scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
             scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
+            own = applied.calibration if applied else self.calibrations.beside_its_embedder(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):
             scorer = scorer.emptied()
-        return CalibratedScorer(scorer, applied.calibration) if applied else scorer
+        return CalibratedScorer(scorer, own) if own else scorer
 
     def _llm_or_stand_in(self, settings: Settings) -> LanguageModel:
         try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from localcrag.app.collections import existing
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
@@ -28,7 +31,11 @@ class Calibrations:
         library: ModelLibrary,
         models: LoadedModels,
         made: LazyCache,
+        *,
+        embedder_of: Callable[[str], str],
     ) -> None:
+        """`embedder_of` says which embedder a collection is searched with."""
+        self._embedder_of = embedder_of
         self._settings, self._library, self._models = settings, library, models
         self._made, self._database = made, database
         self._store = CalibrationStore(database)
@@ -55,7 +62,18 @@ class Calibrations:
     def in_force(self, collection: str | None = None) -> FittedCalibration:
         """Return the calibration in force for a collection. Loads no model. Raises ModelError and StoreError."""
         applied = self.applied(collection)
-        return applied.calibration if applied else self.own
+        return applied.calibration if applied else self.beside_its_embedder(collection) or self.own
+
+    def beside_its_embedder(self, collection: str | None = None) -> FittedCalibration | None:
+        """Return the scorer's calibration beside the embedder of a collection, None where that is the one in use.
+
+        Raises ModelError and StoreError.
+        """
+        settings = self._settings.now
+        embedder = self._embedder_of(self._settings.collection(collection))
+        if embedder == settings.embedder or behind_server(settings.relevance):
+            return None
+        return read_calibration(self._library.path(settings.relevance, ModelRole.RELEVANCE), embedder)
 
     def applied(self, collection: str | None = None) -> StoredCalibration | None:
         """Return what was fitted for a collection and the scorer in use, None where the scorer's own calibration holds.
@@ -66,7 +84,7 @@ class Calibrations:
         # The weights are read only where it matters.
         if not self._store.any_for(self._settings.now.relevance, name):
             return None
-        return self._store.in_force(self.scorer_identity, name)
+        return self._store.in_force(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)
 
     def history(self, collection: str | None = None) -> list[StoredCalibration]:
         """Return all that were ever applied to a collection, newest first. Raises ModelError and StoreError."""
@@ -84,4 +102,5 @@ class Calibrations:
     def scorer(self, collection: str | None = None) -> Scorer:
         """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
         applied = self.applied(collection)
-        return CalibratedScorer(self._models.scorer, applied.calibration) if applied else self._models.scorer
+        calibration = applied.calibration if applied else self.beside_its_embedder(collection)
+        return CalibratedScorer(self._models.scorer, calibration) if calibration else self._models.scorer

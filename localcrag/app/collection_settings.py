@@ -1,20 +1,22 @@
-"""Settings of one collection: its preset, and whether the web may be asked about it."""
+"""Settings of one collection: its preset, its embedder, and whether the web may be asked about it."""
 
 from __future__ import annotations
 
 from localcrag.app.collections import existing
+from localcrag.app.model_library import ModelLibrary
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store import collection_settings
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Preset, WebMode
+from localcrag.records.models import ModelRole
 from localcrag.settings import Settings
 
 
 class CollectionSettings:
     """Presets and web modes by collection. Where none is named, that of the settings is meant."""
 
-    def __init__(self, settings: SettingsInUse, database: Database) -> None:
-        self._settings, self._database = settings, database
+    def __init__(self, settings: SettingsInUse, database: Database, library: ModelLibrary) -> None:
+        self._settings, self._database, self._library = settings, database, library
 
     def preset(self, collection: str | None = None) -> Preset:
         """Return the preset that a collection's questions are answered under."""
@@ -33,6 +35,17 @@ class CollectionSettings:
     def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
         """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
         collection_settings.set_web_mode(self._database, self._there(collection), mode)
+
+    def set_embedder(self, embedder: str | None, collection: str | None = None) -> None:
+        """Have a collection be embedded with an embedder of its own; None: with the one in use.
+
+        It is searched by the vectors that it has until it is embedded anew. Raises UnknownCollection, ModelError when
+        there is no such embedder, and StoreError.
+        """
+        name = self._there(collection)
+        if embedder is not None:
+            self._library.path(embedder, ModelRole.EMBEDDER)
+        collection_settings.set_embedder(self._database, name, embedder)
 
     def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
         """Return settings with the web mode of the collection that they name, under `preset` or else its own.

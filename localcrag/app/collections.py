@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.app.moving import Moving, copy_documents
+from localcrag.app.own_embedders import OwnEmbedders
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
 from localcrag.app.while_loading import while_loading
@@ -26,7 +27,6 @@ from localcrag.records.documents import Document, Member, PagePicture, ScannedPa
 from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
-from localcrag.steps.ingest.embed import AT_ONCE
 from localcrag.steps.ingest.ingest import ingest
 from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.ingest.read_scans import Parts, read_scans
@@ -54,6 +54,7 @@ class Collections:
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
         self._settings, self._database, self._models, self._made = settings, database, models, made
         self.homes = Homes(settings, database)
+        self.embedders = OwnEmbedders(settings, database, models, self.homes)
         self.tags, self.moving = Tags(settings, self.homes), Moving(self.homes, database, self._forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
@@ -132,13 +133,14 @@ class Collections:
         self, uploads: Sequence[Upload] | Counted, collection: str | None = None
     ) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see localcrag.steps.ingest.ingest. Says how many there are while models load."""
-        yield from while_loading(lambda: self._models.embedder, uploads)
+        name = self._settings.collection(collection)
+        yield from while_loading(lambda: self.embedders.of(name), uploads)
         at_once = workers(self._settings.now.workers)
         readers = self._adding.shared(at_once)
         yield from ingest(
             uploads,
             open_file=readers.open_document,
-            embedder=self._models.embedder,
+            embedder=self.embedders.of(name),
             shelf=self.store(collection),
             index=self.index(collection),
             chunk_tokens=self._settings.now.chunk_tokens,
@@ -186,7 +188,7 @@ class Collections:
                 Parts(
                     shelf=shelf,
                     index=self.index(collection),
-                    embedder=self._models.embedder,
+                    embedder=self.embedders.of(name),
                     chunk_tokens=self._settings.now.chunk_tokens,
                     open_file=readers.open_document,
                     read_page=read_page,
@@ -208,11 +210,12 @@ class Collections:
 
     def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""
-        collection_queries.require_collection(self._database, self._settings.collection(collection))
+        name = self._settings.collection(collection)
+        collection_queries.require_collection(self._database, name)
         return renew(
             shelf=self.store(collection),
             index=self.index(collection),
-            embedder=self._models.embedder,
+            embedder=self.embedders.of(name),
             chunk_tokens=self._settings.now.chunk_tokens,
         )
 
@@ -244,35 +247,26 @@ class Collections:
         self._follow(origin)
         self._follow(target)
 
-    def to_embed(self) -> list[str]:
-        """Return the names of the collections that cannot be asked until they are embedded anew."""
-        return self.homes.of_other_embedders()
-
-    def re_embed(self, collection: str | None = None) -> Iterator[tuple[int, int]]:
-        """Embed a collection's chunks with the embedder in use; yields (done, total). Raises UnknownCollection."""
+    def re_embed(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
+        """Embed a collection anew, see OwnEmbedders; yields (done, total). Raises UnknownCollection and StoreError."""
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
-        home, vectors = self.homes.of(name), {}
-        chunks = home.chunk_texts()
-        for at in range(0, len(chunks), AT_ONCE):
-            yield at, len(chunks)
-            some = chunks[at : at + AT_ONCE]
-            embedded = self._models.embedder.embed([text for _, text in some])
-            vectors.update({chunk_id: vector for (chunk_id, _), vector in zip(some, embedded, strict=True)})
-        embedder = self._models.embedder
-        home.replace_vectors(embedder=embedder.name, dimension=embedder.dimension, vectors=vectors)
+        last = 0
+        for done, last in self.embedders.re_embed(name):
+            if done < last:
+                yield done, last
         self._forget(name)
         self._follow(name)
-        yield len(chunks), len(chunks)
+        yield last, last
 
     def store(self, collection: str | None = None) -> Store:
         """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
         name = self._settings.collection(collection)
-        embedder = self._models.embedder
-        return self._made.get(
-            f"store {self.homes.key(name)}",
-            lambda: self.homes.of(name).open(embedder.name, embedder.dimension),
-        )
+        embedder, key = self.embedders.of(name), f"store {self.homes.key(name)}"
+        there = self._made.peek(key)
+        if there and there.embedder != embedder.name:
+            self._forget(name)  # It was embedded anew meanwhile, maybe by another process.
+        return self._made.get(key, lambda: self.homes.of(name).open(embedder.name, embedder.dimension))
 
     def index(self, collection: str | None = None) -> Index:
         """Return a collection's vector index."""

@@ -30,7 +30,13 @@ class LoadedModels:
     @property
     def embedder(self) -> Embedder:
         """The bi-encoder. Raises ModelError."""
-        return self._made.get("embedder", self._load_embedder)
+        return self.embedder_named(self._settings.now.embedder)
+
+    def embedder_named(self, name: str) -> Embedder:
+        """Return an embedder, the one in use or that of a collection of before. Raises ModelError."""
+        if name == self._settings.now.embedder:
+            return self._made.get("embedder", lambda: self._load_embedder(name))
+        return self._made.get(f"embedder {name}", lambda: self._load_embedder(name))
 
     @property
     def scorer(self) -> Scorer:
@@ -126,8 +132,7 @@ class LoadedModels:
 
     # The libraries behind these take seconds to import: commands that need no model must not wait for them.
 
-    def _load_embedder(self) -> Embedder:
-        name = self._settings.now.embedder
+    def _load_embedder(self, name: str) -> Embedder:
         path = self._library.path(name, ModelRole.EMBEDDER)
         from localcrag.backends.models.bi_encoder import BiEncoder  # noqa: PLC0415
 

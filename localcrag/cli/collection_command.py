@@ -1,15 +1,19 @@
-"""`localcrag collection`: list collections, move one to a PostgreSQL server or back, use one there."""
+"""`localcrag collection`: list, copy, merge, export and import collections, or move one to a server."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
+    from localcrag.app.moving import Moved
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -20,11 +24,41 @@ ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://U
 
 def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     """Add `collection`; `common` brings `--json` and `--data-dir`."""
-    words = "list collections, move one to a PostgreSQL server or back"
+    words = "list, copy, merge, export or import collections, or move one to a PostgreSQL server"
     collection = subparsers.add_parser("collection", parents=[common], help=words)
     collection.set_defaults(run=_list)
-    named = collection.add_subparsers(metavar="list | move NAME --to … | connect NAME ADDRESS | …")
+    named = collection.add_subparsers(metavar="list | copy NAME NEW | merge FROM INTO | export NAME FILE | …")
     named.add_parser("list", parents=[common], help="all collections, and where they live").set_defaults(run=_list)
+    _add_copies(named, common)
+    _add_servers(named, common)
+
+
+def _add_copies(named: Subparsers, common: argparse.ArgumentParser) -> None:
+    command = named.add_parser("copy", parents=[common], help="copy one, with all that was made of its documents")
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("new", metavar="NEW", help="what the copy is called")
+    command.set_defaults(run=_copy)
+    words = "put all documents of one into another, and remove it; one of a name that is taken gets another name"
+    command = named.add_parser("merge", parents=[common], help=words)
+    command.add_argument("name", metavar="FROM", help="the collection that is no more afterwards")
+    command.add_argument("into", metavar="INTO", help="the collection that has the documents of both afterwards")
+    command.set_defaults(run=_merge)
+    command = named.add_parser("export", parents=[common], help="write one into a file that `import` reads")
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("file", metavar="FILE", type=Path, help="a new file; only you may read it")
+    command.set_defaults(run=_export)
+    command = named.add_parser("import", parents=[common], help="make a new one of such a file")
+    command.add_argument("file", metavar="FILE", type=Path, help="what `export` wrote, here or elsewhere")
+    command.add_argument("name", metavar="NAME", nargs="?", help="what it is called; as in the file, if not given")
+    command.set_defaults(run=_import)
+    words = "choose the embedder of one; it is searched as before until `ingest --re-embed` is through with it"
+    command = named.add_parser("embedder", parents=[common], help=words)
+    command.add_argument("name", metavar="NAME", help="the collection")
+    command.add_argument("embedder", metavar="MODEL|default", help="as `models list` shows it; default: the one in use")
+    command.set_defaults(run=_embedder)
+
+
+def _add_servers(named: Subparsers, common: argparse.ArgumentParser) -> None:
     command = named.add_parser(
         "move",
         parents=[common],
@@ -65,15 +99,82 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     return DONE
 
 
-def _move(parsed: argparse.Namespace, settings: Settings) -> int:
-    collections, last = _opened(settings).collections, None
-    for last in collections.moving.move(parsed.name, parsed.to):
+def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
+    number = _shown(_opened(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
+    said = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
+    print_result({"name": parsed.new, "documents": number}, parsed, said)
+    return DONE
+
+
+def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
+    merged = _opened(settings).collection_copies.merge(parsed.name, parsed.into)
+    lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} are in it now."]
+    lines += [f"renamed: {old} is called {new}" for old, new in merged.renamed]
+    lines += [f"there already with the same content: {name}" for name in merged.same]
+    print_result(dataclasses.asdict(merged), parsed, "\n".join(lines))
+    return DONE
+
+
+def _export(parsed: argparse.Namespace, settings: Settings) -> int:
+    number = _shown(_opened(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
+    said = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
+    print_result({"file": str(parsed.file), "documents": number}, parsed, said)
+    return DONE
+
+
+def _import(parsed: argparse.Namespace, settings: Settings) -> int:
+    assembly = _opened(settings)
+    names: list[str] = []
+
+    def steps() -> Iterator[Moved]:
+        for name, moved in assembly.collection_copies.import_file(parsed.file, parsed.name):
+            names[:] = [name]
+            yield moved
+
+    number = _shown(steps(), parsed, "checked and put in")
+    said = f"{names[0]}: {counted(number, 'document')} imported."
+    if names[0] in assembly.collections.embedders.to_embed():
+        said += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"
+    print_result({"name": names[0], "documents": number}, parsed, said)
+    return DONE
+
+
+def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
+    assembly = _opened(settings)
+    chosen = None if parsed.embedder == "default" else parsed.embedder
+    assembly.collection_settings.set_embedder(chosen, parsed.name)
+    embedders = assembly.collections.embedders
+    wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
+    said = f"{parsed.name}: {wanted}"
+    if wanted != there:
+        said += f"; searched with {there} until: localcrag ingest --re-embed --collection {parsed.name}"
+    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, said)
+    return DONE
+
+
+def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int:
+    """Show how far it is, and return of how many documents it was."""
+    last = None
+    for last in steps:
         if sys.stderr.isatty() and not parsed.json:
-            print(f"\r{last.done} of {counted(last.total, 'document')} copied and compared", end="", file=sys.stderr)
+            print(f"\r{last.done} of {counted(last.total, 'document')} {what}", end="", file=sys.stderr)
     if sys.stderr.isatty() and not parsed.json and last:
         print(file=sys.stderr)
-    home, number = collections.homes.of(parsed.name).server, last.total if last else 0
-    copied = f"{counted(number, 'document')} copied and compared" if last else "nothing was to be moved"
+    return last.total if last else 0
+
+
+def _move(parsed: argparse.Namespace, settings: Settings) -> int:
+    collections, moved = _opened(settings).collections, False
+
+    def steps() -> Iterator[Moved]:
+        nonlocal moved
+        for one in collections.moving.move(parsed.name, parsed.to):
+            moved = True
+            yield one
+
+    number = _shown(steps(), parsed, "copied and compared")
+    home = collections.homes.of(parsed.name).server
+    copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
     said = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."
     print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, said)
     return DONE

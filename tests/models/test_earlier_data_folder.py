@@ -95,7 +95,7 @@ def test_its_chats_are_there(assembly: Assembly) -> None:
 
 
 def test_its_documents_are_asked_without_being_embedded_anew(assembly: Assembly) -> None:
-    assert assembly.collections.to_embed() == []
+    assert assembly.collections.embedders.to_embed() == []
     (guarantee,) = (run for run in EXPECTED["runs list"] if "guarantee" in run["question"])
     stored = assembly.runs.get(guarantee["run_id"])
     recording = assembly.replay(stored)

@@ -73,12 +73,12 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
     shown = list(handler(app, "ModelSettings.follow_embeddings")())
     assert "chunks embedded" not in shown[-1]
     assert (assembly.settings.embedder, assembly.settings.relevance) == assembly.library.named("multilingual")
-    assert not assembly.collections.to_embed()
+    assert not assembly.collections.embedders.to_embed()
     assert not assembly.collections.mostly_foreign(assembly.collections.documents())
     do(Click("use-set", "english"))
     list(handler(app, "ModelSettings.follow_embeddings")())
     assert assembly.settings.embedder == "all-minilm-l6-v2"
-    assert not assembly.collections.to_embed()
+    assert not assembly.collections.embedders.to_embed()
 
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:

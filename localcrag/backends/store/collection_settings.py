@@ -1,4 +1,4 @@
-"""Settings of a single collection, in SQLite: preset and web mode."""
+"""Settings of a single collection, in SQLite: preset, web mode and embedder."""
 
 from __future__ import annotations
 
@@ -39,4 +39,25 @@ def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> N
             "INSERT INTO collection_settings (collection, web) VALUES (?, ?) "
             "ON CONFLICT (collection) DO UPDATE SET web = excluded.web",
             (collection, mode),
+        )
+
+
+def embedder_of(database: Database, collection: str) -> str | None:
+    """Return the embedder that was chosen for the collection, None where none was."""
+    return embedders(database).get(collection)
+
+
+def embedders(database: Database) -> dict[str, str]:
+    """Return the embedders that were chosen for collections, by these."""
+    rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
+    return {row["collection"]: row["embedder"] for row in rows}
+
+
+def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
+    """Have the collection be embedded with an embedder of its own; None: with the one in use. Raises StoreError."""
+    with database.transaction() as connection:
+        connection.execute(
+            "INSERT INTO collection_settings (collection, embedder) VALUES (?, ?) "
+            "ON CONFLICT (collection) DO UPDATE SET embedder = excluded.embedder",
+            (collection, embedder),
         )

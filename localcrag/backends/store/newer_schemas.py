@@ -79,3 +79,14 @@ CREATE INDEX folder_files_by_document ON folder_files (document);
 CREATE INDEX folder_files_to_tell ON folder_files (folder_id) WHERE error IS NOT NULL OR gone_at IS NOT NULL;
 CREATE INDEX documents_by_content ON documents (collection_id, sha256, name);
 """
+SCHEMA_20 = """
+-- Vectors of the embedder that a collection is being embedded anew with, until it has all of them: then they take the
+-- place of those in `vectors` (new_vectors.py).
+CREATE TABLE new_vectors (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE,
+    embedder TEXT NOT NULL,
+    vector BLOB NOT NULL
+) STRICT;
+-- The embedder that was chosen for a collection; NULL: the one in use.
+ALTER TABLE collection_settings ADD COLUMN embedder TEXT;
+"""

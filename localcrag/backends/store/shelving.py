@@ -29,12 +29,34 @@ def rename_collection(database: Database, old: str, new: str) -> None:
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
         # What was once chosen for a collection of that name, which is gone, is not this one's.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
-        for table in _BY_NAME:
-            connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
-        connection.execute(
-            "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
-            (new, old),
-        )
+        give_past(connection, old, new, _BY_NAME)
+
+
+def give_past(
+    connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
+) -> None:
+    """Have questions that were asked of one collection, and what is kept by its name in these tables, be another's."""
+    for table in tables:
+        connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
+    connection.execute(
+        "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
+        (new, old),
+    )
+
+
+def make_collection(
+    connection: sqlite3.Connection, name: str, *, embedder: str, dimension: int, created_at: str
+) -> str:
+    """Make an empty collection of an embedder, and return its name. Raises NameRefused, also when there is one."""
+    name = checked(name, "collection")
+    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+    connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
+    connection.execute(
+        "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+        (name, embedder, dimension, created_at),
+    )
+    return name
 
 
 def delete_collection(database: Database, name: str) -> None:

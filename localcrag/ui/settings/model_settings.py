@@ -67,7 +67,7 @@ class ModelSettings:
         try:
             models = assembly.library.models()
             speeds = assembly.runs.speeds()
-            to_embed = assembly.collections.to_embed()
+            to_embed = assembly.collections.embedders.to_embed()
         except LocalcragError as error:
             return html.message(str(error))
         return TEMPLATES.get_template("models.html").render(
@@ -166,7 +166,7 @@ class ModelSettings:
             self._assembly.models.use(name)
             return
         self._assembly.models.use_set(name)
-        for collection in self._assembly.collections.to_embed():
+        for collection in self._assembly.collections.embedders.to_embed():
             self._embeddings.start(collection)
 
 

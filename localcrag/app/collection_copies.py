@@ -1,0 +1,224 @@
+"""Collections copied, merged, exported into a file and imported from one; nothing is embedded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from localcrag.app.collections import Collections
+from localcrag.app.homes import Home
+from localcrag.app.lazy_cache import LazyCache
+from localcrag.app.moving import Moved
+from localcrag.backends.postgres.home import PostgresHome
+from localcrag.backends.store import collection_queries, collection_settings, shelving
+from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
+from localcrag.backends.store.database import Database
+from localcrag.records.documents import LEAST_LAYOUT
+from localcrag.records.enums import Preset, WebMode
+from localcrag.records.errors import NameRefused
+from localcrag.records.stored_document import StoredDocument
+from localcrag.text.titles import in_front, named
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What became of the documents of a collection that was merged into another: how many are there now by it.
+
+    `renamed` had the name of another document: old and new name. `same` were there already, with the same content.
+    """
+
+    documents: int
+    renamed: tuple[tuple[str, str], ...]
+    same: tuple[str, ...]
+
+
+class CollectionCopies:
+    """Copies, merges, exports and imports collections of one data folder."""
+
+    def __init__(self, collections: Collections, database: Database, made: LazyCache) -> None:
+        self._collections, self._database, self._made = collections, database, made
+
+    def copy(self, name: str, new: str) -> Generator[Moved, None, None]:
+        """Copy a collection, with its settings and calibrations, into a new one in the data folder; yields how far.
+
+        In one transaction, in which nobody else can write. Raises UnknownCollection, NameRefused and StoreError.
+        """
+        collection_queries.require_collection(self._database, name)
+        source = self._collections.homes.of(name)
+        embedder, dimension = source.embedder()
+        names = [one.name for one in source.documents()]
+        with self._database.transaction() as connection:
+            new = shelving.make_collection(connection, new, embedder=embedder, dimension=dimension, created_at=_now())
+            target = self._collections.homes.local(new)
+            yield Moved(0, len(names))
+            for done, document in enumerate(names, start=1):
+                target.put_stored(source.stored(document))
+                yield Moved(done, len(names))
+            target.put_folder_tags(source.folder_tags())
+            for table, columns in (
+                ("collection_settings", "preset, web, embedder"),
+                ("calibrations", "scorer, weights, embedder, made_at, undone_at, record"),
+            ):
+                sql = (
+                    f"INSERT INTO {table} (collection, {columns}) SELECT ?, {columns} FROM {table} WHERE collection = ?"  # noqa: S608 - names of ours
+                )
+                connection.execute(sql, (new, name))
+
+    def merge(self, origin: str, target: str) -> Merged:
+        """Put all documents of a collection into another one, with the questions asked of it, and remove it.
+
+        In the data folder all or nothing; where a server has one of them, the same again goes on where it stopped.
+        Raises UnknownCollection, EmbedderMismatch, NameRefused when they are one, and StoreError.
+        """
+        for name in (origin, target):
+            collection_queries.require_collection(self._database, name)
+        if origin == target:
+            raise NameRefused(f"“{origin}” cannot be merged into itself. Name two collections.")
+        source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
+        if source.embedder() != into.embedder():
+            raise shelving.other_embedders(origin, source.embedder()[0], target, into.embedder()[0])
+        if isinstance(source, PostgresHome) or isinstance(into, PostgresHome):
+            merged = _merge_by_copies(source, into)
+            with self._database.transaction() as connection:
+                shelving.give_past(connection, origin, target)
+            self._collections.delete(origin)
+        else:
+            with self._database.transaction() as connection:
+                merged = self._merge_here(source, into)
+                shelving.give_past(connection, origin, target)
+                shelving.delete_collection(self._database, origin)
+        self._made.drop("store", "index")
+        self._database.overwrite_deleted()
+        return merged
+
+    def _merge_here(self, source: Home, into: Home) -> Merged:
+        renamed, same = _plan(source, into)
+        for name in same:
+            into.tag([name], _own_tags(source, name), ())
+        source.remove(same)
+        for old, new in renamed.items():
+            shelving.rename_document(self._database, source.name, old, new)
+        names = [one.name for one in source.documents()]
+        shelving.move_documents(self._database, names, source.name, into.name)
+        into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+        return Merged(len(names), tuple(renamed.items()), tuple(same))
+
+    def export(self, name: str, file: Path) -> Generator[Moved, None, None]:
+        """Write a collection into a new file, which only this user may read, and read it back; yields how far it is.
+
+        Raises UnknownCollection and StoreError, also when there is such a file.
+        """
+        collection_queries.require_collection(self._database, name)
+        home = self._collections.homes.of(name)
+        names = [one.name for one in home.documents()]
+        yield Moved(0, len(names))
+        with closing(CollectionWriter(file)) as writer:
+            for done, document in enumerate(names, start=1):
+                writer.add(home.stored(document))
+                yield Moved(done, len(names))
+            embedder, dimension = home.embedder()
+            preset = collection_settings.preset_of(self._database, name)
+            web = collection_settings.web_mode_of(self._database, name)
+            about = AboutCollection(name, embedder, dimension, len(names), preset, web, home.folder_tags())
+            writer.finish(about)
+        CollectionReader(file).close()
+
+    def import_file(self, file: Path, name: str | None = None) -> Generator[tuple[str, Moved], None, None]:
+        """Make a new collection of a file, all or nothing; yields its name and how far it is.
+
+        It is called as in the file unless a name is given. Where another embedder made its vectors than the one in use,
+        it is embedded anew like any such collection. Raises NameRefused and StoreError.
+        """
+        with closing(CollectionReader(file)) as reader, self._database.transaction() as connection:
+            about = reader.about
+            new = shelving.make_collection(
+                connection, name or about.name, embedder=about.embedder, dimension=about.dimension, created_at=_now()
+            )
+            home = self._collections.homes.local(new)
+            yield new, Moved(0, about.documents)
+            for done, document in enumerate(reader.documents(), start=1):
+                home.put_stored(document)
+                yield new, Moved(done, about.documents)
+            home.put_folder_tags(about.folder_tags)
+            if about.preset:
+                collection_settings.set_preset(self._database, new, Preset(about.preset))
+            if about.web:
+                collection_settings.set_web_mode(self._database, new, WebMode(about.web))
+
+
+def _merge_by_copies(source: Home, into: Home) -> Merged:
+    renamed, same = _plan(source, into)
+    names = [one.name for one in source.documents()]
+    for name in names:
+        if name in same:
+            into.tag([name], _own_tags(source, name), ())
+            continue
+        document = _called(source.stored(name), renamed.get(name, name))
+        into.put_stored(document)
+        if into.stored(document.name) != into.as_kept(document):
+            into.remove([document.name])
+            raise NameRefused(f"“{name}” was not the same after it was copied. Nothing was removed; merge again.")
+    into.put_folder_tags(_both(source.folder_tags(), into.folder_tags()))
+    return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
+
+
+def _plan(source: Home, into: Home) -> tuple[dict[str, str], list[str]]:
+    """Return which documents need another name, and which have the same content as the one of their name.
+
+    What is attached to a letter goes by its name.
+    """
+    there = {one.name: one.sha256 for one in into.documents()}
+    taken = {*there, *(one.name for one in source.documents())}
+    renamed: dict[str, str] = {}
+    same = []
+    for one in sorted(source.documents(), key=lambda document: document.name):
+        letter = next((old for old in renamed if one.name.startswith(f"{old}/")), None)
+        if letter:
+            renamed[one.name] = renamed[letter] + one.name[len(letter) :]
+        elif one.name not in there:
+            continue
+        elif there[one.name] == one.sha256:
+            same.append(one.name)
+        else:
+            renamed[one.name] = _free(one.name, source.name, taken)
+            taken.add(renamed[one.name])
+    return renamed, same
+
+
+def _free(name: str, origin: str, taken: set[str]) -> str:
+    """Return a name that nobody has: with the collection that it comes from, and a number where that is not enough."""
+    path, number = PurePosixPath(name), 1
+    while True:
+        origin_said = origin if number == 1 else f"{origin} {number}"
+        new = str(path.with_name(f"{path.stem} ({origin_said.replace('/', '-')}){path.suffix}"))
+        if new not in taken:
+            return new
+        number += 1
+
+
+def _called(document: StoredDocument, name: str) -> StoredDocument:
+    """Return a document under another name, found by that where it has no title of its own."""
+    if name == document.name:
+        return document
+    chunks = document.chunks
+    if document.title is None and abs(document.layout) >= LEAST_LAYOUT:
+        chunks = tuple(
+            replace(one, front=in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead))
+            for one in chunks
+        )
+    return replace(document, name=name, chunks=chunks)
+
+
+def _own_tags(home: Home, name: str) -> Sequence[str]:
+    return home.stored(name).tags
+
+
+def _both(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {folder: sorted({*first.get(folder, ()), *second.get(folder, ())}) for folder in sorted({*first, *second})}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,109 @@
+"""Embedding a collection anew while it is asked: it goes on after a kill, takes in what comes, then is taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store import collection_settings
+from localcrag.records.errors import ModelError
+from localcrag.records.events import RunFinished
+from localcrag.records.protocols import Vectors
+from localcrag.records.run import Run
+from localcrag.settings import load
+from localcrag.steps.ingest.embed import AT_ONCE
+from tests.support.fakes import FakeEmbedder
+from tests.support.first_start import started_before
+
+QUESTION = "Where does the quillwort grow?"
+
+
+class Counting(FakeEmbedder):
+    """One that counts the texts that it embeds. Not real: its vectors are made of words."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return super().embed(texts)
+
+
+def opened(data: Path, embedder: Counting) -> Assembly:
+    assembly = Assembly(load(data_dir=data))
+    assembly._made.put(f"embedder {embedder.name}", embedder)
+    return assembly
+
+
+def add(assembly: Assembly, path: Path, text: str) -> None:
+    path.write_text(text)
+    for _ in assembly.ingest(uploads_from([path])):
+        pass
+
+
+def asked(assembly: Assembly) -> Run:
+    (finished,) = [event for event in assembly.ask(QUESTION) if isinstance(event, RunFinished)]
+    return finished.run
+
+
+def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(tmp_path: Path) -> None:
+    data, embedder = started_before(tmp_path / "data"), Counting()
+    assembly = opened(data, embedder)
+    add(assembly, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
+    ship = "The ship number {0} is red, lies at pier {0} of the harbour and carries {0} tons of coal to the mainland. "
+    sections = "\n\n".join(f"# Part {number}\n\n{8 * ship.format(number)}" for number in range(AT_ONCE + 10))
+    add(assembly, tmp_path / "ships.md", sections)
+    chunks = assembly.collections.store().number_of_chunks()
+    assert chunks > AT_ONCE
+    collection_settings.set_embedder(assembly.database, "default", embedder.name)
+    assert assembly.collections.embedders.to_embed() == ["default"]
+    steps = assembly.collections.re_embed()
+    while next(steps)[0] < AT_ONCE:
+        pass
+    assert asked(assembly).passages[0].document == "tarn.txt"
+    steps.close()  # As a kill leaves it: what was embedded is kept.
+    assembly.close()
+
+    embedder = Counting()
+    again = opened(data, embedder)
+    steps = again.collections.re_embed()
+    assert next(steps) == (AT_ONCE, chunks)
+    add(again, tmp_path / "dam.txt", "The dam was built in 1911.")
+    again.collections.delete_document("ships.md")
+    *_, last = steps
+    assert last == (2, 2)
+    assert embedder.texts < chunks
+    assert again.collections.embedders.name_of("default") == embedder.name
+    assert again.collections.embedders.to_embed() == []
+    assert again.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
+    (row,) = again.database.rows("SELECT DISTINCT length(vector) AS bytes FROM vectors")
+    assert row["bytes"] == 4 * embedder.dimension
+    assert asked(again).passages[0].document == "tarn.txt"
+    again.close()
+
+
+def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> None:
+    data, embedder = started_before(tmp_path / "data"), Counting()
+    one = opened(data, embedder)
+    add(one, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
+    assert asked(one).passages
+    other = opened(data, embedder)
+    collection_settings.set_embedder(other.database, "default", embedder.name)
+    for _ in other.collections.re_embed():
+        pass
+    other.close()
+    assert asked(one).passages[0].document == "tarn.txt"
+    assert np.isclose(one.collections.index().nearest(embedder.embed(["quillwort tarn"])[0], 1)[0][1], 1, atol=1)
+    with pytest.raises(ModelError):
+        one.collection_settings.set_embedder("no-such-model")
+    one.collection_settings.set_embedder(None)
+    assert one.collections.embedders.to_embed() == ["default"]
+    one.close()
