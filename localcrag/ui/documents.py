@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from localcrag.app import samples
+from localcrag.app.collection_copies import CollectionCopies
 from localcrag.app.collections import Collections
 from localcrag.app.files_to_add import FoundFiles
 from localcrag.app.forgetting import Forgetting
@@ -92,8 +93,11 @@ class DocumentEvents:
         forgetting: Forgetting,
         uploads: Uploads,
         first_questions: Callable[[], str],
+        *,
+        copies: CollectionCopies,
     ) -> None:
         """`first_questions` writes what a chat without turns shows."""
+        self._copies = copies
         self._collections, self._forgetting = collections, forgetting
         self._uploads, self._first_questions = uploads, first_questions
         self._followers: list[object] = []
@@ -235,12 +239,17 @@ class DocumentEvents:
         return self.choices(), lists.uploads(self._uploads.items(), said), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
-        """Make, rename or delete a collection."""
+        """Make, copy, rename, merge or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
             name = told(lambda: self._collections.new(name))
         elif event.what == "rename":
             told(lambda: self._collections.rename(collection, name))
+        elif event.what == "copy":
+            told(lambda: list(self._copies.copy(collection, name)))
+        elif event.what == "merge":
+            name = str(event.name)
+            told(lambda: self._copies.merge(collection, name))
         else:
             told(lambda: self._forgetting.delete_collection(collection))
             name = DEFAULT_COLLECTION

@@ -436,6 +436,12 @@ const parts = {
       if (event.target.isConnected) unfolded = event.target.open;
     }, true);
     element.addEventListener("change", (event) => {
+      if (event.target.matches("select[data-merge]") && event.target.value) {
+        const into = event.target.value.slice(1);
+        event.target.value = "";
+        const asked = event.target.dataset.confirm.replace("{into}", () => into);
+        if (window.confirm(asked)) trigger("input", { what: "merge", name: into });
+      }
       if (!event.target.matches("select[data-move]") || !event.target.value) return;
       const target = event.target.value === "+" ? window.prompt(event.target.dataset.prompt, "") : event.target.value.slice(1);
       event.target.value = "";

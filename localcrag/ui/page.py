@@ -84,7 +84,10 @@ def build(assembly: Assembly) -> App:
         places = ChatPlaces(column, panel, listed, left, export, documents.collection, documents.listing)
         chats = ChatEvents(assembly, places)
         chats.wire(page)
-        documents_do = DocumentEvents(assembly.collections, assembly.forgetting, uploads, lambda: empty_chat(assembly))
+        documents_do = DocumentEvents(
+            assembly.collections, assembly.forgetting, uploads, lambda: empty_chat(assembly),
+            copies=assembly.collection_copies,
+        )  # fmt: skip
         chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
         follows = FollowEvents(assembly.folders, uploads, keeper, documents_do.listed)
         follows.wire(page, documents.following, documents.listing, documents.collection)

@@ -10,6 +10,7 @@ from typing import cast
 
 import gradio as gr
 
+from localcrag.app.collection_copies import CollectionCopies
 from localcrag.app.collections import Collections
 from localcrag.app.forgetting import Forgetting
 from localcrag.app.uploads import Uploads
@@ -64,7 +65,13 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
         yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
 
     uploads = Uploads(taken_in)
-    events = DocumentEvents(cast(Collections, FakeCollections()), cast(Forgetting, None), uploads, lambda: "")
+    events = DocumentEvents(
+        cast(Collections, FakeCollections()),
+        cast(Forgetting, None),
+        uploads,
+        lambda: "",
+        copies=cast(CollectionCopies, None),
+    )
     tab, other = gr.Request(session_hash="one"), gr.Request(session_hash="two")
     (tmp_path / "a.txt").write_text("x")
     uploads.add([tmp_path / "a.txt"], "attic")
