@@ -2,9 +2,9 @@
 
     .venv/bin/python scripts/faults.py [--kills 1000] [--seed 1]
 
-Each process is a fork that has the real models. It opens the data folder that the last one left, compares all that is
-in it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes
-on working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
+Each process is a fork that has the real models. It opens the folder that the last one left, compares all that is in
+it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes on
+working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from localcrag.app.assemble import DATABASE_NAME, Assembly
@@ -89,13 +90,17 @@ def _wrong(live: sqlite3.Connection) -> str:
 
 
 def _indexes_anew(live: sqlite3.Connection) -> bool:
-    """Make SQLite's indexes and the full-text index anew, and return whether that was all that was wrong."""
-    try:
+    """Make SQLite's indexes and the full-text index anew if that is all that is wrong, and return whether it was."""
+    mended = False
+    # A damaged database that is kept is kept as it was found.
+    with suppress(sqlite3.Error):
+        live.execute("BEGIN")
         live.execute("REINDEX")
         live.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
-    except sqlite3.Error:
-        return False
-    return not _wrong(live)
+        mended = not _wrong(live)
+    if live.in_transaction:
+        live.execute("COMMIT" if mended else "ROLLBACK")
+    return mended
 
 
 def _collection(assembly: Assembly, name: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import stat
 import subprocess
@@ -10,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.app.health import State
+from localcrag.app.repair import repair
 from localcrag.app.storage import Storage
 from localcrag.backends.store.collection_queries import documents_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.salvage import full_text_anew
 from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.documents import Chunk
+from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
 from tests.support.fakes import FakeEmbedder
+from tests.support.first_start import started_before
 from tests.support.old_databases import old_database
 
 EMBEDDER = FakeEmbedder()
@@ -51,8 +57,10 @@ def names_in(data: Path) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed by signals")
-def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed() -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--kills", "15", "--seed", "2"]
+def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed(tmp_path: Path) -> None:
+    models = started_before(tmp_path / "models")
+    script = str(ROOT / "scripts" / "faults.py")
+    command = [sys.executable, script, "--kills", "15", "--seed", "2", "--models", str(models)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| all | 15 | 0 |" in done.stdout
@@ -170,3 +178,32 @@ def test_a_data_folder_of_every_schema_keeps_its_documents_findable_and_its_runs
     assert [row["question"] for row in database.rows("SELECT question FROM runs")] == ["Why?"]
     assert database.rows("PRAGMA integrity_check")[0][0] == "ok"
     assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
+
+
+def test_a_damaged_database_is_saved_as_far_as_it_can_be_read_and_kept_beside(tmp_path: Path) -> None:
+    filled(tmp_path, *(f"ferry{number}" for number in range(40)))
+    path = tmp_path / NAME
+    content = bytearray(path.read_bytes())
+    content[-3 * 4096 : -2 * 4096] = b"\xff" * 4096
+    path.write_bytes(content)
+    damaged = path.read_bytes()
+    findings = {one.name: one for one in repair(load(data_dir=tmp_path))}
+    assert findings["database"].state is State.FAILED, findings
+    (kept,) = tmp_path.glob(f"damaged-*/{NAME}")
+    assert hashlib.sha256(kept.read_bytes()).digest() == hashlib.sha256(damaged).digest()
+    assert 0 < len(names_in(tmp_path)) <= 40
+    database = Database(path)
+    assert database.rows("PRAGMA integrity_check")[0][0] == "ok"
+    assert database.rows("PRAGMA foreign_key_check") == []
+    database.close()
+
+
+def test_repair_makes_the_full_text_anew_from_the_chunks(tmp_path: Path) -> None:
+    filled(tmp_path, "ferry")
+    database = Database(tmp_path / NAME)
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
+    assert full_text_anew(database) == 1
+    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    assert len(store.full_text("ferry", 5)) == 1
+    database.close()
