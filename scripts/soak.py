@@ -37,8 +37,8 @@ from tests.support.search_servers import SEARX, real_searx
 from tests.support.web_pages import PAGES
 
 MIB = 2**20
-EVERY, SMALL = 5, (60, 4)
-"""Questions between two looks; questions and restarts of the small form."""
+EVERY, TOLD, SMALL = 5, 50, (60, 4)
+"""Questions between two looks, and between two that are told on the way; questions and restarts of the small form."""
 WARM, KILLED, OF_ONE_LIFE = 0.1, 4, 0.6
 """Of the one long life, what is left out; every so manieth process is killed; the long life's share of the minutes."""
 
@@ -82,7 +82,7 @@ def main() -> int:
     given = arguments()
     questions, restarts = SMALL if given.small else (given.questions, given.restarts)
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        week, looks = use(Path(folder), questions, restarts, given)
+        week, looks = use(Path(folder), questions, restarts, minutes=given.minutes, seed=given.seed)
     return 1 if report(week, looks) else 0
 
 
@@ -99,11 +99,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def use(folder: Path, questions: int, restarts: int, given: argparse.Namespace) -> tuple[Week, list[Look]]:
+def use(
+    folder: Path, questions: int, restarts: int, *, minutes: float = float("inf"), seed: int = 0
+) -> tuple[Week, list[Look]]:
     """Ask and look, life after life of the process."""
     data, temporary = folder / "data", folder / "temporary"
     temporary.mkdir()
-    week, looks = Week(data, given.seed), []
+    week, looks = Week(data, seed), []
     first = questions // 2 if restarts else questions
     of_lives = [first, *[max(1, (questions - first) // max(1, restarts))] * restarts]
     begun = time.monotonic()
@@ -111,16 +113,18 @@ def use(folder: Path, questions: int, restarts: int, given: argparse.Namespace) 
         chosen = {"LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary)}
         for life, number in enumerate(of_lives):
             share = 1.0 if life or not restarts else OF_ONE_LIFE
-            until, end = begun + given.minutes * 60 * share, week.questions + number
+            until, end = begun + minutes * 60 * share, week.questions + number
             if time.monotonic() >= until:
                 break
             with running_app(data, **chosen) as address:
                 process = process_at(address)
-                week.open(address)
+                week.open(address, process)
                 while week.questions < end and time.monotonic() < until:
                     week.step()
                     if week.questions % EVERY == 0:
                         looks.append(Look(week.questions, life, held(process, data, temporary)))
+                    if week.questions % TOLD == 0:
+                        print(f"{week.questions} questions, {looks[-1].held}", file=sys.stderr, flush=True)
                 if life % KILLED == KILLED - 1:
                     os.kill(process, signal.SIGKILL)
             print(f"{week.questions} questions, {week.files} files after life {life}", file=sys.stderr, flush=True)
@@ -144,7 +148,7 @@ def report(week: Week, looks: list[Look]) -> list[str]:
     lives = 1 + max(look.life for look in looks)
     print(f"{week.questions:,} questions, {week.files:,} files added, changed or deleted, {lives} starts")
     print(", ".join(f"{number:,} {what}" for what, number in week.outcomes.items()))
-    print(f"{'':<28}{'first':>10}{'last':>10}{'per 1,000':>11}{'from':>10}{'to':>10}  verdict")
+    print(f"{'':<30}{'first':>10}{'last':>10}{'per 1,000':>11}{'from':>10}{'to':>10}  verdict")
     long_life = [look for look in looks if look.life == 0]
     grown = []
     for name, figure in FIGURES.items():
@@ -152,7 +156,7 @@ def report(week: Week, looks: list[Look]) -> list[str]:
         values = [getattr(look.held, name) / figure.unit for look in of]
         grown += _line(name, [look.questions for look in of], values, figure)
     numbers, ratios = slowness(week)
-    grown += _line("seconds, % of the usual", numbers, ratios, Figure(1, SLOWER))
+    grown += _line("seconds of a core, % of usual", numbers, ratios, Figure(1, SLOWER))
     print(f"\nGROWS: {', '.join(grown)}" if grown else "\nNothing grows beyond what is tolerated.")
     return grown
 
@@ -163,14 +167,14 @@ def _line(name: str, questions: list[int], values: list[float], figure: Figure) 
     found = growth(questions, values)
     verdict = "by design" if figure.by_design else found.verdict(figure.tolerated)
     print(
-        f"{name.replace('_', ' '):<28}{values[0]:>10.1f}{values[-1]:>10.1f}{found.slope:>+11.2f}{found.low:>+10.2f}"
+        f"{name.replace('_', ' '):<30}{values[0]:>10.1f}{values[-1]:>10.1f}{found.slope:>+11.2f}{found.low:>+10.2f}"
         f"{found.high:>+10.2f}  {verdict}"
     )
     return [name] if verdict == "GROWS" else []
 
 
 def slowness(week: Week) -> tuple[list[int], list[float]]:
-    """Return what each question took, in per cent of the median of its kind; the slowest tenth is left out."""
+    """Return the work of each question, in per cent of the median of its kind; the slowest tenth is left out."""
     kinds = {kind for _, kind, _ in week.seconds}
     usual = {kind: statistics.median(took for _, of, took in week.seconds if of == kind) for kind in kinds}
     ratios = [(number, 100 * took / usual[kind]) for number, kind, took in week.seconds]

@@ -25,6 +25,7 @@ from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.ui import html, lists
 from localcrag.ui.handlers import EACH, LATEST, MANY, PRIVATE, releases, told
+from localcrag.ui.steady_blocks import leaving_no_files
 from localcrag.ui.tabs import Tabs, session
 
 BETWEEN, ROWS = 0.5, 1_000
@@ -60,6 +61,7 @@ def documents_column(collections: Collections, chosen: str, script: str) -> Docu
         file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
     )
     folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
+    leaving_no_files(drop, folder)
     uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
     following = gr.HTML("", elem_id="lc-following", js_on_load=script)
     listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)

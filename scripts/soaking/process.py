@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -54,6 +55,13 @@ def held(process: int, data: Path, temporary: Path) -> Held:
 
 
 PRAGMAS = ("page_count", "freelist_count", "page_size")
+
+
+def worked(process: int) -> float:
+    """Return the seconds of a core that a process has used: what it takes, however busy the machine is."""
+    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
+    user, system = 11, 12  # proc(5): utime and stime, counted from what follows the name.
+    return (int(fields[user]) + int(fields[system])) / os.sysconf("SC_CLK_TCK")
 
 
 def _descendants(process: int) -> set[int]:

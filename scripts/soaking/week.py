@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from soaking.page import Page
+from soaking.process import worked
 
 PLACES = (
     "Lindau", "Bergen", "Porto", "Ravenna", "Galway", "Kotor", "Visby", "Trieste", "Cadiz", "Rostock", "Brest", "Pula",
@@ -38,9 +38,10 @@ class Week:
     def __init__(self, data: Path, seed: int) -> None:
         self._data, self._chosen = data, random.Random(seed)
         self._page: Page | None = None
+        self._process = 0
         self._turns = self.questions = self.files = 0
         self.seconds: list[tuple[int, str, float]] = []
-        """Of each question: its number, its kind, and what it took."""
+        """Of each question: its number, its kind, and the seconds of a core that it took."""
         self.outcomes: dict[str, int] = {}
         self._kinds: dict[str, Callable[[], None]] = {
             "documents": lambda: self._ask(f"From which berth does the ferry to {self._place()} leave?"),
@@ -61,9 +62,9 @@ class Week:
             raise RuntimeError("No page is open: call `open` with an app's address first.")
         return self._page
 
-    def open(self, address: str) -> None:
+    def open(self, address: str, process: int) -> None:
         """Open a tab at an app that was just started, and have documents there."""
-        self._page, self._turns = Page(address), 0
+        self._page, self._process, self._turns = Page(address), process, 0
         if not self.files:
             page = {f"{place}.md": self._document(place) for place in PLACES}
             self.page.upload(page | {TABLE: self._table()})
@@ -76,9 +77,9 @@ class Week:
         if self._turns >= TURNS:
             self.page.do("lc-new", "click")
             self._turns = 0
-        start = time.perf_counter()
+        start = worked(self._process)
         self._kinds[kind]()
-        self.seconds.append((self.questions, kind, time.perf_counter() - start))
+        self.seconds.append((self.questions, kind, worked(self._process) - start))
         self.questions, self._turns = self.questions + 1, self._turns + 1
         between = (
             self._change_a_file, self._label, self._look_around, self._change_a_file, self._pin, self._export,
