@@ -17,9 +17,9 @@ from localcrag.backends.store import table_traces
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.quotations import passages_of, remove_quotations
 from localcrag.backends.traces.search import search
-from localcrag.evaluation.store import RUNS
 from localcrag.records.errors import UnknownDocument
 from localcrag.records.forgetting import Forgotten, Mark, Place, Searched
+from localcrag.runs.evaluation_set import RUNS
 from localcrag.runs.quoting import Quoting
 from localcrag.text.distinctive import forms
 

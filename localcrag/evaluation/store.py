@@ -16,9 +16,9 @@ from localcrag.evaluation.results import About, Evaluation
 from localcrag.records.errors import EvaluationError
 from localcrag.records.run import Run
 from localcrag.runs import record
-from localcrag.runs.evaluation_set import Question
+from localcrag.runs.evaluation_set import RUNS, Question
 
-ABOUT, RUNS, LOCK = "evaluation.json", "runs.jsonl", ".lock"
+ABOUT, LOCK = "evaluation.json", ".lock"
 
 
 @dataclass(frozen=True, slots=True)

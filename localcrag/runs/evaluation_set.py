@@ -26,6 +26,8 @@ from localcrag.records.web import WebResult
 from localcrag.text.paths import is_hidden
 
 QUESTIONS, DOCUMENTS = "questions.jsonl", "documents"
+RUNS = "runs.jsonl"
+"""In the folder of an evaluation."""
 MOST_PROBLEMS = 10
 """Shown at once; whoever mends these sees the next."""
 

@@ -125,11 +125,11 @@ def test_the_users_own_questions_and_collections_are_left_alone(data: Path) -> N
 
 
 def test_the_same_command_asks_nothing_again_and_says_so(data: Path, island: Path) -> None:
-    before = (made(data) / store.RUNS).read_bytes()
+    before = (made(data) / evaluation_set.RUNS).read_bytes()
     done = localcrag(data, "eval", str(island), "--json")
     assert "0 of 8 runs are missing" in done.stderr
     assert as_json(done)
-    assert (made(data) / store.RUNS).read_bytes() == before
+    assert (made(data) / evaluation_set.RUNS).read_bytes() == before
 
 
 def test_an_evaluation_is_listed_shown_and_compared_with_another(data: Path, island: Path) -> None:
@@ -159,7 +159,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, isla
     assert process.wait() == (130 if how is signal.SIGINT else -how)
     there = store.read(made(tmp_path)).runs["localcrag"]
     assert len(there) >= 2
-    with (made(tmp_path) / store.RUNS).open("ab") as file:
+    with (made(tmp_path) / evaluation_set.RUNS).open("ab") as file:
         file.write(b'{"configuration": "localcrag", "question": "mi')  # what a kill leaves of a line
     done = localcrag(tmp_path, "eval", str(island), "--no-plain")
     assert done.returncode == 0, done.stderr
@@ -210,10 +210,10 @@ def test_a_set_of_another_language_is_asked_with_a_warning(tmp_path: Path) -> No
 def test_a_damaged_line_in_the_middle_is_named(data: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
-    for name in (store.ABOUT, store.RUNS):
+    for name in (store.ABOUT, evaluation_set.RUNS):
         (copy / name).write_bytes((made(data) / name).read_bytes())
-    lines = (copy / store.RUNS).read_bytes().split(b"\n")
-    (copy / store.RUNS).write_bytes(b"\n".join([lines[0], lines[1][:50], *lines[2:]]))
+    lines = (copy / evaluation_set.RUNS).read_bytes().split(b"\n")
+    (copy / evaluation_set.RUNS).write_bytes(b"\n".join([lines[0], lines[1][:50], *lines[2:]]))
     done = localcrag(data, "eval", "--show", str(copy))
     assert done.returncode == 1
     assert "Line 2 of" in done.stderr
