@@ -103,11 +103,7 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    if assembly.collections.homes.elsewhere():
-        # Their servers are asked, and may be away: nobody waits for that.
-        threading.Thread(target=_go_on, args=(assembly, uploads), daemon=True).start()
-    else:
-        _go_on(assembly, uploads)
+    _go_on(assembly, uploads)
     return App(page, chats, uploads, documents_do, keeper)
 
 
@@ -126,6 +122,14 @@ def _uploads(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool])
 
 
 def _go_on(assembly: Assembly, uploads: Uploads) -> None:
+    if assembly.collections.homes.elsewhere():
+        # Their servers are asked, and may be away: nobody waits for that.
+        threading.Thread(target=_take_up, args=(assembly, uploads), daemon=True).start()
+    else:
+        _take_up(assembly, uploads)
+
+
+def _take_up(assembly: Assembly, uploads: Uploads) -> None:
     """Go on with what an earlier start left to do."""
     uploads.renew(assembly.collections.outdated())
     uploads.recognise(assembly.collections.scanned())

@@ -1,8 +1,9 @@
-"""The exit head: after some layers of a cross-encoder, a passage's logit as far as it can be told; a linear layer.
+"""The exit head: what a cross-encoder knows of a passage half-way; one linear layer.
 
-Most passages that retrieval finds do not help, and half of the layers know that of most of these: those below a cut go
-through no further layer, and their logit is the estimate. Trained on the model's own logits, and stored beside it
-(scripts/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020; here one, for clear refusals alone.
+After some layers it estimates the logit. Most passages that retrieval finds do not help, and half of the layers know
+that of most of these: those below a cut go through no further layer, and the estimate is their logit. Trained on the
+model's own logits, and stored beside it (scripts/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020;
+here one, for clear refusals alone.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ later, a quarter of what it has already."""
 SPARE = 32
 """Chunks taken beside those asked for: the vectors in the file are rounded, and those in SQLite put them in order."""
 EXACT = 64
-"""Nearest of the file whose vectors are read from SQLite: each is a page from anywhere in a large database. Of those
-further down, which retrieval weighs by their documents, the rounded vectors tell the cosine well enough."""
+"""Nearest of the file whose vectors are read from SQLite; further down the rounded ones do, and cost no read each."""
 MOST_IN_GRAPH = 5_000
 """Nearest that the graph is asked for."""
 COMPARED = 40

@@ -61,12 +61,11 @@ def launch(
     _many_connections()
     port = _free(port)
     app = build(assembly)
-    page = app.page
     address = f"http://{HOST}:{port}"
     first = instance or OneInstance(settings.data_dir)
     presence = Presence(app, PageWindow(address, first.window_folder if window else None), settings.collection)
     token = secrets.token_urlsafe(32)
-    _serve(page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take))
+    _serve(app.page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     app.follow_folders()
     closing = threading.Event()
@@ -82,7 +81,7 @@ def launch(
         closing.set()
         idle.close()
         presence.close()
-        page.close(verbose=False)
+        app.page.close(verbose=False)
         app.close()
         _empty(settings.uploads_dir)
         assembly.close()
