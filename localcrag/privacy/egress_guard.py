@@ -28,8 +28,14 @@ from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
 from localcrag.records.errors import EgressRefused
 
 PORTS = {"http": 80, "https": 443}
-HARMLESS = (["uname", "-p"],)
-"""Commands that connect to nothing, and that Python's own library starts: platform.platform()."""
+HARMLESS = (
+    ["uname", "-p"],
+    ["fc-list", "--help"],
+    ["fc-list", "--format=%{file}\\n"],
+    ["system_profiler", "-xml", "SPFontsDataType"],
+)
+"""Commands that connect to nothing: of Python's own library (platform.platform()), and of Matplotlib, which lists the
+system's fonts the first time that it draws."""
 # A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"

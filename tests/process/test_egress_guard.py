@@ -247,6 +247,8 @@ own = subprocess.run([sys.executable, "-m", "localcrag", "--version"], capture_o
 print(own.stdout.startswith("localcrag "))
 import platform
 platform.platform()
+from matplotlib import font_manager
+font_manager.findSystemFonts()
 """
 
 
