@@ -102,7 +102,7 @@ class WatchedStream:
         self.completion_tokens = self._stream.completion_tokens
         self._spent[what] += clock() - before
         self._spent[TOKENS] += self.prompt_tokens
-        self._spent[KNOWN] += getattr(self._stream, "known_tokens", 0)
+        self._spent[KNOWN] += getattr(getattr(self._stream, "written", self._stream), "known_tokens", 0)
         self._spent[LENGTH] += self.completion_tokens
 
     def close(self) -> None:
