@@ -26,6 +26,7 @@ from localcrag.steps.condense.stage import condense
 from localcrag.steps.context import EVERY_STEP, Context, Parts, Steps
 from localcrag.steps.document_choice import choose
 from localcrag.steps.evaluate.stage import decide, evaluate
+from localcrag.steps.other_names import sources_named
 from localcrag.steps.read_all.stage import read_all as read_all_passages
 from localcrag.steps.reconcile.stage import reconcile
 from localcrag.steps.refine.manual_selection import Choice
@@ -60,12 +61,13 @@ def answer(
     with `read_all` to every passage of them.
     Raises QuestionError at once, also when it allows none; iterating raises StoreError when the database fails.
     """
-    choice = choose(restriction, parts.store)
+    choice = choose(restriction, parts.store, parts.other_names)
     context = Context(parts, settings, budget or Budget(settings.time_budget), consent, steps, choice, read_all)
     language = language_among(question, parts.store.languages())
     with reading(language):
         run = new_run(question, context, history, replays)
-    return Recording(run, steps_in(language, _flow(run, context)), parts.runs)
+    events = sources_named(_flow(run, context), parts.other_names)
+    return Recording(run, steps_in(language, events), parts.runs)
 
 
 def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Settings) -> Recording:
@@ -76,7 +78,8 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
     context = Context(parts, settings, Budget(settings.time_budget))
     run = run_of_selection(before, context)
     language = language_among(run.question, parts.store.languages())
-    return Recording(run, steps_in(language, _flow_of_selection(run, before, choice, context)), parts.runs)
+    events = sources_named(_flow_of_selection(run, before, choice, context), parts.other_names)
+    return Recording(run, steps_in(language, events), parts.runs)
 
 
 def _flow(run: Run, context: Context) -> Generator[Event, None, None]:

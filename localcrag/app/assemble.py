@@ -119,6 +119,7 @@ class Assembly:
             judgements=self._judgements,
             web_cache=self.web.cache(settings),
             rate_limit=self.web.rate_limit,
+            other_names=lambda documents: self.collections.other_names(documents, settings.collection),
         )
 
     def ask(

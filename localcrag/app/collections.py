@@ -12,6 +12,7 @@ from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.app.moving import Moving, copy_documents
+from localcrag.app.other_names import other_names, with_other_names
 from localcrag.app.own_embedders import OwnEmbedders
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
@@ -101,7 +102,12 @@ class Collections:
 
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return a collection's documents, by name. Loads no model."""
-        return self._home(collection).documents()
+        name = self._settings.collection(collection)
+        return with_other_names(self._database, name, self.homes.of(name).documents())
+
+    def other_names(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
+        """Return what else documents are called, those that are; see other_names. Raises StoreError."""
+        return other_names(self._database, collection, documents)
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
         """Return whether most of these documents are in languages that the models in use were not made for."""

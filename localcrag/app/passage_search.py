@@ -57,7 +57,8 @@ def search(question: str, *, parts: Parts, settings: Settings, restriction: Rest
     Raises QuestionError, also where the restriction allows no document, and StoreError.
     """
     question = checked(question)
-    context = Context(parts, settings, Budget(settings.time_budget), choice=choose(restriction, parts.store))
+    choice = choose(restriction, parts.store, parts.other_names)
+    context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
     language = language_among(question, parts.store.languages())
     events = steps_in(language, _flow(question, context))
     warnings: list[str] = []

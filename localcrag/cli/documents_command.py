@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import opened
 from localcrag.cli.restriction_options import add_restriction, restriction_of
-from localcrag.text.places import pages_in
+from localcrag.text.places import also_named, pages_in
 
 if TYPE_CHECKING:
     from localcrag.records.documents import Document
@@ -59,6 +59,7 @@ def _line(one: Document) -> str:
     again = "read by an earlier version: add it again"
     of_pdf = " (pages that are pictures are recognised then, too)" if one.kind == "PDF" else ""
     scans += [f"{again}{of_pdf}"] if one.gains_when_added_again else []
+    scans += [also_named(one.also)] if one.also else []
     tags = [", ".join(f"#{tag}" for tag in one.tags)] if one.tags else []
     said = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])
     return f"{one.name}  ·  {said}"

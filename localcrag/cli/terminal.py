@@ -122,7 +122,7 @@ def show_details(run: Run) -> None:
 
 
 def _place(source: Source, rows: Sequence[SheetRow]) -> str:
-    return source.url or places.place(str(source.document), source.page, rows)
+    return source.url or places.place(str(source.document), source.page, rows, source.also)
 
 
 def _passages(run: Run, share: int) -> Table:

@@ -176,7 +176,8 @@ class Document:
 
     `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
     `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
-    those of its folders, in order. `language` is as localcrag.text.language_of tells it, if it does.
+    those of its folders, in order. `language` is as localcrag.text.language_of tells it, if it does. `also` is what
+    other files with its content are called, in folders that the collection follows.
     """
 
     id: int
@@ -195,6 +196,12 @@ class Document:
     confidence: float | None = None
     tags: tuple[str, ...] = ()
     language: str | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called."""
+        return (self.name, *self.also)
 
     @property
     def lacks_words(self) -> bool:

@@ -105,7 +105,10 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known."""
+    """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known.
+
+    `also` are the other names of the document, see Document.also; none in runs that were stored before there were any.
+    """
 
     id: str
     origin: Origin
@@ -114,6 +117,7 @@ class Source:
     url: str | None
     title: str | None
     dated: str | None = None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

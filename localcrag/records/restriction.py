@@ -21,7 +21,8 @@ class Restriction:
 
     A document is one of `documents` or lies in one of `folders`; it has one of `tags`; it is of one of `kinds`
     (document_kinds.py); and its day is not before `since` nor after `until`: ISO dates, or a whole month or year. A `*`
-    in a name stands for anything. Upper and lower case are the same.
+    in a name stands for anything. Upper and lower case are the same. A document of several files (Document.also) is
+    found by the name and the folder of each.
     """
 
     documents: tuple[str, ...] = ()
@@ -103,11 +104,11 @@ def folders_of(name: str) -> list[str]:
 
 
 def _called(document: Document, name: str) -> bool:
-    return _matches(document.name, name)
+    return any(_matches(one, name) for one in document.names)
 
 
 def _lies_in(document: Document, folder: str) -> bool:
-    return any(_matches(one, folder.strip("/")) for one in folders_of(document.name))
+    return any(_matches(one, folder.strip("/")) for name in document.names for one in folders_of(name))
 
 
 def _tagged(document: Document, tag: str) -> bool:

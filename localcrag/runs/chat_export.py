@@ -77,7 +77,7 @@ def place(source: Source, piece: Evidence) -> str:
     """Return where a piece of evidence is, in words: document with page or rows, or title and address."""
     if source.url:
         return f"{source.title}, {source.url}" if source.title else source.url
-    return places.place(str(source.document), source.page, piece.rows)
+    return places.place(str(source.document), source.page, piece.rows, source.also)
 
 
 def about(run: Run) -> list[str]:

@@ -33,6 +33,12 @@ class Place(TypedDict):
     dated: str | None
 
 
+class NamedPlace(Place):
+    """Where what an answer cites is from; `also` are the document's other names."""
+
+    also: list[str]
+
+
 class FoundPassage(Place):
     """A passage with its relevance: a probability in 0..1 that it helps, or None where none was given."""
 
@@ -42,7 +48,7 @@ class FoundPassage(Place):
     text: str
 
 
-class Citation(Place):
+class Citation(NamedPlace):
     """What stands behind [n] in an answer; `passage` is the id of the passage that it is a part of."""
 
     n: int
@@ -88,7 +94,7 @@ class Details(TypedDict):
     uncertain: bool
     preset: str
     thresholds: Limits
-    sources: list[Place]
+    sources: list[NamedPlace]
     passages: list[FoundPassage]
     computed: str | None
     contradictions: list[Contradiction]
@@ -191,15 +197,17 @@ def _cited(piece: Evidence, source: Source) -> Citation:
     return {"n": piece.n, **place, "text": piece.text, "relevance": relevance, "passage": piece.passage}
 
 
-def _source(source: Source, piece: Evidence | None = None) -> Place:
+def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
+    rows = piece.rows if piece else ()
     return {
-        "place": source.url or places.place(source.document or "", source.page, piece.rows if piece else ()),
+        "place": source.url or places.place(source.document or "", source.page, rows, source.also),
         "document": source.document,
         "page": source.page,
         "url": source.url,
         "title": source.title,
         "section": piece.section if piece else None,
         "dated": source.dated,
+        "also": list(source.also),
     }
 
 

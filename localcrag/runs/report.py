@@ -179,4 +179,4 @@ def _where(passage: GradedPassage) -> str:
 def _place(source: Source, piece: Evidence) -> str:
     if source.document is None:
         return _text(source.url or "web")
-    return _text(place(source.document, source.page, piece.rows))
+    return _text(place(source.document, source.page, piece.rows, source.also))

@@ -29,6 +29,7 @@ from localcrag.settings import Settings
 from localcrag.steps.budget import Budget
 from localcrag.steps.clock import Clock
 from localcrag.steps.document_choice import DocumentChoice
+from localcrag.steps.other_names import OtherNames, no_others
 from localcrag.steps.screen.prompt_injection_rules import RULES
 from localcrag.steps.screen.prompt_injection_words import Rule
 
@@ -71,7 +72,8 @@ def today_here() -> date:
 class Parts:
     """What is outside of the flow; localcrag/app/ makes it. `rules` are those for prompt injections.
 
-    `skills`: what the language model can be asked for. `today`: the day on which a question is asked.
+    `skills`: what the language model can be asked for. `today`: the day on which a question is asked. `other_names`:
+    what documents are called besides.
     """
 
     embedder: Embedder
@@ -87,6 +89,7 @@ class Parts:
     rate_limit: RateLimit | None = None
     skills: frozenset[Skill] = frozenset(Skill)
     today: Callable[[], date] = today_here
+    other_names: OtherNames = no_others
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localcrag.records.errors import QuestionError
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.restriction import Restriction, SearchScope
+from localcrag.steps.other_names import OtherNames, no_others
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +19,16 @@ class DocumentChoice:
     missing: tuple[str, ...]
 
 
-def choose(restriction: Restriction, store: ChunkStore) -> DocumentChoice | None:
-    """Return the documents that a restriction allows; None where it asks for nothing.
+def choose(restriction: Restriction, store: ChunkStore, other_names: OtherNames = no_others) -> DocumentChoice | None:
+    """Return the documents that a restriction allows, by any of their names; None where it asks for nothing.
 
     Raises QuestionError where it allows none, and StoreError.
     """
     if not restriction:
         return None
     documents = store.documents()
+    also = other_names([one.name for one in documents]) if restriction.documents or restriction.folders else {}
+    documents = [replace(one, also=also[one.name]) if one.name in also else one for one in documents]
     allowed = [document for document in documents if restriction.allows(document)]
     missing = restriction.without_effect(documents)
     if not allowed:

@@ -16,6 +16,8 @@ SLIDES = frozenset((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".ppt", ".pps",
 """Endings of documents whose pages are slides."""
 MOST_SAID = 6
 """Rows, or runs of them, that are said of a sheet one by one; of more, the first and the last one."""
+MOST_NAMED = 3
+"""Other names of a document that are said one by one; of more, the first ones and how many more there are."""
 
 
 def page_name(document: str | None, page: int) -> str:
@@ -36,10 +38,22 @@ def pages_in(document: str, pages: int) -> str:
     return ngettext("%(num)s page", "%(num)s pages", pages)
 
 
-def place(document: str, page: int | None, rows: Iterable[SheetRow] = ()) -> str:
-    """Return a document, with the page or rows where there are any: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14"."""
+def place(document: str, page: int | None, rows: Iterable[SheetRow] = (), also: Sequence[str] = ()) -> str:
+    """Return a document, with the page or rows where there are any: "a.pdf, page 3", "a.xlsx, sheet Prices, row 14".
+
+    `also` are its other names: "a.pdf, page 3 (also as b.pdf)".
+    """
     parts = (document, page_name(document, page) if page is not None else "", row_names(rows))
-    return ", ".join(part for part in parts if part)
+    other = also_named(also)
+    return ", ".join(part for part in parts if part) + (f" ({other})" if other else "")
+
+
+def also_named(names: Sequence[str]) -> str:
+    """Return other names of a document: "also as b.pdf, c/a.pdf"; nothing where there are none."""
+    said, more = ", ".join(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    if more > 0:
+        return _("also as %(names)s and %(number)s more", names=said, number=more)
+    return _("also as %(names)s", names=said) if names else ""
 
 
 def row_names(rows: Iterable[SheetRow]) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from localcrag.text import translation
 from localcrag.text.decimals import decimals
-from localcrag.text.places import page_name, pages_in, place, row_names
+from localcrag.text.places import also_named, page_name, pages_in, place, row_names
 
 TEMPLATES = Environment(
     loader=PackageLoader("localcrag.ui"),
@@ -28,6 +28,7 @@ MADE = itertools.count(1)
 TEMPLATES.filters["decimals"] = decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 TEMPLATES.globals |= {"page_name": page_name, "pages_in": pages_in, "place": place, "row_names": row_names}
+TEMPLATES.globals |= {"also_named": also_named}
 
 
 def title(text: str) -> str:

@@ -393,7 +393,7 @@ const parts = {
     const listed = (tags) => tags.split(",").map((tag) => tag.trim()).filter(Boolean);
     let words = "", unfolded = false;
     const chosen = new Set();
-    const sought = ({ dataset }) => `${dataset.name ?? dataset.folder}\n${dataset.tags}`.toLowerCase().includes(words);
+    const sought = ({ dataset }) => `${dataset.name ?? dataset.folder}\n${dataset.also ?? ""}\n${dataset.tags}`.toLowerCase().includes(words);
     const shown = () => {
       const rows = [...element.querySelectorAll("li[data-name]")];
       element.querySelectorAll("li[data-folder]").forEach((row) => { row.hidden = !sought(row); });

@@ -28,9 +28,13 @@ USUAL, FARTHER, CLOSER = 110, 70, 220
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceView:
-    """What is shown of a source. `rows` says which; `parts` are pieces of text, with whether each is marked."""
+    """What is shown of a source. `rows` says which; `parts` are pieces of text, with whether each is marked.
+
+    `also` are the other names of a document.
+    """
 
     title: str
+    also: tuple[str, ...] = ()
     rows: str = ""
     number: int = 0
     count: int = 0
@@ -122,16 +126,17 @@ def document_view(
     Raises UnknownDocument, UnreadableDocument and StoreError.
     """
     document = next((one for one in assembly.collections.documents(collection) if one.name == name), None)
+    also = document.also if document else ()
     if document and document.pages:
         picture = assembly.collections.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
         if picture:
-            return SourceView(title=name, number=page or 1, count=document.pages, picture=picture)
+            return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
     text = assembly.collections.text(name, collection)
     # A page of a document without a picture, as of a PDF that an earlier version added, says nothing about its text.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )
-    return SourceView(title=name, number=shown.number, count=shown.count, parts=shown.parts)
+    return SourceView(title=name, also=also, number=shown.number, count=shown.count, parts=shown.parts)
 
 
 def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:

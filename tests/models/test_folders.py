@@ -15,6 +15,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.records.errors import FolderError
 from localcrag.records.folders import FolderChange, FolderStatus, WhenGone
 from localcrag.records.ingest import IngestProgress, Upload
+from localcrag.records.restriction import Restriction
 from localcrag.settings import load
 from tests.support.first_start import started_before
 from tests.support.folder_desk import FolderDesk
@@ -96,7 +97,9 @@ def test_two_files_with_one_content_are_stored_once_and_the_document_stays_with_
     desk.bind(WhenGone.REMOVE)
     assert ("same", "z/copy of shed.md") in desk.sync()
     assert desk.names() == ["cellar/boiler.txt", "shed.md"]
-    assert desk.folders.other_names(desk.collection) == {"shed.md": ["z/copy of shed.md"]}
+    assert [one.also for one in desk.assembly.collections.documents(desk.collection)] == [(), ("z/copy of shed.md",)]
+    run = desk.ask(QUESTION, Restriction(documents=("z/copy of shed.md",)))
+    assert [(source.document, source.also) for source in run.sources] == [("shed.md", ("z/copy of shed.md",))]
     (desk.folder / "shed.md").unlink()
     assert desk.sync() == [("renamed", "z/copy of shed.md")]
     assert desk.names() == ["cellar/boiler.txt", "z/copy of shed.md"]

@@ -13,6 +13,7 @@ from localcrag.app.folders.sync import FolderSync
 from localcrag.records.events import RunFinished
 from localcrag.records.folders import BoundFolder, FolderChange, WhenGone
 from localcrag.records.ingest import IngestEvent, Upload
+from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.settings import changed
 
@@ -78,8 +79,9 @@ class FolderDesk:
     def chunk_ids(self) -> list[int]:
         return self.assembly.collections.store(self.collection).chunk_ids()
 
-    def ask(self, question: str) -> Run:
+    def ask(self, question: str, restriction: Restriction = EVERYWHERE) -> Run:
         """Put a question to the collection with the real models."""
         settings = changed(self.assembly.settings, collection=self.collection)
-        (finished,) = [one for one in self.assembly.ask(question, settings=settings) if isinstance(one, RunFinished)]
+        asking = self.assembly.ask(question, settings=settings, restriction=restriction)
+        (finished,) = [one for one in asking if isinstance(one, RunFinished)]
         return finished.run

@@ -135,10 +135,6 @@ class Folders:
         """Return how the folders of a collection stand, or of all. Raises StoreError."""
         return [*map(self.state, self.all(collection))]
 
-    def other_names(self, collection: str | None = None) -> dict[str, list[str]]:
-        """Return the other names of documents of which several files have the content. Raises StoreError."""
-        return self._store.also(self._settings.collection(collection))
-
     def sync(
         self, folder: BoundFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
     ) -> Generator[FolderEvent, None, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,12 @@ from localcrag.records.folders import BoundFolder, FolderCounts, KnownFile, Stam
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _OF_COLLECTION = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
+_ALSO = (
+    "SELECT f.document, f.path FROM folder_files f WHERE f.folder_id = ? AND f.document != ? || CAST(f.path AS TEXT) "
+    "AND f.gone_at IS NULL AND f.stored = f.sha256"
+)
+_ALSO_OF = _ALSO.replace("folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value")
+"""Of these documents. CROSS JOIN: else SQLite reads all files of a folder, and does not look up these."""
 _PUT = "INSERT OR REPLACE INTO folder_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -100,18 +106,15 @@ class FolderStore:
             for name in self._names(other, document)
         ]
 
-    def also(self, collection: str) -> dict[str, list[str]]:
-        """Return the other names of documents that several files have the content of, by document.
+    def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
+        """Return what other files with the content of these documents are called, or of all, by document.
 
-        Raises StoreError.
+        Those without any are left out. Raises StoreError.
         """
         found: dict[str, list[str]] = {}
-        sql = (
-            "SELECT document, path FROM folder_files WHERE folder_id = ? AND document != ? || CAST(path AS TEXT) "
-            "AND gone_at IS NULL AND stored = sha256"
-        )
+        sql, given = (_ALSO, []) if documents is None else (_ALSO_OF, [json.dumps([*documents])])
         for folder in self.folders(collection):
-            for row in self._database.rows(sql, folder.id, folder.prefix):
+            for row in self._database.rows(sql, *given, folder.id, folder.prefix):
                 if (name := folder.name_of(os.fsdecode(row["path"]))) != row["document"]:
                     found.setdefault(row["document"], []).append(name)
         return {document: sorted(names) for document, names in found.items()}

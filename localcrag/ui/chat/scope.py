@@ -41,7 +41,10 @@ def scope_line(script: str) -> Scope:
 def html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
     """Return the line, with the `form` where that is open; `documents` are all of the collection."""
     offered = {
-        "folders": (_("Folders"), _sorted(folder for one in documents for folder in folders_of(one.name))),
+        "folders": (
+            _("Folders"),
+            _sorted(folder for one in documents for name in one.names for folder in folders_of(name)),
+        ),
         "tags": (_("Tags"), _sorted(tag for one in documents for tag in one.tags)),
         "kinds": (_("Kinds"), _sorted(one.kind for one in documents)),
     }

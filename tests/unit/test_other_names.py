@@ -1,0 +1,111 @@
+"""Files with one content: the document is cited, listed and chosen by the names of all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from localcrag.app.other_names import LOOKED_UP, other_names
+from localcrag.backends.store.collection_queries import documents_of
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.folder_store import FolderStore
+from localcrag.cli.terminal import answer_text
+from localcrag.pipeline import answer
+from localcrag.records.errors import QuestionError
+from localcrag.records.folders import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.records.run import Run
+from localcrag.runs import record
+from localcrag.runs.for_programs import citations
+from localcrag.runs.recording import Recording
+from localcrag.text.places import place
+from localcrag.ui import lists
+from localcrag.ui.chat.answer_html import answer_html
+from localcrag.ui.run_panel import panel
+from tests.support.desk import ANSWERABLE, DOCUMENT, Desk
+
+OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
+
+
+def asked(desk: Desk, restriction: Restriction = EVERYWHERE) -> Run:
+    """Return the run of a question to a document that is called OTHER as well."""
+    parts = dataclasses.replace(
+        desk.parts(), other_names=lambda names: {name: (OTHER,) for name in names if name == "rules.txt"}
+    )
+    recording: Recording = answer(ANSWERABLE, parts=parts, settings=desk.settings, restriction=restriction)
+    for _ in recording:
+        pass
+    return recording.run
+
+
+def test_a_source_has_all_its_names_wherever_an_answer_names_it(tmp_path: Path) -> None:
+    run = asked(Desk(tmp_path, *DOCUMENT))
+    assert [source.also for source in run.sources] == [(OTHER,)]
+    assert record.to_json(run)["sources"][0]["also"] == [OTHER]
+    assert record.read(record.dump(run)) == run
+    assert ALSO in answer_text(run)
+    assert ALSO in answer_html(run.answer, run)
+    assert ALSO in panel(run)
+    assert [(one["place"], one["document"], one["also"]) for one in citations(run)] == [(ALSO, "rules.txt", [OTHER])]
+
+
+def test_a_run_that_was_stored_before_there_were_other_names_stays_readable(tmp_path: Path) -> None:
+    stored = json.loads(record.dump(asked(Desk(tmp_path, *DOCUMENT))))
+    for source in stored["sources"]:
+        del source["also"]
+    assert [source.also for source in record.read(json.dumps(stored)).sources] == [()]
+
+
+@pytest.mark.parametrize("wanted", [Restriction(documents=("Z/Copy.txt",)), Restriction(folders=("z",))], ids=str)
+def test_a_question_is_restricted_by_any_of_the_names(tmp_path: Path, wanted: Restriction) -> None:
+    desk = Desk(tmp_path, *DOCUMENT)
+    run = asked(desk, wanted)
+    assert run.scope
+    assert (run.scope.documents, run.warnings) == (1, ())
+    with pytest.raises(QuestionError):
+        answer(ANSWERABLE, parts=desk.parts(), settings=desk.settings, restriction=wanted)
+
+
+def test_of_many_names_the_first_are_said_and_how_many_more_there_are() -> None:
+    assert place("a.pdf", 3, (), ("b.pdf", "c.pdf")) == "a.pdf, page 3 (also as b.pdf, c.pdf)"
+    assert place("a.pdf", None, (), tuple("bcdef")) == "a.pdf (also as b, c, d and 2 more)"
+    assert place("a.pdf", None) == "a.pdf"
+
+
+def test_the_list_shows_other_names_and_is_searched_by_them(tmp_path: Path) -> None:
+    Desk(tmp_path, *DOCUMENT)
+    (document,) = documents_of(Database(tmp_path / "db.sqlite3"), "default")
+    shown = lists.documents([dataclasses.replace(document, also=(OTHER,))], "default", ["default"])
+    assert "also as z/copy.txt" in shown
+    assert f'data-also="{OTHER}"' in shown
+    assert "data-also" not in lists.documents([document], "default", ["default"])
+
+
+def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_lies_in_them(tmp_path: Path) -> None:
+    Desk(tmp_path, *DOCUMENT)
+    database = Database(tmp_path / "db.sqlite3")
+    store = FolderStore(database)
+
+    def bind(path: str, prefix: str) -> int:
+        return store.bind(
+            BoundFolder(
+                id=0, collection="default", path=Path(path), prefix=prefix, include=(), exclude=(), gone=WhenGone.ASK
+            )
+        ).id
+
+    def known(path: str, document: str, stored: str = "x", gone: str | None = None) -> KnownFile:
+        return KnownFile(path, Stamp(1, 1, 1, 1), 1, "x", document, stored, None, gone)
+
+    files = [known("a.txt", "a.txt"), known("b.txt", "a.txt"), known("box.zip", "box.zip")]
+    others = [known("gone.txt", "a.txt", gone="2026"), known("changed.txt", "a.txt", stored="y")]
+    store.put(bind("/papers", ""), [*files, *others])
+    store.put(bind("/attic", "attic/"), [known("a.txt", "a.txt"), known("chest.zip", "box.zip")])
+    there = {"a.txt": ("attic/a.txt", "b.txt"), "box.zip/lamp.txt": ("attic/chest.zip/lamp.txt",)}
+    few = ["a.txt", "box.zip/lamp.txt", "c.txt"]
+    assert {name: tuple(sorted(names)) for name, names in other_names(database, "default", few).items()} == there
+    many = [*few, *(f"{number}.txt" for number in range(LOOKED_UP))]
+    assert other_names(database, "default", many) == other_names(database, "default", few)
+    assert other_names(database, "another", few) == {}
