@@ -8,6 +8,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -19,8 +20,10 @@ from localcrag.records.restriction import Restriction
 from localcrag.settings import load
 from tests.support.first_start import started_before
 from tests.support.folder_desk import FolderDesk
+from tests.support.postgres import PostgresServer
 
 SHED, BOILER = "The deposit for the bicycle shed is 80 euros.", "The boiler was installed in 1998 by Hansen."
+MEMORY = Path("/dev/shm")  # noqa: S108 - a disk of its own, where there is one
 QUESTION = "How much is the deposit for the bicycle shed?"
 
 
@@ -168,6 +171,47 @@ def test_a_drive_that_is_not_there_empties_no_collection(desk: FolderDesk, tmp_p
         assert desk.sync() == []
         assert desk.states()[0].folder.away_since is None
     assert len(desk.read) == 2
+
+
+def test_another_disk_in_the_folders_place_empties_no_collection(desk: FolderDesk, tmp_path: Path) -> None:
+    if not MEMORY.is_dir() or MEMORY.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("this system has no other disk to put in its place")
+    desk.bind(WhenGone.REMOVE)
+    desk.sync()
+    desk.folder.rename(tmp_path / "away")
+    with TemporaryDirectory(dir=MEMORY) as other:
+        (Path(other) / "photo.txt").write_text("A photo of the shed.")
+        desk.folder.symlink_to(other)
+        assert desk.sync() == [("away", str(desk.folder))]
+        assert "another disk" in str(desk.states()[0].folder.away_why)
+    assert desk.names() == ["cellar/boiler.txt", "shed.md"]
+    desk.folder.unlink()
+    (tmp_path / "away").rename(desk.folder)
+    assert desk.sync() == []
+    assert len(desk.read) == 2
+
+
+def test_a_collection_in_postgresql_follows_a_folder_as_one_here_does(
+    desk: FolderDesk, postgres: PostgresServer
+) -> None:
+    desk.write("z/copy of shed.md", SHED)
+    desk.bind(WhenGone.REMOVE)
+    for _ in desk.assembly.collections.moving.move(desk.collection, postgres.new()):
+        pass
+    assert desk.assembly.collections.homes.of(desk.collection).server
+    assert desk.sync() == [("added", "cellar/boiler.txt"), ("added", "shed.md"), ("same", "z/copy of shed.md")]
+    run = desk.ask(QUESTION, Restriction(documents=("z/copy of shed.md",)))
+    assert "80 euros" in run.answer
+    assert [(source.document, source.also) for source in run.sources] == [("shed.md", ("z/copy of shed.md",))]
+    (desk.folder / "shed.md").rename(desk.folder / "bicycles.md")
+    (desk.folder / "z/copy of shed.md").unlink()
+    assert desk.sync() == [("renamed", "bicycles.md")]
+    desk.write("bicycles.md", SHED.replace("80", "95"))
+    (desk.folder / "cellar/boiler.txt").unlink()
+    assert desk.sync() == [("removed", "cellar/boiler.txt"), ("updated", "bicycles.md")]
+    assert desk.names() == ["bicycles.md"]
+    assert "95 euros" in desk.ask(QUESTION).answer
+    assert desk.sync() == []
 
 
 def test_a_folder_that_was_emptied_on_purpose_is_so_when_that_is_said(desk: FolderDesk) -> None:
