@@ -112,7 +112,10 @@ class Folders:
 
         Raises StoreError.
         """
-        return own_documents.unbind(self._database, self._collections, folder, documents=documents)
+        removed = own_documents.unbind(self._database, self._collections, folder, documents=documents)
+        if removed:
+            self._database.overwrite_deleted()
+        return removed
 
     def pause(self, folder: BoundFolder, *, paused: bool) -> None:
         """Follow a folder no more for a while, or again. Raises StoreError."""
@@ -120,7 +123,10 @@ class Folders:
 
     def decide(self, folder: BoundFolder, what: WhenGone, names: Sequence[str] | None = None) -> list[FolderChange]:
         """Remove or keep the documents whose files are gone, those of these names or all. Raises StoreError."""
-        return own_documents.decide(self._database, self._collections, folder, what, names)
+        changes = own_documents.decide(self._database, self._collections, folder, what, names)
+        if any(one.status is FolderStatus.REMOVED for one in changes):
+            self._database.overwrite_deleted()
+        return changes
 
     def state(self, folder: BoundFolder) -> FolderState:
         """Return how a folder stands, without looking at it. Raises StoreError."""
