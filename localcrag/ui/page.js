@@ -540,6 +540,7 @@ const parts = {
   following() {
     const form = () => element.querySelector("form");
     let open = new Set();
+    let sent = false;
     element.addEventListener("toggle", (event) => {
       if (!event.target.isConnected) return;
       if (event.target.open) open.add(event.target.dataset.key);
@@ -554,10 +555,13 @@ const parts = {
       event.preventDefault();
       const { path, exclude, gone } = form().elements;
       if (!window.confirm(form().dataset.confirm.replace("{path}", path.value.trim()))) return;
-      open.delete("follow");
+      sent = true;
       trigger("input", { what: "add", id: 0, place: path.value, exclude: exclude.value, gone: gone.value });
     });
     watch("value", () => {
+      // A folder that was refused changes nothing here: what was typed stays, to be mended.
+      if (sent) open.delete("follow");
+      sent = false;
       for (const one of element.querySelectorAll("details[data-key]")) one.open = open.has(one.dataset.key);
     });
     // What is typed would go with what is shown anew.
