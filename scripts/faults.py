@@ -1,10 +1,14 @@
-"""Kill localcrag again and again at moments of chance, and count what is lost, by what was being done.
+"""Kill localcrag again and again at moments of chance, or have its calls fail, and count what is lost.
 
     .venv/bin/python scripts/faults.py [--kills 1000] [--seed 1]
+    .venv/bin/python scripts/faults.py --every-call [--step 10] [--faults no-space broken half killed full]
 
 Each process is a fork that has the real models. It opens the folder that the last one left, compares all that is in
 it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes on
 working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
+
+With --every-call a small session without models is done again and again, each time with another call that fails (a
+library put before libc, fault_injection/shim.c), and the next start looks what is lost. For Linux, with a C compiler.
 """
 
 from __future__ import annotations
@@ -20,32 +24,62 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+FAULTS = ("no-space", "broken", "half", "killed", "full")
+"""How a call fails: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
 
 
 def main() -> int:
-    # After the limits on threads, which libraries read when they are imported.
-    from fault_injection.children import Models  # noqa: PLC0415
-    from fault_injection.kills import Killing  # noqa: PLC0415
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000, help="how many (1000)")
     parser.add_argument("--seed", type=int, default=1, help="of all that is done by chance")
     parser.add_argument("--models", type=Path, help="a data folder whose cache has the faster models; made if need be")
+    parser.add_argument("--every-call", action="store_true", help="have each call that changes a file fail (Linux)")
+    parser.add_argument("--step", type=int, default=1, help="with --every-call: every so manieth alone (1)")
+    parser.add_argument("--faults", nargs="+", default=FAULTS, choices=FAULTS, help="with --every-call: how they fail")
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
-    models = Models(given.models or place / "models")
-    outcome = Killing(models, place, given.seed).kill(given.kills)
-    print("| killed while | kills | losses |\n| --- | ---: | ---: |")
-    for doing, kills in outcome.kills.most_common():
-        print(f"| {doing} | {kills} | {outcome.losses[doing]} |")
-    losses = outcome.losses.total()
-    print(f"| all | {outcome.kills.total()} | {losses} |")
-    print(f"\n{outcome.reports} facts reported; {outcome.seconds:.0f} s.")
+    try:
+        losses = every_call(place, given) if given.every_call else kills(place, given)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 2
     if losses:
         print(f"What is left is in {place}.", file=sys.stderr)
         return 1
     shutil.rmtree(place, ignore_errors=True)
     return 0
+
+
+def kills(place: Path, given: argparse.Namespace) -> int:
+    """Kill so often, print a table, and return the number of losses."""
+    # After the limits on threads, which libraries read when they are imported.
+    from fault_injection.children import Models  # noqa: PLC0415
+    from fault_injection.kills import Killing  # noqa: PLC0415
+
+    models = Models(given.models or place / "models")
+    outcome = Killing(models, place, given.seed).kill(given.kills)
+    print("| killed while | kills | losses |\n| --- | ---: | ---: |")
+    for doing, number in outcome.kills.most_common():
+        print(f"| {doing} | {number} | {outcome.losses[doing]} |")
+    losses = outcome.losses.total()
+    print(f"| all | {outcome.kills.total()} | {losses} |")
+    print(f"\n{outcome.reports} facts reported; {outcome.seconds:.0f} s.")
+    return losses
+
+
+def every_call(place: Path, given: argparse.Namespace) -> int:
+    """Have each call fail once, print a table, and return the number of losses. Raises RuntimeError."""
+    from fault_injection import shim  # noqa: PLC0415
+
+    if shim.LOADED not in os.environ:
+        return shim.again_with(shim.compiled(place), sys.argv)
+    from fault_injection.calls import EveryCall  # noqa: PLC0415
+
+    faults = [shim.Fault[name.upper().replace("-", "_")] for name in given.faults]
+    outcome = EveryCall(place).fail(faults, given.step)
+    print(outcome.table())
+    print(f"\n{outcome.calls} calls in a session without a fault; {outcome.seconds:.0f} s.")
+    return outcome.losses.total()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from localcrag.app.foreign_documents import mostly_foreign
@@ -25,7 +25,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.backends.store.temporary_file import as_file
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
-from localcrag.records.errors import NameRefused
+from localcrag.records.errors import NameRefused, StoreError
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.steps.ingest.ingest import ingest
@@ -294,7 +294,11 @@ class Collections:
         self._made.drop(f"store {collection}", f"index {collection}", f"store {key}", f"index {key}")
 
     def _follow(self, collection: str | None) -> None:
-        """Bring a collection's vector index, and its file, to what the database holds."""
-        index = self.index(collection)
-        index.refresh()
-        index.save()
+        """Bring a collection's vector index, and its file, to what the database holds.
+
+        What was changed is changed, also where that fails: the next question does it, and says what is wrong.
+        """
+        with suppress(StoreError):
+            index = self.index(collection)
+            index.refresh()
+            index.save()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from localcrag.records.errors import SettingsError
@@ -57,7 +58,9 @@ def write_private(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        # Whether this works says nothing of whether the file is written.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def open_to_others(data_dir: Path) -> list[Path]:

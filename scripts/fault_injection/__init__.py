@@ -1,1 +1,1 @@
-"""Faults put in on purpose, and what is lost by them: so far, kills."""
+"""Faults put in on purpose, and what is lost by them: kills, and calls that fail."""

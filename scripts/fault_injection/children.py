@@ -12,9 +12,10 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fault_injection import folder, work
@@ -129,16 +130,22 @@ def _be(run: Callable[[work.Tell], None], pipe: int, log: Path) -> None:
 
 
 def working(
-    models: Models, data: Path, files: Path, *, seed: int, first: str, gone: Sequence[str] = ()
+    models: Models, data: Path, files: Path, *, seed: int, first: str, words: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[work.Tell], None]:
-    """Return what a process does: look at the folder, tell what is in it, go on and do things without end."""
+    """Return what a process does: look at the folder, tell what is in it, go on and do things without end.
+
+    `words` are those of documents that were added once, by their checksums: of one that is gone it may not be found.
+    """
 
     def run(tell: work.Tell) -> None:
         from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
 
         (ChunkIndex.__init__.__kwdefaults__ or {}).update(INDEX_KWARGS)
         assembly = models.opened(data)
-        facts, problems = folder.facts_of(data, assembly.database), list(folder.problems_of(assembly, gone))
+        facts = folder.facts_of(data, assembly.database)
+        there = set(facts.values())
+        gone = [word for checksum, word in words.items() if checksum not in there]
+        problems = list(folder.problems_of(assembly, gone))
         # What is long goes in pieces: a line is written whole as long as it is shorter than a pipe takes.
         for at in range(0, len(facts), 20):
             tell("facts", facts=dict(list(facts.items())[at : at + 20]))

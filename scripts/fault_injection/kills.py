@@ -27,6 +27,8 @@ LATER = 1.15
 """Of what a thing lasts, so long may it be until the kill."""
 EVERY = 50
 """Kills after which it is said how far it is."""
+WORDS = 500
+"""Of the documents that were added last, so many words are looked for where their documents are gone."""
 SOON = 0.5
 """Seconds within which a start is killed."""
 
@@ -56,6 +58,7 @@ class Killing:
         self._doing, self._since, self._number, self._begun = "start", 0.0, 0, 0.0
         self._killed_in, self._starts = "start", False
         self._facts: dict[str, str] = {}
+        self._words: dict[str, str] = {}
 
     def kill(self, number: int) -> Outcome:
         """Start and kill so many processes, one after the other; a last one looks."""
@@ -71,7 +74,9 @@ class Killing:
     def _once(self, meant: str | None) -> None:
         self._number += 1
         first = meant if meant not in (None, "start") else "tag"
-        run = working(self._models, self._data, self._files, seed=self._chance.getrandbits(24), first=str(first))
+        words = dict([*self._words.items()][-WORDS:])
+        seed = self._chance.getrandbits(24)
+        run = working(self._models, self._data, self._files, seed=seed, first=str(first), words=words)
         child = Child(run, self._log)
         self._doing = "start"
         self._facts, self._starts = {}, False
@@ -141,6 +146,7 @@ class Killing:
             case "begin":
                 self._doing, self._since = given["kind"], line.at
                 self._world.begin(given["changes"], given["may_come"])
+                self._words |= given.get("words", {})
                 if "copy" in given:
                     self._world.restoring(given["copy"])
             case "report":

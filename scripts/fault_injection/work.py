@@ -44,6 +44,7 @@ class Work:
         self._assembly, self._files, self._tell = assembly, files, tell
         self._chance = random.Random(seed)
         self._version = seed
+        self._words_in: dict[str, str] = {}
         files.mkdir(parents=True, exist_ok=True)
         self.kinds: dict[str, Callable[[], None]] = {
             "ingest": self.ingest, "update": self.update, "delete": self.delete, "move": self.move,
@@ -78,7 +79,9 @@ class Work:
     def _add(self, kind: str, names: list[str], shelf: str) -> None:
         uploads = [Upload(self._written(name), name) for name in dict.fromkeys(names)]
         told = {f"document {shelf}/{one.name}": checksum(one) for one in uploads}
-        self._begin(kind, told)
+        self._begin(
+            kind, told, words={told[f"document {shelf}/{one.name}"]: self._words_in[one.name] for one in uploads}
+        )
         for event in self._assembly.ingest(uploads, shelf):
             if not isinstance(event, IngestResult):
                 continue
@@ -91,7 +94,7 @@ class Work:
 
     def _written(self, name: str) -> Path:
         self._version += 1
-        word = word_of(name, self._version)
+        word = self._words_in[name] = word_of(name, self._version)
         lines = OTHER if self._chance.random() < 0.3 else SENTENCES
         paragraphs = [" ".join(line.format(word=word) for line in lines)] * self._chance.choice([1, 2, 8])
         path = self._files / name

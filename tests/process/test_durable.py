@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -64,6 +66,19 @@ def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_kill
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| all | 15 | 0 |" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="calls fail by a library put before libc")
+def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
+    tmp_path: Path,
+) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--every-call", "--step", "200"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (total,) = [line for line in done.stdout.splitlines() if line.startswith("| all ")]
+    assert total.endswith("| 0 |")
 
 
 def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:

@@ -54,7 +54,9 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
             temporary.replace(path)
         to_disk(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        # Whether this works says nothing of whether the file is written; the next start removes what is left.
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def to_disk(path: Path) -> None:

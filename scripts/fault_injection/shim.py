@@ -1,0 +1,77 @@
+"""The library that has calls fail (shim.c): compiled, put before libc in a new process, and armed in a fork of that."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from enum import IntEnum
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("shim.c")
+LOADED = "LOCALCRAG_FAULTS_SHIM"
+"""The variable that says which file was put before libc, for who is started with it."""
+
+
+class Fault(IntEnum):
+    """How a call fails, by the number that shim.c knows."""
+
+    NONE = 0
+    NO_SPACE = 1
+    """ENOSPC, once."""
+    BROKEN = 2
+    """EIO, once."""
+    HALF = 3
+    """Half of it is written, then ENOSPC, once."""
+    KILLED = 4
+    """The process is killed instead."""
+    FULL = 5
+    """ENOSPC for all that writes or makes a file from there on."""
+
+
+def compiled(place: Path) -> Path:
+    """Compile the library into a folder. Raises RuntimeError where there is no compiler, or no Linux."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if sys.platform != "linux" or compiler is None:
+        raise RuntimeError(f"{SOURCE} cannot be compiled here: it needs Linux and a C compiler (cc, gcc or clang).")
+    made = place / "shim.so"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-Wno-nonnull-compare", "-o", str(made), str(SOURCE), "-ldl"], check=True
+    )
+    return made
+
+
+def again_with(library: Path, arguments: list[str]) -> int:
+    """Run this Python with these arguments once more, with the library before libc; return how it ended."""
+    env = {**os.environ, "LD_PRELOAD": str(library), LOADED: str(library)}
+    return subprocess.run([sys.executable, *arguments], env=env, check=False).returncode
+
+
+class Shim:
+    """The library in this process. Raises KeyError where it was not started with it."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(os.environ[LOADED])
+        self._library.faults_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+        self._library.faults_counted.restype = ctypes.c_long
+        self._library.faults_hit.restype = ctypes.c_char_p
+
+    def arm(self, folder: Path, number: int, fault: Fault) -> None:
+        """Count the calls that change files below a folder from now on; the one of this number, from 0, fails."""
+        self._library.faults_arm(os.fsencode(folder), number, int(fault))
+
+    def pause(self, whether: bool) -> None:
+        """Count nothing and have nothing fail for a while."""
+        self._library.faults_pause(int(whether))
+
+    @property
+    def counted(self) -> int:
+        """How many calls there were."""
+        return int(self._library.faults_counted())
+
+    @property
+    def hit(self) -> str:
+        """The call that failed first and its file, "" for none."""
+        return os.fsdecode(self._library.faults_hit())
