@@ -63,7 +63,8 @@ def kills(place: Path, given: argparse.Namespace) -> int:
         print(f"| {doing} | {number} | {outcome.losses[doing]} |")
     losses = outcome.losses.total()
     print(f"| all | {outcome.kills.total()} | {losses} |")
-    print(f"\n{outcome.reports} facts reported; {outcome.seconds:.0f} s.")
+    words = f"{outcome.looked_for} times a word of a document that is gone was looked for"
+    print(f"\n{outcome.reports} facts reported; {words}; {outcome.seconds:.0f} s.")
     return losses
 
 

@@ -39,10 +39,7 @@ SCAN_DPI = 200
 
 
 def existing(collection: str | None, settings: SettingsInUse, database: Database) -> str:
-    """Return a collection's name, that of the settings where none is named; the default one is always there.
-
-    Raises UnknownCollection.
-    """
+    """Return a collection's name, that of the settings where none is named. Raises UnknownCollection."""
     name = settings.collection(collection)
     if name != DEFAULT_COLLECTION:
         collection_queries.require_collection(database, name)
@@ -294,10 +291,7 @@ class Collections:
         self._made.drop(f"store {collection}", f"index {collection}", f"store {key}", f"index {key}")
 
     def _follow(self, collection: str | None) -> None:
-        """Bring a collection's vector index, and its file, to what the database holds.
-
-        What was changed is changed, also where that fails: the next question does it, and says what is wrong.
-        """
+        """Bring the vector index to what the database holds; where that fails, the next question does, and says why."""
         with suppress(StoreError):
             index = self.index(collection)
             index.refresh()

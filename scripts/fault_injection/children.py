@@ -149,7 +149,7 @@ def working(
         # What is long goes in pieces: a line is written whole as long as it is shorter than a pipe takes.
         for at in range(0, len(facts), 20):
             tell("facts", facts=dict(list(facts.items())[at : at + 20]))
-        tell("looked", problems=[one[:300] for one in problems[:5]], number=len(problems))
+        tell("looked", problems=[one[:300] for one in problems[:5]], number=len(problems), gone=len(gone))
         doing = work.Work(assembly, files, seed, tell)
         doing.go_on()
         for kind in work.without_end(doing, first, random.Random(seed)):

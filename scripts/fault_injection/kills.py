@@ -43,6 +43,8 @@ class Outcome:
     told: list[str] = field(default_factory=list)
     reports: int = 0
     """Things that were reported done, each looked for at every start from then on."""
+    looked_for: int = 0
+    """Words of documents that are gone, at all starts together."""
     seconds: float = 0.0
 
 
@@ -142,6 +144,7 @@ class Killing:
                 self._facts |= given["facts"]
             case "looked":
                 self._lost(self._world.differences(self._facts) + given["problems"])
+                self.outcome.looked_for += given["gone"]
                 self._starts = True
             case "begin":
                 self._doing, self._since = given["kind"], line.at
