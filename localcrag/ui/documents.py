@@ -118,7 +118,7 @@ class DocumentEvents:
         followed = added.then(self.follow, [at.collection], shown, **MANY)
         releases(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
         changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **MANY)
-        changed_uploads.then(self.follow, [at.collection], shown, **MANY)
+        changed_uploads.then(self.follow_open, [at.collection], shown, **MANY)
         releases(changed_uploads)
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
         at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
@@ -179,6 +179,13 @@ class DocumentEvents:
                     return
         finally:
             self._followers.remove(me)
+
+    def follow_open(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
+        """Do so where a file is not at its end; else what was just said stays."""
+        if any(one.open for one in self._uploads.items()):
+            yield from self.follow(collection, request)
+        else:
+            yield gr.skip(), gr.skip()
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Cancel, try again or dismiss one file or all, open one with its password, or forget what was deleted."""
