@@ -141,6 +141,7 @@ def test_some_documents_alone_are_asked_and_the_panel_says_which(
         expect(listed.get_by_text("flat", exact=True)).to_have_count(0)
 
         line.get_by_role("button", name="All documents").click()
+        expect(line.get_by_label("contract")).to_be_visible()
         page.screenshot(path=screens / "scope.png")
         page.keyboard.press("Escape")
         expect(line.locator("form")).to_be_hidden()

@@ -48,7 +48,7 @@ def test_ask_prints_one_object_with_everything_that_happened(data: Path) -> None
     assert {"id", "origin", "document", "page", "text", "relevance", "grade"} <= best.keys()
     assert run["evidence"][0].keys() >= {"n", "text", "source"}
     assert "7:45" in run["evidence"][0]["text"]
-    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title", "dated"}
+    assert run["sources"][0].keys() == {"id", "origin", "document", "page", "url", "title", "dated", "also"}
     assert run["totals"]["retrieved"] == len(run["passages"]) == run["totals"]["relevant"] + run["totals"]["irrelevant"]
     assert run["totals"]["plain_prompt_tokens"] > 0
     assert best["grade_reason"] == f"{best['relevance']:.2f} ≥ {run['thresholds']['upper']:.2f}"
