@@ -105,8 +105,9 @@ class Forgetting:
 
     def overwrite_all(self) -> None:
         """Do so for all collections. Raises StoreError."""
+        to_embed = self._collections.embedders.to_embed()
         for name in self._collections.names():
-            if name not in self._collections.embedders.to_embed():
+            if name not in to_embed:
                 self._collections.index(name).make_anew()
         self._database.overwrite_deleted(whole=True)
 

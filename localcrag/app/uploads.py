@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -221,30 +221,30 @@ class Uploads:
         """Renew a collection; between two documents, files that are waiting go first, and it goes on behind them."""
         try:
             with closing(renew(one.collection)) as events:
-                for event in events:
-                    if isinstance(event, IngestProgress):
-                        one = dataclasses.replace(one, progress=event)
-                        tell(one)
-                    elif self._files_wait():
-                        return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
+                return self._until_files_wait(one, events, tell)
         except UnknownCollection:
-            pass  # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
-        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+            # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
+            return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
     def _followed(self, one: Uploading, number: int, follow: Follow, tell: Tell[Uploading]) -> Uploading:
         """Bring a bound folder in step; between two documents, files that are waiting go first."""
         with closing(follow(number, lambda: tell(one))) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    one = dataclasses.replace(one, progress=event)
-                    tell(one)
-                elif self._files_wait():
-                    return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
-        self.recognise(self._scanned())
-        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
+            one = self._until_files_wait(one, events, tell)
+        if one.state is TaskState.DONE:
+            self.recognise(self._scanned())
+        return one
 
-    def _files_wait(self) -> bool:
-        return any(file.state is TaskState.WAITING and not file.later for file in self.items())
+    def _until_files_wait(
+        self, one: Uploading, events: Iterable[IngestEvent | FolderEvent], tell: Tell[Uploading]
+    ) -> Uploading:
+        """Return it done, or waiting again where files came to wait meanwhile; between two documents that is seen."""
+        for event in events:
+            if isinstance(event, IngestProgress):
+                one = dataclasses.replace(one, progress=event)
+                tell(one)
+            elif any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
+        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
     def _recognised(self, one: Uploading, read_scans: ReadScans, tell: Tell[Uploading]) -> Uploading:
         """Read a collection's scans. Cancelled, it ends within a few lines of text; what is read stays."""

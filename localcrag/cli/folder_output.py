@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
 
 from localcrag.cli.command_output import counted
-from localcrag.cli.terminal import console, how_far, time_left
+from localcrag.cli.file_progress import file_progress, how_far, print_with_warnings
+from localcrag.cli.terminal import console
 from localcrag.records.folders import FolderChange, FolderEvent, FolderStatus
 from localcrag.records.ingest import IngestProgress
 
@@ -23,20 +23,14 @@ def show_following(events: Iterator[FolderEvent], *, quiet: bool = False) -> lis
     """Show progress and a line for each change, and return the changes. With `quiet`, no lines."""
     changes: list[FolderChange] = []
     screen = console()
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("starting", total=None, note="")
+    with file_progress(screen) as show:
         for event in events:
             if isinstance(event, IngestProgress):
-                bar.update(
-                    task, description=_what(event), completed=event.done, total=event.total, note=time_left(event)
-                )
+                show(event, _what(event))
                 continue
             changes.append(event)
             if not quiet:
-                screen.print(line(event))
-                for said in event.warnings:
-                    screen.print(f"  [yellow]warning:[/] {escape(said)}")
+                print_with_warnings(screen, line(event), event.warnings)
     return changes
 
 

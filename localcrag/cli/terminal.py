@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from localcrag.cli.command_output import counted
+from localcrag.cli.file_progress import duration, file_progress, how_far, print_with_warnings
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
@@ -201,23 +202,17 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
     results: list[IngestResult] = []
     files = 0
     screen = console()
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task("starting", total=None, note="")
+    with file_progress(screen) as show:
         for event in events:
             if isinstance(event, IngestProgress):
                 if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
                     screen.print(f"{event.files} files found; the models are being loaded")
                 files = event.files
-                bar.update(
-                    task, description=how_far(event), completed=event.done, total=event.total, note=time_left(event)
-                )
+                show(event, how_far(event))
                 continue
             results.append(event)
             if not quiet:
-                screen.print(_line(event))
-                for said in event.warnings:
-                    screen.print(f"  [yellow]warning:[/] {escape(said)}")
+                print_with_warnings(screen, _line(event), event.warnings)
             elif not screen.is_terminal and _worth_a_line(len(results), files):
                 screen.print(f"{len(results)} of {files} documents added")
     return results
@@ -237,7 +232,7 @@ def show_asking(events: Iterator[Asked], *, done: int, total: int) -> None:
         task = bar.add_task("asking", total=total, completed=done, left="")
         for event in events:
             each = (time.monotonic() - start) / (event.done - before)
-            left = f"about {_duration(each * (total - event.done))} left"
+            left = f"about {duration(each * (total - event.done))} left"
             question = escape(shorten(event.question.question, 50))
             bar.update(task, completed=event.done, description=question, left=left)
             if not screen.is_terminal and _worth_a_line(event.done, total):
@@ -248,10 +243,6 @@ def _worth_a_line(done: int, total: int) -> bool:
     return done * LINES // total > (done - 1) * LINES // total
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
 def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
     """Show progress and return the number of chunks."""
     done = 0
@@ -260,26 +251,6 @@ def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
         for done, total in steps:
             bar.update(task, completed=done, total=total)
     return done
-
-
-_UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cutting": "characters cut into chunks",
-          "embedding": "chunks embedded"}  # fmt: skip
-
-
-def how_far(event: IngestProgress) -> str:
-    """Return what is being done to which file, with rich's marks."""
-    if event.phase == "loading":
-        return f"loading the models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
-    unit = _UNITS[event.phase]
-    of = f" of {event.total}" if event.total else ""
-    files = f" of at least {event.files}" if event.more else f"/{event.files}"
-    return f"{event.number}{files} {escape(event.document)}: {event.done}{of} {unit}"
-
-
-def time_left(event: IngestProgress) -> str:
-    """Return how long that will take, as far as anybody knows."""
-    each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
-    return each if event.seconds_left is None else f"{each}about {_duration(max(1.0, event.seconds_left))} left"
 
 
 def _line(result: IngestResult) -> str:
