@@ -118,8 +118,9 @@ class DocumentEvents:
         followed = added.then(self.follow, [at.collection], shown, **MANY)
         releases(added, followed, followed.then(self.first_questions, [where], [log], **PRIVATE))
         changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **MANY)
-        changed_uploads.then(self.follow_open, [at.collection], shown, **MANY)
+        changed_uploads.then(self.follow, [at.collection], shown, **MANY)
         releases(changed_uploads)
+        at.uploads.delete(self.forget, [at.collection], shown, **EACH)
         gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **MANY)
         at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
         at.listing.delete(self.delete, [at.collection], shown, **EACH)
@@ -180,18 +181,8 @@ class DocumentEvents:
         finally:
             self._followers.remove(me)
 
-    def follow_open(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
-        """Do so where a file is not at its end; else what was just said stays."""
-        if any(one.open for one in self._uploads.items()):
-            yield from self.follow(collection, request)
-        else:
-            yield gr.skip(), gr.skip()
-
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Cancel, try again or dismiss one file or all, open one with its password, or forget what was deleted."""
-        if event.what == "forget":
-            said = told(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
-            return lists.uploads(self._uploads.items(), lists.forgotten(said)), self.listed(collection)
+        """Cancel, try again or dismiss one file or all, or open one with its password."""
         ids = [int(event.id)] if event.id else []
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
@@ -228,6 +219,11 @@ class DocumentEvents:
             return lists.uploads(self._uploads.items(), str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()
         return lists.uploads(self._uploads.items(), said, quoted), self.listed(collection)
+
+    def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
+        """Forget what answers quote of deleted documents, too."""
+        said = told(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
+        return lists.uploads(self._uploads.items(), lists.forgotten(said)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""

@@ -578,11 +578,12 @@ const parts = {
     element.addEventListener("click", (event) => {
       const button = event.target.closest("[data-do]");
       if (!button) return;
-      if (button.dataset.names) press(button);
-      trigger("input", {
-        what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0,
-        names: JSON.parse(button.dataset.names || "[]"),
-      });
+      if (button.dataset.names) {
+        press(button);
+        trigger("delete", { names: JSON.parse(button.dataset.names) });
+        return;
+      }
+      trigger("input", { what: button.dataset.do, id: button.dataset.id ? Number(button.dataset.id) : 0 });
     });
     // A password is typed while the list may be written anew: other files go on.
     const typed = new Map();
