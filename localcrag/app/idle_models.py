@@ -9,7 +9,7 @@ from typing import Self
 
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.settings_in_use import SettingsInUse
-from localcrag.backends.processes.memory import give_back
+from localcrag.backends.processes.memory import give_back, trim
 
 BETWEEN_LOOKS = 20.0
 """Seconds between two looks, so that models stay at most so much longer than was set."""
@@ -40,10 +40,14 @@ class IdleModels:
             self._thread.join()
 
     def look(self) -> bool:
-        """Put the models away if it is time; return whether any went."""
+        """Put the models away if it is time; return whether any went.
+
+        As long as they are used, what their calls have left free goes back to the system: else it grows for days.
+        """
         now, uses = self._clock(), self._models.uses()
         if uses != self._used or self._models.in_use():
             self._used, self._since = uses, now
+            trim()
         minutes = self._settings.now.idle_minutes
         if not minutes or now - self._since < minutes * 60 or not self._models.put_away():
             return False

@@ -29,6 +29,9 @@ QUESTION = "From which berth does the ferry to Lindau leave?"
 MODELS_AT_LEAST = 100 * 2**20
 """Bytes that are given back; the three embedded models take about three times that."""
 
+PIECE = 40_000
+"""Bytes that the C library keeps for itself when they are free between others."""
+
 
 class Clock:
     def __init__(self) -> None:
@@ -79,6 +82,17 @@ def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
     assert "put away" in assembly.models.computes_on()
     clock.goes_on(10)
     assert not idle.look(), "there is nothing left to put away"
+
+
+def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used(
+    assembly: Assembly, idle: IdleModels
+) -> None:
+    pieces = [bytearray(PIECE) for _ in range(4_000)]
+    del pieces[::2]
+    assembly.search(QUESTION)
+    before = resident(os.getpid())
+    assert not idle.look()
+    assert before - resident(os.getpid()) > len(pieces) * PIECE / 2
 
 
 def test_the_next_question_says_that_it_loads_them_and_is_answered(assembly: Assembly, idle: IdleModels) -> None:

@@ -9,11 +9,17 @@ from contextlib import suppress
 
 
 def give_back() -> None:
-    """Collect what only circles of objects hold, and have the C library return what is free in it, where it can.
-
-    Only glibc (malloc_trim) keeps that much: freed pieces between others that are in use.
-    """
+    """Collect what only circles of objects hold, and return what is free then."""
     gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Have the C library return the pages that are free in it, where it can; some milliseconds, nobody need wait.
+
+    Only glibc (malloc_trim) keeps that many: freed pieces between others that are in use. Arrays of ever other sizes
+    make more of them with each question.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # Another C library, without this call.
             ctypes.CDLL(None).malloc_trim(0)
