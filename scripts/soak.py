@@ -1,17 +1,21 @@
 """Use the real app for a week in hours, and say whether anything grows.
 
-    .venv/bin/python scripts/soak.py [--questions 20000] [--restarts 200] [--minutes N] [--work FOLDER]
+    .venv/bin/python scripts/soak.py [--questions 20000] [--restarts 200] [--nights 7] [--minutes N] [--folder FOLDER]
+                                     [--postgresql] [--work FOLDER]
     .venv/bin/python scripts/soak.py --small
 
 The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to
 documents, follow-ups, computed tables, lists, the web (a search server of the tests), what nobody answers, stopped
-answers, passes over all passages; between two, a file is changed, deleted, added or tagged, an answer labelled, pinned
-or exported, a chat renamed or deleted. The first half is asked of one process; in the second it is started anew again
-and again, every fourth time after a kill. `--small` is what fits some minutes; `--minutes` ends sooner.
+answers, passes over all passages; between two, a file is changed, deleted, added or tagged, a scan read, an answer
+labelled, pinned or exported, a chat renamed or deleted. `localcrag serve` and `localcrag mcp` are asked now and then.
+In a night nobody asks anything until the models are put away. The first half is asked of one process; in the second
+it is started anew again and again, every fourth time after a kill. `--small` is what fits some minutes; `--minutes`
+ends sooner. With --folder, what is left to do of a week is done by the next call with that folder; with --postgresql,
+the collection lives in a PostgreSQL server of the tests.
 
 Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
-What belongs to the process is of the first half, without its first tenth, in which caches fill. Whatever is kept of
-questions by design (runs, turns, web answers) is in “database” alone, and grows there.
+What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
+of questions by design (runs, turns, web answers) is in “database” alone, and grows there.
 """
 
 from __future__ import annotations
@@ -20,25 +24,34 @@ import argparse
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from soaking.diary import Diary, Look, Night, Took
 from soaking.growth import growth
-from soaking.process import Held, held
+from soaking.other_programs import OtherPrograms, other_programs
+from soaking.process import held
 from soaking.week import Week
 
-from tests.support.app_process import process_at, running_app
+from localcrag.privacy.egress_guard import let_start_programs
+from tests.support.app_process import process_at, resident, running_app
+from tests.support.postgres import a_server
 from tests.support.search_servers import SEARX, real_searx
 from tests.support.web_pages import PAGES
 
 MIB = 2**20
-EVERY, TOLD, SMALL = 5, 50, (60, 4)
-"""Questions between two looks, and between two that are told on the way; questions and restarts of the small form."""
+EVERY, OTHERS, TOLD, SMALL = 5, 10, 50, (60, 4, 1)
+"""Questions between two looks, two to other programs, and two that are told on the way; questions, restarts and nights
+of the small form."""
+NIGHT, LONGEST_NIGHT, AWAY = 2.0, 300.0, 100 * MIB
+"""Minutes without a question after which models are put away here, seconds after which they have to be, and the bytes
+that this gives back at least."""
 WARM, KILLED, OF_ONE_LIFE = 0.1, 4, 0.6
 """Of the one long life, what is left out; every so manieth process is killed; the long life's share of the minutes."""
 
@@ -69,67 +82,146 @@ SLOWER = 5.0
 """Per cent by which questions may take longer after a thousand others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What was held after so many questions, in which life of the process."""
-
-    questions: int
-    life: int
-    held: Held
-
-
 def main() -> int:
     given = arguments()
-    questions, restarts = SMALL if given.small else (given.questions, given.restarts)
-    with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        week, looks = use(Path(folder), questions, restarts, minutes=given.minutes, seed=given.seed)
-    return 1 if report(week, looks) else 0
+    let_start_programs("the app and what it is used with are processes of their own")
+    questions, restarts, nights = SMALL if given.small else (given.questions, given.restarts, given.nights)
+    with ExitStack() as held:
+        folder = given.folder or Path(held.enter_context(tempfile.TemporaryDirectory(dir=given.work)))
+        folder.mkdir(exist_ok=True)
+        address = held.enter_context(a_server()).new() if given.postgresql else None
+        plan = Plan(questions, restarts, nights, minutes=given.minutes, seed=given.seed, postgresql=address)
+        week, diary = use(folder, plan)
+    return 1 if report(week, diary) else 0
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=20_000)
     parser.add_argument("--restarts", type=int, default=200)
+    parser.add_argument("--nights", type=int, default=7)
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="end after so many, whatever is done by then"
     )
-    parser.add_argument("--small", action="store_true", help=f"{SMALL[0]} questions, {SMALL[1]} restarts")
-    parser.add_argument("--work", type=Path, help="where the data folder is made; it is removed at the end")
+    parser.add_argument("--small", action="store_true", help="{} questions, {} restarts, {} night".format(*SMALL))
+    parser.add_argument("--folder", type=Path, help="where the week is kept, and goes on with the next call")
+    parser.add_argument("--work", type=Path, help="where a folder for it is made otherwise; it is removed at the end")
+    parser.add_argument("--postgresql", action="store_true", help="the collection lives in a PostgreSQL server")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
-def use(
-    folder: Path, questions: int, restarts: int, *, minutes: float = float("inf"), seed: int = 0
-) -> tuple[Week, list[Look]]:
-    """Ask and look, life after life of the process."""
-    data, temporary = folder / "data", folder / "temporary"
-    temporary.mkdir()
-    week, looks = Week(data, seed), []
-    first = questions // 2 if restarts else questions
-    of_lives = [first, *[max(1, (questions - first) // max(1, restarts))] * restarts]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is to be done; `postgresql` is the address of an empty database for the collection."""
+
+    questions: int
+    restarts: int = 0
+    nights: int = 0
+    minutes: float = float("inf")
+    seed: int = 0
+    others: bool = True
+    postgresql: str | None = None
+
+    def life(self, questions: int) -> int:
+        """Return which life of the page's process comes after so many questions; number 0 has the first half."""
+        first = self.questions // 2 if self.restarts else self.questions
+        return 0 if questions < first else 1 + (questions - first) // self._later(first)
+
+    def end(self, life: int) -> int:
+        """Return after how many questions a life ends."""
+        first = self.questions // 2 if self.restarts else self.questions
+        return min(self.questions, first + life * self._later(first))
+
+    def night_after(self, questions: int) -> bool:
+        """Return whether a day ends with this question."""
+        day = self.questions // (self.nights + 1)
+        return bool(self.nights) and questions % day == 0 and questions // day <= self.nights
+
+    def _later(self, first: int) -> int:
+        return max(1, (self.questions - first) // max(1, self.restarts))
+
+
+def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
+    """Ask and look, life after life of the process, from where the folder's week has come to."""
+    data, temporary, diary = folder / "data", folder / "temporary", Diary(folder / "diary.jsonl")
+    temporary.mkdir(exist_ok=True)
+    last = diary.looks[-1] if diary.looks else None
+    week = Week(data, plan.seed, questions=last.questions if last else 0, files=last.files if last else 0)
     begun = time.monotonic()
-    with search(folder) as searxng:
-        chosen = {"LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary)}
-        for life, number in enumerate(of_lives):
-            share = 1.0 if life or not restarts else OF_ONE_LIFE
-            until, end = begun + minutes * 60 * share, week.questions + number
-            if time.monotonic() >= until:
+    with search(folder) as searxng, ExitStack() as beside:
+        chosen = {
+            "LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary),
+            "LOCALCRAG_IDLE_MINUTES": str(NIGHT),
+        }  # fmt: skip
+        others: OtherPrograms | None = None
+        while week.questions < plan.questions:
+            life = plan.life(week.questions)
+            share = 1.0 if life or not plan.restarts else OF_ONE_LIFE
+            until, end = begun + plan.minutes * 60 * share, plan.end(life)
+            if time.monotonic() >= begun + plan.minutes * 60:
                 break
             with running_app(data, **chosen) as address:
                 process = process_at(address)
                 week.open(address, process)
+                if plan.postgresql and not diary.looks:
+                    _move(data, plan.postgresql)
+                if plan.others and not others:
+                    others = beside.enter_context(other_programs(data, **chosen))
                 while week.questions < end and time.monotonic() < until:
-                    week.step()
-                    if week.questions % EVERY == 0:
-                        looks.append(Look(week.questions, life, held(process, data, temporary)))
-                    if week.questions % TOLD == 0:
-                        print(f"{week.questions} questions, {looks[-1].held}", file=sys.stderr, flush=True)
+                    _one(week, plan, diary, Around(process, data, temporary, life, others))
                 if life % KILLED == KILLED - 1:
                     os.kill(process, signal.SIGKILL)
             print(f"{week.questions} questions, {week.files} files after life {life}", file=sys.stderr, flush=True)
     week.count()
-    return week, looks
+    return week, diary
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The processes that are there, and the folders that they write to."""
+
+    process: int
+    data: Path
+    temporary: Path
+    life: int
+    others: OtherPrograms | None
+
+
+def _one(week: Week, plan: Plan, diary: Diary, around: Around) -> None:
+    """Ask a question, and look where it is time to."""
+    diary.add(week.step())
+    number, others = week.questions, around.others
+    if others and number % OTHERS == 0:
+        others.ask(week.question())
+    if number % EVERY == 0:
+        of_page = held(around.process, around.data, around.temporary)
+        of_others = others.held() if others else {}
+        diary.add(Look(number, week.files, around.life, diary.sitting, of_page, of_others))
+    if number % TOLD == 0:
+        print(f"{number} questions, {diary.looks[-1].held}", file=sys.stderr, flush=True)
+    if plan.night_after(number):
+        sleeping = {"the page": around.process}
+        if others:
+            sleeping |= {"serve": others.api.process, "mcp": others.mcp.process.pid}
+        diary.add(Night(number, night(sleeping)))
+
+
+def night(processes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+    """Wait until all have put their models away; return the MiB of each before and then. Raises RuntimeError."""
+    before = {name: resident(process) for name, process in processes.items()}
+    end = time.monotonic() + LONGEST_NIGHT
+    while waking := [name for name, process in processes.items() if resident(process) > before[name] - AWAY]:
+        if time.monotonic() > end:
+            raise RuntimeError(f"After {LONGEST_NIGHT:.0f} s of rest, models are not put away: {', '.join(waking)}.")
+        time.sleep(1)
+    return {name: (before[name] / MIB, resident(process) / MIB) for name, process in processes.items()}
+
+
+def _move(data: Path, address: str) -> None:
+    """Move the collection to a PostgreSQL server, by a process beside the page's."""
+    command = [sys.executable, "-m", "localcrag", "collection", "move", "default", "--to", address]
+    subprocess.run([*command, "--data-dir", str(data)], check=True)
 
 
 @contextmanager
@@ -143,22 +235,40 @@ def search(folder: Path) -> Iterator[str]:
             yield "http://127.0.0.1:9"
 
 
-def report(week: Week, looks: list[Look]) -> list[str]:
+def report(week: Week, diary: Diary) -> list[str]:
     """Print the table; return the names of what grows."""
-    lives = 1 + max(look.life for look in looks)
+    lives, sittings = 1 + max(look.life for look in diary.looks), 1 + max(look.sitting for look in diary.looks)
     print(f"{week.questions:,} questions, {week.files:,} files added, changed or deleted, {lives} starts")
+    print(f"{sittings} sittings, {len(diary.nights)} nights")
     print(", ".join(f"{number:,} {what}" for what, number in week.outcomes.items()))
     print(f"{'':<30}{'first':>10}{'last':>10}{'per 1,000':>11}{'from':>10}{'to':>10}  verdict")
-    long_life = [look for look in looks if look.life == 0]
+    of_page = _longest(diary.looks, lambda look: (look.sitting, look.life))
     grown = []
     for name, figure in FIGURES.items():
-        of = long_life[int(len(long_life) * WARM) :] if figure.of_process else looks
+        of = of_page if figure.of_process else diary.looks
         values = [getattr(look.held, name) / figure.unit for look in of]
         grown += _line(name, [look.questions for look in of], values, figure)
-    numbers, ratios = slowness(week)
+    numbers, ratios = slowness(diary.took)
     grown += _line("seconds of a core, % of usual", numbers, ratios, Figure(1, SLOWER))
+    of_others = _longest([look for look in diary.looks if look.others], lambda look: look.sitting)
+    for program in sorted({name for look in of_others for name in look.others}):
+        for name in ("memory", "open_files", "threads"):
+            values = [getattr(look.others[program], name) / FIGURES[name].unit for look in of_others]
+            grown += _line(f"{program}: {name}", [look.questions for look in of_others], values, FIGURES[name])
+    for one in diary.nights:
+        told = ", ".join(f"{name} {before:,.0f} to {after:,.0f}" for name, (before, after) in one.mib.items())
+        print(f"night after {one.question:,} questions, MiB: {told}")
     print(f"\nGROWS: {', '.join(grown)}" if grown else "\nNothing grows beyond what is tolerated.")
     return grown
+
+
+def _longest(looks: Sequence[Look], process: Callable[[Look], Hashable]) -> list[Look]:
+    """Return the looks at the process that was asked most, without its beginning."""
+    found: dict[Hashable, list[Look]] = {}
+    for look in looks:
+        found.setdefault(process(look), []).append(look)
+    longest = max(found.values(), key=len, default=[])
+    return longest[int(len(longest) * WARM) :]
 
 
 def _line(name: str, questions: list[int], values: list[float], figure: Figure) -> list[str]:
@@ -173,11 +283,12 @@ def _line(name: str, questions: list[int], values: list[float], figure: Figure) 
     return [name] if verdict == "GROWS" else []
 
 
-def slowness(week: Week) -> tuple[list[int], list[float]]:
+def slowness(took: Sequence[Took]) -> tuple[list[int], list[float]]:
     """Return the work of each question, in per cent of the median of its kind; the slowest tenth is left out."""
-    kinds = {kind for _, kind, _ in week.seconds}
-    usual = {kind: statistics.median(took for _, of, took in week.seconds if of == kind) for kind in kinds}
-    ratios = [(number, 100 * took / usual[kind]) for number, kind, took in week.seconds]
+    usual = {
+        kind: statistics.median(one.seconds for one in took if one.kind == kind) for kind in {one.kind for one in took}
+    }
+    ratios = [(one.question, 100 * one.seconds / usual[one.kind]) for one in took]
     most = sorted(ratio for _, ratio in ratios)[int(len(ratios) * 0.9)]
     kept = [(number, ratio) for number, ratio in ratios if ratio <= most]
     return [number for number, _ in kept], [ratio for _, ratio in kept]

@@ -44,8 +44,8 @@ def held(process: int, data: Path, temporary: Path) -> Held:
     return Held(
         memory=resident(process),
         memory_of_children=sum(map(_resident, started)),
-        open_files=len(list(Path(f"/proc/{process}/fd").iterdir())),
-        threads=len(list(Path(f"/proc/{process}/task").iterdir())),
+        open_files=open_files(process),
+        threads=threads(process),
         processes=len(started),
         files=_files(data),
         temporary_files=_files(temporary),
@@ -55,6 +55,16 @@ def held(process: int, data: Path, temporary: Path) -> Held:
 
 
 PRAGMAS = ("page_count", "freelist_count", "page_size")
+
+
+def open_files(process: int) -> int:
+    """Return how many files and connections a process has open."""
+    return len(list(Path(f"/proc/{process}/fd").iterdir()))
+
+
+def threads(process: int) -> int:
+    """Return how many threads a process has."""
+    return len(list(Path(f"/proc/{process}/task").iterdir()))
 
 
 def worked(process: int) -> float:

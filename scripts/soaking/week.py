@@ -9,8 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from soaking.diary import Took
 from soaking.page import Page
 from soaking.process import worked
+from tests.support.scans import picture, png
 
 PLACES = (
     "Lindau", "Bergen", "Porto", "Ravenna", "Galway", "Kotor", "Visby", "Trieste", "Cadiz", "Rostock", "Brest", "Pula",
@@ -18,6 +20,8 @@ PLACES = (
 TABLE = "berths.csv"
 CHATS_KEPT, TURNS = 8, 12
 """Chats that are not deleted, and questions of one before the next is begun."""
+SCANNED = 60
+"""Questions between two scans, whose text takes some seconds to recognise."""
 TOTALS = ("Which place has the most passengers?", "What is the total of the passengers?")
 WEB = ("How high is Mount Everest above the sea?", "Which is the largest island in the world?")
 
@@ -35,13 +39,12 @@ OUTCOMES = {
 class Week:
     """Uses a page; the data folder is looked at for what the page shows as HTML."""
 
-    def __init__(self, data: Path, seed: int) -> None:
-        self._data, self._chosen = data, random.Random(seed)
+    def __init__(self, data: Path, seed: int, *, questions: int = 0, files: int = 0) -> None:
+        """`questions` and `files` are those of earlier sittings."""
+        self._data, self._chosen = data, random.Random(seed + questions)
         self._page: Page | None = None
         self._process = 0
-        self._turns = self.questions = self.files = 0
-        self.seconds: list[tuple[int, str, float]] = []
-        """Of each question: its number, its kind, and the seconds of a core that it took."""
+        self._turns, self.questions, self.files = 0, questions, files
         self.outcomes: dict[str, int] = {}
         self._kinds: dict[str, Callable[[], None]] = {
             "documents": lambda: self._ask(f"From which berth does the ferry to {self._place()} leave?"),
@@ -70,8 +73,8 @@ class Week:
             self.page.upload(page | {TABLE: self._table()})
             self.files = len(page) + 1
 
-    def step(self) -> None:
-        """Ask a question, and do what comes between two."""
+    def step(self) -> Took:
+        """Ask a question, and do what comes between two; return what the question took."""
         kinds = [*self._kinds]
         kind = kinds[self.questions % len(kinds)]
         if self._turns >= TURNS:
@@ -79,13 +82,21 @@ class Week:
             self._turns = 0
         start = worked(self._process)
         self._kinds[kind]()
-        self.seconds.append((self.questions, kind, worked(self._process) - start))
+        took = Took(self.questions, kind, worked(self._process) - start)
         self.questions, self._turns = self.questions + 1, self._turns + 1
         between = (
             self._change_a_file, self._label, self._look_around, self._change_a_file, self._pin, self._export,
             self._change_the_table, self._delete_and_add, self._tag, self._tidy,
         )  # fmt: skip
         between[self.questions % len(between)]()
+        if self.questions % SCANNED == 0:
+            self._read_a_scan()
+        return took
+
+    def question(self) -> str:
+        """Return a question for another program."""
+        asked = (f"From which berth does the ferry to {self._place()} leave?", TOTALS[0], WEB[0])
+        return self._chosen.choice(asked)
 
     def count(self) -> None:
         """Take down what became of the questions, while the database is there."""
@@ -122,6 +133,13 @@ class Week:
         place = self._place()
         self.page.do("lc-documents", "delete", names=[f"{place}.md"])
         self.page.upload({f"{place}.md": self._document(place)})
+        self.files += 1
+
+    def _read_a_scan(self) -> None:
+        """Drop a picture of a page, and follow it until its text is recognised."""
+        place, berth = self._place(), self._chosen.randrange(1, 40)
+        lines = [f"The night ferry to {place}", f"leaves from berth {berth}."]
+        self.page.upload({f"{place}.png": png(picture(lines, size=(1240, 400)))})
         self.files += 1
 
     def _label(self) -> None:

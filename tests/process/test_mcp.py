@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +17,7 @@ from mcp.types import CallToolResult, Tool
 
 from tests.support.command_line import as_json, localcrag
 from tests.support.first_start import started_before
+from tests.support.mcp_client import McpClient, command, running_mcp
 
 QUESTION = "How long is the warranty on a bicycle?"
 TEXT = "# Sales handbook\n\nThe warranty on a bicycle is seven years. Tyres are not part of it.\n"
@@ -33,10 +32,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "handbook.md").write_text(TEXT, "utf-8")
     as_json(localcrag(folder / "data", "ingest", str(folder / "handbook.md"), "--json"))
     return started_before(folder / "data")
-
-
-def command(data: Path, *options: str) -> list[str]:
-    return ["-m", "localcrag", "mcp", "--data-dir", str(data), *options]
 
 
 @dataclass
@@ -113,48 +108,13 @@ def test_nothing_leaves_where_nobody_can_consent(told: Session) -> None:
     assert "it needs your consent" in text(told.unanswered)
 
 
-@dataclass
-class Foreign:
-    """A client of nobody's: lines of JSON."""
-
-    process: subprocess.Popen[str]
-    number: int = 0
-
-    def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        self.number += 1
-        self.tell(method, id=self.number, params=parameters)
-        assert self.process.stdout
-        # Every line is the protocol's: what else a library prints would be no JSON, and end the test.
-        told = next(one for one in map(json.loads, self.process.stdout) if one.get("id") == self.number)
-        return dict(told["result"])
-
-    def tool(self, name: str, **arguments: object) -> dict[str, Any]:
-        return self.call("tools/call", name=name, arguments=arguments)
-
-    def tell(self, method: str, **more: object) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **more}) + "\n")
-        self.process.stdin.flush()
-
-
 @pytest.fixture(scope="module")
-def foreign(data: Path) -> Iterator[Foreign]:
-    made = [sys.executable, *command(data, "--allow-ingest")]
-    with subprocess.Popen(made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        client = Foreign(process)
-        who = {"name": "nobody", "version": "1"}
-        begun = client.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=who)
-        assert begun["serverInfo"]["name"] == "localcrag"
-        client.tell("notifications/initialized")
+def foreign(data: Path) -> Iterator[McpClient]:
+    with running_mcp(data, "--allow-ingest") as client:
         yield client
-        assert process.stdin
-        process.stdin.close()
-        assert process.stdout
-        assert process.stdout.read() == ""
-    assert process.returncode == 0
 
 
-def test_documents_are_added_only_where_that_is_allowed(foreign: Foreign, tmp_path: Path) -> None:
+def test_documents_are_added_only_where_that_is_allowed(foreign: McpClient, tmp_path: Path) -> None:
     tools = {one["name"]: one["annotations"] for one in foreign.call("tools/list")["tools"]}
     assert list(tools) == [*READING, "add_documents"]
     assert tools["add_documents"]["readOnlyHint"] is False
@@ -181,7 +141,7 @@ def test_documents_are_added_only_where_that_is_allowed(foreign: Foreign, tmp_pa
     ],
 )
 def test_errors_are_results_in_plain_words(
-    foreign: Foreign, tool: str, arguments: dict[str, object], said: str
+    foreign: McpClient, tool: str, arguments: dict[str, object], said: str
 ) -> None:
     result = foreign.tool(tool, **arguments)
     assert result["isError"]

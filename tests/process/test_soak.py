@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak import use
+from soak import Plan, use
 
 QUESTIONS, STARTS, A_FEW = 30, 2, 4
 """A few threads and connections come with what is used for the first time; each question's own would be twenty."""
@@ -15,7 +15,8 @@ STORE = 2 * 2**20
 
 
 def test_a_short_week_leaves_nothing_behind(tmp_path: Path) -> None:
-    week, looks = use(tmp_path, QUESTIONS, STARTS - 1)
+    week, diary = use(tmp_path, Plan(QUESTIONS, STARTS - 1, others=False))
+    looks = diary.looks
     assert week.questions == QUESTIONS
     assert week.files > QUESTIONS / 2
     lives = [[look for look in looks if look.life == life] for life in range(STARTS)]

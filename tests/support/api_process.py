@@ -15,12 +15,13 @@ from tests.support.forks import start
 
 @dataclass(frozen=True)
 class Api:
-    """Where it is, and the token it takes."""
+    """Where it is, the token it takes, and its process's number."""
 
     address: str
     token: str
     data: Path
     log: Path
+    process: int
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def running_api(data: Path, *options: str, **environment: str) -> Iterator[Api]:
     address = f"http://127.0.0.1:{port}"
     try:
         served(f"{address}/openapi.json", process, log)
-        yield Api(address, (data / "api-token").read_text("ascii").strip(), data, log)
+        yield Api(address, (data / "api-token").read_text("ascii").strip(), data, log, process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
