@@ -26,6 +26,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 FAULTS = ("no-space", "broken", "half", "killed", "full")
 """How a call fails: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
+MEMORY = ("no-memory",)
+"""SQLite gets no memory, once: there are many more of these."""
 
 
 def main() -> int:
@@ -35,7 +37,9 @@ def main() -> int:
     parser.add_argument("--models", type=Path, help="a data folder whose cache has the faster models; made if need be")
     parser.add_argument("--every-call", action="store_true", help="have each call that changes a file fail (Linux)")
     parser.add_argument("--step", type=int, default=1, help="with --every-call: every so manieth alone (1)")
-    parser.add_argument("--faults", nargs="+", default=FAULTS, choices=FAULTS, help="with --every-call: how they fail")
+    parser.add_argument(
+        "--faults", nargs="+", default=FAULTS, choices=FAULTS + MEMORY, help="with --every-call: how they fail"
+    )
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
     try:
@@ -79,7 +83,8 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
     faults = [shim.Fault[name.upper().replace("-", "_")] for name in given.faults]
     outcome = EveryCall(place).fail(faults, given.step)
     print(outcome.table())
-    print(f"\n{outcome.calls} calls in a session without a fault; {outcome.seconds:.0f} s.")
+    counted = f"{outcome.calls} calls and {outcome.allocations} allocations of SQLite"
+    print(f"\n{counted} in a session without a fault; {outcome.seconds:.0f} s.")
     return outcome.losses.total()
 
 

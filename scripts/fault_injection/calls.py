@@ -30,6 +30,8 @@ class Outcome:
 
     calls: int = 0
     """That change files, in a session without a fault."""
+    allocations: int = 0
+    """That SQLite makes in such a session."""
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How the session ended, by the call that failed and one of ENDS."""
     losses: Counter[str] = field(default_factory=Counter)
@@ -70,15 +72,16 @@ class EveryCall:
     def fail(self, faults: Sequence[Fault], every: int = 1) -> Outcome:
         """Have each call fail in each of these ways, or every so manieth; return what came of it."""
         begun = time.monotonic()
-        self.outcome.calls = self._once(0, Fault.NONE)
+        self.outcome.calls, self.outcome.allocations = self._once(0, Fault.NONE)
         for fault in faults:
-            for number in range(int(fault) % every, self.outcome.calls, every):
+            number_of = self.outcome.allocations if fault is Fault.NO_MEMORY else self.outcome.calls
+            for number in range(int(fault) % every, number_of, every):
                 self._once(number, fault)
         self.outcome.seconds = time.monotonic() - begun
         return self.outcome
 
-    def _once(self, number: int, fault: Fault) -> int:
-        """Do one session and the next start; return how many calls there were."""
+    def _once(self, number: int, fault: Fault) -> tuple[int, int]:
+        """Do one session and the next start; return how many calls and allocations there were."""
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir()
         world, lines = World(), self._process(lambda tell: self._session(number, fault, tell))
@@ -98,7 +101,7 @@ class EveryCall:
             self.outcome.ends[call, end] += 1
         what = f"{fault.name} at call {number} ({ended.get('hit') or call})"
         self._lost(call, what, problems)
-        return int(ended.get("counted", 0))
+        return int(ended.get("counted", 0)), int(ended.get("allocations", 0))
 
     def _session(self, number: int, fault: Fault, tell: Tell) -> None:
         self._shim.arm(self._data, number, fault)
@@ -109,7 +112,7 @@ class EveryCall:
             self._shim.pause(False)
             assembly.close()
             self._shim.pause(True)
-        tell("ended", hit=self._shim.hit, counted=self._shim.counted)
+        tell("ended", hit=self._shim.hit, counted=self._shim.counted, allocations=self._shim.allocations)
 
     def _process(self, run: Any) -> list[Line]:
         """Run it in a process of its own, to its last line: what it started may have the pipe open for longer."""

@@ -10,7 +10,7 @@ import sys
 from enum import IntEnum
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("shim.c")
+SOURCES = sorted(Path(__file__).parent.glob("*.c"))
 LOADED = "LOCALCRAG_FAULTS_SHIM"
 """The variable that says which file was put before libc, for who is started with it."""
 
@@ -29,17 +29,20 @@ class Fault(IntEnum):
     """The process is killed instead."""
     FULL = 5
     """ENOSPC for all that writes or makes a file from there on."""
+    NO_MEMORY = 6
+    """SQLite gets no memory, once; its allocations are counted by themselves."""
 
 
 def compiled(place: Path) -> Path:
     """Compile the library into a folder. Raises RuntimeError where there is no compiler, or no Linux."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if sys.platform != "linux" or compiler is None:
-        raise RuntimeError(f"{SOURCE} cannot be compiled here: it needs Linux and a C compiler (cc, gcc or clang).")
+        raise RuntimeError(
+            f"{SOURCES[0].parent} cannot be compiled here: it needs Linux and a C compiler (cc, gcc or clang)."
+        )
     made = place / "shim.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-Wno-nonnull-compare", "-o", str(made), str(SOURCE), "-ldl"], check=True
-    )
+    options = ["-shared", "-fPIC", "-O1", "-Wno-nonnull-compare", "-o", str(made)]
+    subprocess.run([compiler, *options, *map(str, SOURCES), "-ldl", "-pthread"], check=True)
     return made
 
 
@@ -55,11 +58,16 @@ class Shim:
     def __init__(self) -> None:
         self._library = ctypes.CDLL(os.environ[LOADED])
         self._library.faults_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
-        self._library.faults_counted.restype = ctypes.c_long
+        self._library.faults_record.argtypes = [ctypes.c_char_p]
+        for counting in ("counted", "allocations", "recorded"):
+            getattr(self._library, f"faults_{counting}").restype = ctypes.c_long
         self._library.faults_hit.restype = ctypes.c_char_p
 
     def arm(self, folder: Path, number: int, fault: Fault) -> None:
-        """Count the calls that change files below a folder from now on; the one of this number, from 0, fails."""
+        """Count the calls that change files below a folder from now on; the one of this number, from 0, fails.
+
+        With NO_MEMORY it is the allocation of this number.
+        """
         self._library.faults_arm(os.fsencode(folder), number, int(fault))
 
     def pause(self, whether: bool) -> None:
@@ -70,6 +78,22 @@ class Shim:
     def counted(self) -> int:
         """How many calls there were."""
         return int(self._library.faults_counted())
+
+    @property
+    def allocations(self) -> int:
+        """How many allocations SQLite made."""
+        return int(self._library.faults_allocations())
+
+    def record(self, file: Path) -> None:
+        """Write down in a file, from now on, what is done to files below the folder. Raises OSError."""
+        if self._library.faults_record(os.fsencode(file)):
+            raise OSError(f"{file} cannot be written.")
+
+    @property
+    def recorded(self) -> int:
+        """How many things were written down, all of them in the file now."""
+        self._library.faults_recorded_to_end()
+        return int(self._library.faults_recorded())
 
     @property
     def hit(self) -> str:

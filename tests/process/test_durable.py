@@ -69,10 +69,11 @@ def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_kill
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="calls fail by a library put before libc")
+@pytest.mark.parametrize("options", [("--step", "200"), ("--step", "4000", "--faults", "no-memory")], ids=" ".join)
 def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
-    tmp_path: Path,
+    tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--every-call", "--step", "200"]
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--every-call", *options]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
     )

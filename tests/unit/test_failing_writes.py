@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from localcrag.backends.store.vector_index import ChunkIndex
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
 from localcrag.settings import load
+from tests.support import ROOT
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
 
@@ -52,3 +55,32 @@ def test_a_file_that_is_written_is_no_error_where_a_left_over_cannot_be_removed(
         file.write_text("whole")
     assert (tmp_path / "settings.json").read_text() == "{}"
     assert (tmp_path / "copy").read_text() == "whole"
+
+
+def test_memory_that_sqlite_does_not_get_is_said_with_the_database_and_what_to_do(tmp_path: Path) -> None:
+    # In a process of its own: the limit is SQLite's, for all databases of a process.
+    code = """
+import sqlite3, sys
+from contextlib import suppress
+from pathlib import Path
+from localcrag.backends.store.database import Database
+from localcrag.records.errors import StoreError
+folder = Path(sys.argv[1])
+database = Database(folder / "localcrag.sqlite3")
+with suppress(MemoryError):
+    sqlite3.connect(":memory:").execute("PRAGMA hard_heap_limit = 1")
+for act in (
+    lambda: database.rows("SELECT count(*) FROM documents JOIN chunks JOIN runs"),
+    lambda: database.copy_to(folder / "copy.sqlite3"),
+    lambda: Database(folder / "other.sqlite3"),
+):
+    try:
+        act()
+    except StoreError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], stdout=-1, text=True, check=True, cwd=ROOT)
+    for said, name in zip(done.stdout.splitlines(), ("localcrag", "copy", "other"), strict=True):
+        assert str(tmp_path / f"{name}.sqlite3") in said
+        assert "no memory left" in said
+        assert "try again" in said or "Check" in said

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localcrag.backends.store.durable_files import whole_or_not_at_all
 from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, said_by
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
@@ -34,8 +35,8 @@ def write(database: sqlite3.Connection, path: Path, files: Mapping[str, bytes]) 
             return check(temporary, called=path)
     except FileExistsError as error:
         raise StoreError(f"{path} is there already, and was not touched. Choose another name for the copy.") from error
-    except (sqlite3.Error, OSError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+    except (*SQLITE_FAILED, OSError) as error:
+        said = said_by(error)
         raise StoreError(
             f"The copy {path} cannot be written: {said}. Nothing is left of it. Check that the folder is writable and "
             "the disk not full."
@@ -67,6 +68,10 @@ def check(path: Path, called: Path | None = None) -> BackedUp:
                     "`localcrag doctor --repair` can save of what is there."
                 )
             return _counted(copy, called, path.stat().st_size)
+    except MemoryError as error:
+        raise StoreError(
+            f"{called} could not be read: {said_by(error)}. Nothing was changed. Close other programs, then try again."
+        ) from error
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"{called} is damaged, or no backup of localcrag: {error}. Nothing was changed. Choose another file."

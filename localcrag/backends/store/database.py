@@ -15,6 +15,7 @@ from typing import Any
 
 from localcrag.backends.store import backup_file, durable_files, replacing
 from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
+from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, is_full, refusal
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
@@ -48,9 +49,9 @@ class Database:
             self._migrate()
             # Of a killed process: whoever makes one now holds this database, so that nobody opens it.
             replacing.remove_staged(path)
-        except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and _is_full(error):
-                raise _full(path) from error
+        except (*SQLITE_FAILED, OSError) as error:
+            if is_full(error) or isinstance(error, MemoryError):
+                raise refusal(path, error) from error
             raise StoreError(
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
                 "full; if the file is damaged, restore it from a backup or move it away to begin anew."
@@ -87,8 +88,8 @@ class Database:
                     # SQLite ends a transaction by itself where the disk is full.
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
-            except sqlite3.Error as error:
-                raise self._translated(error) from error
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
 
     @contextmanager
     def _part(self) -> Iterator[None]:
@@ -113,8 +114,8 @@ class Database:
             self._chosen = chosen
             try:
                 return self._connection.execute(sql, values).fetchall()
-            except sqlite3.Error as error:
-                raise self._translated(error) from error
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
             finally:
                 self._chosen = ()
 
@@ -130,7 +131,14 @@ class Database:
             try:
                 return replacing.replace(self.path, path, bring_up)
             finally:
-                self._open()
+                self._open_again()
+
+    def _open_again(self) -> None:
+        try:
+            self._open()
+        except StoreError:
+            # What failed once may go well now (memory, a lock): else all that follows would fail, until the next start.
+            self._open()
 
     def put_back_files(self, folder: Path) -> None:
         """Put the files of a copy that took this one's place beside it, but those that are there. Raises StoreError."""
@@ -161,8 +169,8 @@ class Database:
             try:
                 self._connection.execute("VACUUM")
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            except sqlite3.Error as error:
-                raise self._translated(error) from error
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
 
     def overwrite_deleted(self, *, whole: bool = False) -> None:
         """Have nothing of what was deleted be in the database's files any more. Raises StoreError.
@@ -179,8 +187,8 @@ class Database:
                 if whole:
                     self._connection.execute("VACUUM")
                 (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            except sqlite3.Error as error:
-                raise self._translated(error) from error
+            except SQLITE_FAILED as error:
+                raise refusal(self.path, error) from error
         if busy:
             raise StoreError(
                 f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
@@ -192,15 +200,6 @@ class Database:
         with self._lock:
             self._connection.close()
 
-    def _translated(self, error: sqlite3.Error) -> StoreError:
-        if _is_full(error):
-            return _full(self.path)
-        if "locked" in str(error):
-            remedy = "Another localcrag is writing to it for very long: wait, or stop that one."
-        else:
-            remedy = "Check that the disk is not full and the file not damaged."
-        return StoreError(f"The database {self.path} refused: {str(error).rstrip('.')}. {remedy}")
-
 
 def _statements(script: str) -> Iterator[str]:
     """Cut a script into statements: executescript would commit the transaction it runs in."""
@@ -210,17 +209,6 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-
-
-def _is_full(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-
-
-def _full(path: Path) -> StoreError:
-    return StoreError(
-        f"The disk with the database {path} is full: what was to be written is not in it, all that was there before "
-        "is. Free some space there, then try again; or move the folder to another disk and name it with --data-dir."
-    )
 
 
 def bring_up(path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from localcrag.backends.store import backup_file
 from localcrag.backends.store.durable_files import to_disk
+from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, said_by
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
@@ -101,7 +102,9 @@ def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path
     if live is not None:
         with closing(sqlite3.connect(new)) as source:
             source.backup(live)  # in one transaction: it is all there, or nothing of it
-        live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # It is done; what moves it from the log into the file comes again with every write.
+        with suppress(*SQLITE_FAILED):
+            live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return None
     kept = _kept_beside(path) if path.exists() else None
     # A WAL of before would be taken for the new file's.
@@ -129,19 +132,20 @@ def _kept_beside(path: Path) -> Path:
 
 
 def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
-    """Put the lines of the ledger into the database that is to come."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(new)) as target:
+    """Put the lines of the ledger, those that can be read, into a database that is to come. Raises sqlite3.Error."""
+    rows: list[sqlite3.Row] = []
+    with suppress(sqlite3.Error):  # damaged, or of a version without a ledger
         rows = live.execute("SELECT * FROM egress ORDER BY rowid").fetchall()
-        with target:
-            target.executemany("INSERT OR IGNORE INTO egress VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    with closing(sqlite3.connect(new)) as target, target:
+        target.executemany("INSERT OR IGNORE INTO egress VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 @contextmanager
 def _said(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+    except (*SQLITE_FAILED, OSError) as error:
+        said = said_by(error)
         raise StoreError(
             f"The database {path} could not be replaced: {said}. It is as it was. Check that the folder is writable "
             "and that the disk has room for twice the size of the copy."
