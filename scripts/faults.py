@@ -9,6 +9,10 @@ working until it is killed. A thousand kills took 20 minutes on two cores busy w
 
 With --every-call a small session without models is done again and again, each time with another call that fails (a
 library put before libc, fault_injection/shim.c), and the next start looks what is lost. For Linux, with a C compiler.
+
+    .venv/bin/python scripts/faults.py --power-cuts 1000 [--seed 1]
+
+writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
 """
 
 from __future__ import annotations
@@ -40,10 +44,11 @@ def main() -> int:
     parser.add_argument(
         "--faults", nargs="+", default=FAULTS, choices=FAULTS + MEMORY, help="with --every-call: how they fail"
     )
+    parser.add_argument("--power-cuts", type=int, metavar="N", help="cut the power so often in a small session (Linux)")
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
     try:
-        losses = every_call(place, given) if given.every_call else kills(place, given)
+        losses = (every_call if given.every_call or given.power_cuts else kills)(place, given)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 2
@@ -73,13 +78,19 @@ def kills(place: Path, given: argparse.Namespace) -> int:
 
 
 def every_call(place: Path, given: argparse.Namespace) -> int:
-    """Have each call fail once, print a table, and return the number of losses. Raises RuntimeError."""
+    """Have each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
     from fault_injection import shim  # noqa: PLC0415
 
     if shim.LOADED not in os.environ:
         return shim.again_with(shim.compiled(place), sys.argv)
     from fault_injection.calls import EveryCall  # noqa: PLC0415
+    from fault_injection.power import PowerCuts  # noqa: PLC0415
 
+    if given.power_cuts:
+        cuts = PowerCuts(place, given.seed).cut(given.power_cuts)
+        print(cuts.table())
+        print(f"\n{cuts.done} changes of files and {cuts.syncs} syncs in a session; {cuts.seconds:.0f} s.")
+        return cuts.losses.total()
     faults = [shim.Fault[name.upper().replace("-", "_")] for name in given.faults]
     outcome = EveryCall(place).fail(faults, given.step)
     print(outcome.table())

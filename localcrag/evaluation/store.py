@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from localcrag.evaluation.results import About, Evaluation
+from localcrag.privacy.private_folder import make_lasting, to_disk
 from localcrag.records.errors import EvaluationError
 from localcrag.records.run import Run
 from localcrag.runs import record
@@ -52,11 +53,13 @@ class RunWriter:
 def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
     """Make the folder of an evaluation. Raises EvaluationError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_lasting(folder)
         temporary = folder / f"{ABOUT}.new"
         temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
+        to_disk(temporary)
         temporary.replace(folder / ABOUT)
         (folder / RUNS).touch()
+        to_disk(folder)
     except OSError as error:
         raise EvaluationError(f"{folder} could not be written: {error.strerror}. Check the data folder.") from error
 

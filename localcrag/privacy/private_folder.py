@@ -1,4 +1,4 @@
-"""Private permissions: folders 0700 and files 0600, also for those made before.
+"""Private files and folders: for this user alone, and on the disk before anybody is told.
 
 On Windows the folders of a user are private by the system, and nothing is done here.
 """
@@ -32,7 +32,7 @@ def keep_private(data_dir: Path) -> None:
         return
     os.umask(OTHERS)
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        make_lasting(data_dir)
     except OSError as error:
         raise SettingsError(
             f"The data folder {data_dir} cannot be made: {error.strerror or error}. Choose another with --data-dir."
@@ -41,12 +41,39 @@ def keep_private(data_dir: Path) -> None:
         _close(path)
 
 
+def make_lasting(folder: Path) -> None:
+    """Make a private folder, and those that it lies in, whose names last through a power cut. Raises OSError."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # A folder whose own name is lost is lost with all that is in it.
+    for one in new:
+        to_disk(one.parent)
+
+
+def to_disk(path: Path) -> None:
+    """Have a file's bytes, or the names in a folder, on the disk when this returns. Raises OSError for a file."""
+    if path.is_dir():
+        # Windows opens no folders, and some file systems cannot do this for one.
+        with suppress(OSError):
+            _sync(path, os.O_RDONLY)
+    else:
+        _sync(path, os.O_RDWR)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file that only this user can read; whoever reads it meanwhile finds the old one or the whole new one.
 
-    Raises OSError.
+    It is on the disk, under its name, when this returns. Raises OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_lasting(path.parent)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # Made anew with its mode, so that it is never anybody else's to read.
@@ -57,6 +84,7 @@ def write_private(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        to_disk(path.parent)
     finally:
         # Whether this works says nothing of whether the file is written.
         with suppress(OSError):

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,19 +84,19 @@ class EveryCall:
         """Do one session and the next start; return how many calls and allocations there were."""
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir()
-        world, lines = World(), self._process(lambda tell: self._session(number, fault, tell))
+        world, lines = World(), self._to_its_end(lambda tell: self._session(number, fault, tell))
         ended: dict[str, Any] = next((line.given for line in lines if line.what == "ended"), {})
         call = str(ended.get("hit") or "").split(" ")[0] or ("none" if fault is Fault.NONE else "unknown")
-        problems = list(_follow(lines, world))
+        problems = follow(lines, world)
         if fault is Fault.KILLED and not ended:
             call, end = "killed at a call", "killed"
         else:
             end = "error said" if any(line.what == "refused" for line in lines) else "went on"
         if fault is not Fault.KILLED and not ended:
             problems.append("the session did not end by itself")
-        self._make_old()
-        lines = self._process(lambda tell: session.look(self._data, tell))
-        problems += [f"next start: {one}" for one in _compare(lines, world)]
+        made_old(self._data)
+        lines = self._to_its_end(lambda tell: session.look(self._data, tell))
+        problems += [f"next start: {one}" for one in compare(lines, world)]
         if fault is not Fault.NONE:
             self.outcome.ends[call, end] += 1
         what = f"{fault.name} at call {number} ({ended.get('hit') or call})"
@@ -114,19 +114,8 @@ class EveryCall:
             self._shim.pause(True)
         tell("ended", hit=self._shim.hit, counted=self._shim.counted, allocations=self._shim.allocations)
 
-    def _process(self, run: Any) -> list[Line]:
-        """Run it in a process of its own, to its last line: what it started may have the pipe open for longer."""
-        child, lines = Child(run, self._place / "session.log"), []
-        for line in child.lines(PATIENCE):
-            lines.append(line)
-            if line.what in ("ended", "failed"):
-                break
-        return lines + child.end()[0]
-
-    def _make_old(self) -> None:
-        for path in self._data.rglob("*"):
-            then = time.time() - LONG_AGO
-            os.utime(path, (then, then))
+    def _to_its_end(self, run: Callable[[Tell], None]) -> list[Line]:
+        return to_its_end(run, self._place / "session.log")
 
     def _lost(self, call: str, what: str, problems: Sequence[str]) -> None:
         for problem in problems:
@@ -135,7 +124,24 @@ class EveryCall:
             print(self.outcome.told[-1], file=sys.stderr, flush=True)
 
 
-def _follow(lines: Sequence[Line], world: World) -> list[str]:
+def to_its_end(run: Callable[[Tell], None], log: Path) -> list[Line]:
+    """Run it in a process of its own, to its last line: what it started may have the pipe open for longer."""
+    child, lines = Child(run, log), []
+    for line in child.lines(PATIENCE):
+        lines.append(line)
+        if line.what in ("ended", "failed"):
+            break
+    return lines + child.end()[0]
+
+
+def made_old(folder: Path) -> None:
+    """Have all files look as if they were made long ago."""
+    then = time.time() - LONG_AGO
+    for path in folder.rglob("*"):
+        os.utime(path, (then, then))
+
+
+def follow(lines: Sequence[Line], world: World) -> list[str]:
     """Tell the world what was reported; return what was wrong with what was said."""
     problems = []
     for line in lines:
@@ -169,7 +175,7 @@ def _follow(lines: Sequence[Line], world: World) -> list[str]:
     return problems
 
 
-def _compare(lines: Sequence[Line], world: World) -> list[str]:
+def compare(lines: Sequence[Line], world: World) -> list[str]:
     """Return what the next start found that is not as it was reported."""
     problems = []
     for line in lines:

@@ -19,8 +19,8 @@ from localcrag.steps.ingest.ingest import ingest
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
 
 NAMES = ("kept.md", "gone.md")
-GONE = word_of("gone.md", 1)
-"""A word of the document that is deleted alone."""
+GONE = [word_of("gone.md", version) for version in (1, 2)]
+"""Words of the document that is deleted alone."""
 INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
 """So few chunks beside an index file, that this small collection has one."""
 PARAGRAPHS = 12
@@ -41,11 +41,11 @@ def opened(data: Path) -> Assembly:
     return assembly
 
 
-def write_files(files: Path) -> list[Upload]:
-    """Write the documents of the session, and return them."""
+def write_files(files: Path, version: int = 1) -> list[Upload]:
+    """Write the documents of the session, with other words in each version, and return them."""
     files.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
-        word = word_of(name, 1)
+        word = word_of(name, version)
         text = "\n\n".join(f"Line {one} of {word}: the ferry waits at pier {one}. " * 12 for one in range(PARAGRAPHS))
         (files / name).write_text(f"# About {word}\n\n{text}", "utf-8")
     return [Upload(files / name, name) for name in NAMES]
@@ -180,7 +180,7 @@ def look(data: Path, tell: Tell) -> None:
 def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
     """Tell the facts, and the problems; a word of a document that is gone may not be found."""
     facts = folder.facts_of(data, assembly.database)
-    gone = [] if f"document default/{NAMES[1]}" in facts else [GONE]
+    gone = [] if f"document default/{NAMES[1]}" in facts else GONE
     problems = list(folder.problems_of(assembly, gone)) + list(_usable(assembly))
     tell("looked", facts=facts, problems=[one[:300] for one in problems[:5]])
 

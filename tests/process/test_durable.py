@@ -82,6 +82,15 @@ def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
     assert total.endswith("| 0 |")
 
 
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="recorded by a library put before libc")
+def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--power-cuts", "25", "--seed", "3"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| all | 25 | 0 |" in done.stdout
+
+
 def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:
     here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "copy.sqlite3"
     filled(here, "ferry", "lighthouse")

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from localcrag.backends.store.imported_document import Damaged, Written, checked, checked_about, written
+from localcrag.privacy.private_folder import to_disk
 from localcrag.records.errors import StoreError
 from localcrag.records.stored_document import StoredDocument
 
@@ -92,6 +93,7 @@ class CollectionWriter:
             self._connection.execute("COMMIT")
             self._connection.close()
             self._temporary.replace(self._path)
+            to_disk(self._path.parent)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritable(error) from error
 

@@ -16,6 +16,7 @@ from typing import Any
 from localcrag.backends.store import backup_file, durable_files, replacing
 from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
 from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, is_full, refusal
+from localcrag.privacy.private_folder import make_lasting
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
@@ -38,7 +39,7 @@ class Database:
     def _open(self) -> None:
         path = self.path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_lasting(path.parent)
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )

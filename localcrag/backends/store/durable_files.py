@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from localcrag.privacy.private_folder import make_lasting, to_disk
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -35,7 +37,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_lasting(path.parent)
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is no folder", str(path.parent)) from error
     if path.exists():
@@ -57,24 +59,6 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
         # Whether this works says nothing of whether the file is written; the next start removes what is left.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def to_disk(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk when this returns. Raises OSError for a file."""
-    if path.is_dir():
-        # Windows opens no folders, and some file systems cannot do this for one.
-        with suppress(OSError):
-            _sync(path, os.O_RDONLY)
-    else:
-        _sync(path, os.O_RDWR)
-
-
-def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

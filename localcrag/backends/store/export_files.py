@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from localcrag.privacy.private_folder import to_disk
 from localcrag.records.errors import ReportError
 from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS
 
@@ -36,7 +37,9 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
     temporary = file.with_name(f".{file.name}.tmp")
     try:
         temporary.write_text("".join(lines), "utf-8")
+        to_disk(temporary)
         temporary.replace(file)
+        to_disk(file.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.backends.store import backup_file
-from localcrag.backends.store.durable_files import to_disk
 from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, said_by
+from localcrag.privacy.private_folder import to_disk
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
 
@@ -110,6 +110,8 @@ def put_in_place(new: Path, path: Path, live: sqlite3.Connection | None) -> Path
     # A WAL of before would be taken for the new file's.
     for end in BESIDE:
         path.with_name(path.name + end).unlink(missing_ok=True)
+    # Also after a power cut, of which the new name would be there and the WAL, too.
+    to_disk(path.parent)
     to_disk(new)
     new.replace(path)
     to_disk(path.parent)
@@ -127,7 +129,9 @@ def _kept_beside(path: Path) -> Path:
                 (folder / one.name).hardlink_to(one)
             except OSError:  # a disk without links
                 (folder / one.name).write_bytes(one.read_bytes())
-    to_disk(folder)
+                to_disk(folder / one.name)
+    for one in (folder, folder.parent):
+        to_disk(one)
     return folder
 
 
