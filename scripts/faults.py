@@ -13,6 +13,10 @@ library put before libc, fault_injection/shim.c), and the next start looks what 
     .venv/bin/python scripts/faults.py --power-cuts 1000 [--seed 1]
 
 writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
+
+    .venv/bin/python scripts/faults.py --full-disk [--step 4]
+
+does it on disks of memory that are too small, each a bit larger, and looks when there is room. For Linux.
 """
 
 from __future__ import annotations
@@ -40,15 +44,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of all that is done by chance")
     parser.add_argument("--models", type=Path, help="a data folder whose cache has the faster models; made if need be")
     parser.add_argument("--every-call", action="store_true", help="have each call that changes a file fail (Linux)")
-    parser.add_argument("--step", type=int, default=1, help="with --every-call: every so manieth alone (1)")
+    parser.add_argument("--step", type=int, default=1, help="every so manieth call or disk alone (1)")
     parser.add_argument(
         "--faults", nargs="+", default=FAULTS, choices=FAULTS + MEMORY, help="with --every-call: how they fail"
     )
     parser.add_argument("--power-cuts", type=int, metavar="N", help="cut the power so often in a small session (Linux)")
+    parser.add_argument(
+        "--full-disk", action="store_true", help="do a small session on too small disks (Linux)"
+    )
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
     try:
-        losses = (every_call if given.every_call or given.power_cuts else kills)(place, given)
+        losses = (full_disk if given.full_disk else every_call if given.every_call or given.power_cuts else kills)(
+            place, given
+        )
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 2
@@ -97,6 +106,16 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
     counted = f"{outcome.calls} calls and {outcome.allocations} allocations of SQLite"
     print(f"\n{counted} in a session without a fault; {outcome.seconds:.0f} s.")
     return outcome.losses.total()
+
+
+def full_disk(place: Path, given: argparse.Namespace) -> int:
+    """Fill small disks, print a table and what was said, and return the number of losses. Raises RuntimeError."""
+    from fault_injection.full_disk import FullDisk  # noqa: PLC0415
+
+    outcome = FullDisk(place).fill(given.step)
+    print(outcome.table())
+    print("\nWhat was said:\n", *(f"- {one}" for one in outcome.said()), f"\n{outcome.seconds:.0f} s.", sep="\n")
+    return len(outcome.losses)
 
 
 if __name__ == "__main__":

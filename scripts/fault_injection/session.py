@@ -25,7 +25,8 @@ INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
 """So few chunks beside an index file, that this small collection has one."""
 PARAGRAPHS = 12
 REMEDY = re.compile(
-    r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make room|give it)\b", re.I
+    r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make room|make it writable|give it)\b",
+    re.I,
 )
 """What says what to do next."""
 
@@ -68,6 +69,11 @@ class Session:
             self._step(step)
             if self._assembly is None:
                 break
+        return self._assembly
+
+    def open(self) -> Assembly | None:
+        """Do no more than opening it; return the app, where it could be opened."""
+        self._step(self._open)
         return self._assembly
 
     def _step(self, step: Callable[[], None]) -> None:

@@ -91,6 +91,19 @@ def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
     assert "| all | 25 | 0 |" in done.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="disks of memory are mounted")
+def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--full-disk", "--step", "12"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode == 2:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| all | losses: 0 |" in done.stdout
+    assert "can only be read: make it writable" in done.stdout
+    assert "is full: what was to be written is not in it" in done.stdout
+
+
 def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:
     here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "copy.sqlite3"
     filled(here, "ferry", "lighthouse")

@@ -36,6 +36,8 @@ def refusal(path: Path, error: BaseException) -> StoreError:
         )
     if "locked" in str(error):
         remedy = "Another localcrag is writing to it for very long: wait, or stop that one."
+    elif "readonly" in str(error):
+        remedy = "Its folder or disk can only be read: make it writable, or name another folder with --data-dir."
     else:
         remedy = "Check that the disk is not full and the file not damaged."
     return StoreError(f"The database {path} refused: {str(error).rstrip('.')}. {remedy}")
