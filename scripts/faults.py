@@ -10,6 +10,10 @@ working until it is killed. A thousand kills took 20 minutes on two cores busy w
 With --every-call a small session without models is done again and again, each time with another call that fails (a
 library put before libc, fault_injection/shim.c), and the next start looks what is lost. For Linux, with a C compiler.
 
+    .venv/bin/python scripts/faults.py --every-call --upgrades --faults killed
+
+does so while a folder of each older schema is opened and brought up to date (tests/data/schemas/).
+
     .venv/bin/python scripts/faults.py --power-cuts 1000 [--seed 1]
 
 writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
@@ -49,9 +53,8 @@ def main() -> int:
         "--faults", nargs="+", default=FAULTS, choices=FAULTS + MEMORY, help="with --every-call: how they fail"
     )
     parser.add_argument("--power-cuts", type=int, metavar="N", help="cut the power so often in a small session (Linux)")
-    parser.add_argument(
-        "--full-disk", action="store_true", help="do a small session on too small disks (Linux)"
-    )
+    parser.add_argument("--upgrades", type=int, nargs="*", metavar="SCHEMA", help="with --every-call: open old folders")
+    parser.add_argument("--full-disk", action="store_true", help="do a small session on too small disks (Linux)")
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
     try:
@@ -101,6 +104,10 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
         print(f"\n{cuts.done} changes of files and {cuts.syncs} syncs in a session; {cuts.seconds:.0f} s.")
         return cuts.losses.total()
     faults = [shim.Fault[name.upper().replace("-", "_")] for name in given.faults]
+    if given.upgrades is not None:
+        from fault_injection.upgrades import upgraded  # noqa: PLC0415
+
+        return upgraded(place, given.upgrades, faults, given.step)
     outcome = EveryCall(place).fail(faults, given.step)
     print(outcome.table())
     counted = f"{outcome.calls} calls and {outcome.allocations} allocations of SQLite"

@@ -18,6 +18,7 @@ from fault_injection.children import PATIENCE, Child, Line
 from fault_injection.shim import Fault, Shim
 from fault_injection.work import Tell
 from fault_injection.world import World
+from localcrag.app.assemble import Assembly
 
 LONG_AGO = 7200.0
 """Seconds by which files are made older before the next start, which leaves alone what was made just now."""
@@ -84,7 +85,8 @@ class EveryCall:
         """Do one session and the next start; return how many calls and allocations there were."""
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir()
-        world, lines = World(), self._to_its_end(lambda tell: self._session(number, fault, tell))
+        world = self._prepared()
+        lines = self._to_its_end(lambda tell: self._session(number, fault, tell))
         ended: dict[str, Any] = next((line.given for line in lines if line.what == "ended"), {})
         call = str(ended.get("hit") or "").split(" ")[0] or ("none" if fault is Fault.NONE else "unknown")
         problems = follow(lines, world)
@@ -103,9 +105,17 @@ class EveryCall:
         self._lost(call, what, problems)
         return int(ended.get("counted", 0)), int(ended.get("allocations", 0))
 
+    def _prepared(self) -> World:
+        """Put into the empty folder what is there before; return what that is."""
+        return World()
+
+    def _work(self, tell: Tell) -> Assembly | None:
+        """Do what a call fails in."""
+        return session.Session(self._data, self._uploads, tell).run()
+
     def _session(self, number: int, fault: Fault, tell: Tell) -> None:
         self._shim.arm(self._data, number, fault)
-        assembly = session.Session(self._data, self._uploads, tell).run()
+        assembly = self._work(tell)
         self._shim.pause(True)
         if assembly:
             session.tell_what_is_there(assembly, self._data, tell)

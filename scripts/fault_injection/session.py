@@ -25,8 +25,7 @@ INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
 """So few chunks beside an index file, that this small collection has one."""
 PARAGRAPHS = 12
 REMEDY = re.compile(
-    r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make room|make it writable|give it)\b",
-    re.I,
+    r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make (room|it)|give it)\b", re.I
 )
 """What says what to do next."""
 
@@ -185,6 +184,8 @@ def look(data: Path, tell: Tell) -> None:
 
 def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
     """Tell the facts, and the problems; a word of a document that is gone may not be found."""
+    if "default" in assembly.collections.names():
+        assembly.collections.store("default")  # which completes what an older version did not know of
     facts = folder.facts_of(data, assembly.database)
     gone = [] if f"document default/{NAMES[1]}" in facts else GONE
     problems = list(folder.problems_of(assembly, gone)) + list(_usable(assembly))

@@ -104,6 +104,17 @@ def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path
     assert "is full: what was to be written is not in it" in done.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="killed by a library put before libc")
+def test_nothing_is_lost_where_an_upgrade_of_an_old_folder_is_killed(tmp_path: Path) -> None:
+    options = ["--every-call", "--upgrades", "1", "9", "15", "--step", "60", "--faults", "killed"]
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), *options]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (total,) = [line for line in done.stdout.splitlines() if line.startswith("| all ")]
+    assert total.endswith("| 0 |")
+
+
 def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:
     here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "copy.sqlite3"
     filled(here, "ferry", "lighthouse")
