@@ -291,6 +291,19 @@ def test_files_that_are_being_written_are_waited_for(desk: FolderDesk) -> None:
     assert desk.states()[0].folder.in_step_at
 
 
+def test_files_are_followed_through_a_clock_that_went_ahead_and_was_set_back(desk: FolderDesk) -> None:
+    desk.bind()
+    desk.sync()
+    ahead, early = 4_000_000_000, 1_000_000_000  # seconds: the years 2096 and 2001
+    os.utime(desk.write("shed.md", SHED.replace("80", "95")), (ahead, ahead))
+    assert desk.sync() == [("updated", "shed.md")], "not waited for until then"
+    desk.folders = desk.with_clock(early + 60)
+    os.utime(desk.write("shed.md", SHED.replace("80", "70")), (early, early))
+    assert desk.sync() == [("updated", "shed.md")], "older than what is stored, and another"
+    assert "70 euros" in desk.text("shed.md")
+    assert desk.sync() == []
+
+
 def test_a_file_that_grows_while_it_is_compared_is_waited_for(desk: FolderDesk) -> None:
     bound = desk.bind()
     changes = []

@@ -21,33 +21,12 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.salvage import full_text_anew
 from localcrag.backends.store.schema import SCHEMA_VERSION
-from localcrag.records.documents import Chunk
 from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
-from tests.support.fakes import FakeEmbedder
+from tests.support.filled_folders import EMBEDDER, NAME, filled
 from tests.support.first_start import started_before
 from tests.support.old_databases import old_database
-
-EMBEDDER = FakeEmbedder()
-NAME = "localcrag.sqlite3"
-
-
-def filled(data: Path, *words: str) -> None:
-    """Put a document into a data folder for each word, as an app does that has ended since."""
-    database = Database(data / NAME)
-    put(database, *words)
-    database.close()
-
-
-def put(database: Database, *words: str) -> None:
-    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
-    for word in words:
-        text = f"The {word} keeps its lamp lit."
-        store.put(
-            f"{word}.txt", sha256=word, media_type="text/plain", pages=None, text=text,
-            chunks=[Chunk(None, 0, len(text), text)], vectors=EMBEDDER.embed([text]),
-        )  # fmt: skip
 
 
 def names_in(data: Path) -> list[str]:
@@ -146,6 +125,29 @@ Database(Path({str(data / NAME)!r})); print("open", flush=True); sys.stdin.read(
     other.communicate()
     assert "Another localcrag has" in as_json(refused, 1)["error"]
     assert names_in(data) == ["ferry.txt", "lighthouse.txt"]
+
+
+def test_processes_that_open_a_new_data_folder_at_once_all_work_in_it(tmp_path: Path) -> None:
+    data = tmp_path / "new" / "data"
+    code = f"""
+import sys
+from pathlib import Path
+from tests.support.filled_folders import filled
+print("ready", flush=True)
+filled(Path({str(data)!r}), sys.stdin.readline().strip())
+"""
+    words = ["ferry", "lamp", "pier"]
+    command = [sys.executable, "-c", code]
+    others = [subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True, cwd=ROOT) for _ in words]
+    for other in others:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+    for other, word in zip(others, words, strict=True):
+        assert other.stdin is not None
+        other.stdin.write(f"{word}\n")
+        other.stdin.flush()
+    assert [other.communicate()[1] for other in others] == [""] * len(words)
+    assert names_in(data) == [f"{word}.txt" for word in words]
 
 
 @pytest.mark.parametrize("what", ["cut off", "foreign", "no database", "newer"])

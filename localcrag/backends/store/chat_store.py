@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Preset
@@ -33,8 +33,8 @@ class ChatStore:
         restriction: Restriction = EVERYWHERE,
     ) -> Chat:
         """Make an empty chat."""
-        now = _now()
         with self._database.transaction() as connection:
+            now = _after_all(connection)
             made = connection.execute(
                 "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -93,7 +93,8 @@ class ChatStore:
                 "AND question = ?",
                 (turn.answer, turn.run_id, turn.state, chat_id, turn.number, turn.question),
             )
-            connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_now(), chat_id))
+            now = _after_all(connection)
+            connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (now, chat_id))
 
     def take_out(self, chat_id: int, number: int) -> None:
         """Remove the turns from `number` on: they are asked anew, or in other words."""
@@ -126,7 +127,8 @@ class ChatStore:
             ).rowcount
 
     def _touch(self, connection: sqlite3.Connection, chat_id: int) -> None:
-        if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_now(), chat_id)).rowcount:
+        now = _after_all(connection)
+        if not connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (now, chat_id)).rowcount:
             self.chat(chat_id)  # which says that there is none
 
 
@@ -149,5 +151,10 @@ def _turn(row: sqlite3.Row) -> ChatTurn:
     return ChatTurn(**{**fields, "state": TurnState(fields["state"])})
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+def _after_all(connection: sqlite3.Connection) -> str:
+    """Return the time, after those of all chats: where the clock was set back, what is new still stands first."""
+    now = datetime.now(UTC)
+    last = connection.execute("SELECT max(changed_at) FROM chats").fetchone()[0]
+    if last is not None:
+        now = max(now, datetime.fromisoformat(last) + timedelta(microseconds=1))
+    return now.isoformat(timespec="microseconds")

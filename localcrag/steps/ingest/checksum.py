@@ -1,12 +1,32 @@
-"""The checksum of a file that is added: by it, a file that is in already is known."""
+"""What a file that is added is known by: its checksum, and the state in which it was read."""
 
 from __future__ import annotations
 
 import hashlib
 import stat
+from dataclasses import dataclass
 
 from localcrag.records.errors import UnreadableDocument
 from localcrag.records.ingest import Upload
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells a file from the one that had its name before, and from what it was before it was written to."""
+
+    size: int
+    changed: int
+    """In nanoseconds, by the clock of whoever changed it: compared, never put in order."""
+    number: int
+
+
+def state_of(upload: Upload) -> FileState | None:
+    """Return what a file is now, without reading it; None where there is none."""
+    try:
+        stat = upload.path.stat()
+    except OSError:
+        return None
+    return FileState(stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
 def checksum(upload: Upload) -> str:

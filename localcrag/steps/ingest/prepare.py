@@ -17,11 +17,11 @@ from typing import Protocol
 from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
-from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded
+from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult, Upload
 from localcrag.records.protocols import Embedder
 from localcrag.steps.ingest import unread_pages
-from localcrag.steps.ingest.checksum import checksum
+from localcrag.steps.ingest.checksum import FileState, checksum, state_of
 from localcrag.steps.ingest.chunk import join_pages
 from localcrag.steps.ingest.embed import chunks_of
 from localcrag.steps.ingest.members import AsFile, Room, add_members
@@ -168,13 +168,13 @@ def _its_own(
     """Prepare what a file says itself; return it, the files within still to be read; None where it is in already."""
     begun = time.perf_counter()
     yield progress.at("reading", 0, None)
-    sha256 = checksum(upload)
+    state, sha256 = state_of(upload), checksum(upload)
     before = tools.find(upload.name)
     if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - begun, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
-    reading = _Reading(upload, sha256, begun, replaces=before is not None)
+    reading = _Reading(upload, state, sha256, begun, replaces=before is not None)
     try:
         return (yield from _draft(reading, progress, tools, lent))
     except PasswordNeeded as error:
@@ -187,6 +187,7 @@ def _its_own(
 @dataclass(slots=True)
 class _Reading:
     upload: Upload
+    state: FileState | None
     sha256: str
     begun: float
     replaces: bool
@@ -202,6 +203,11 @@ def _draft(
         path = lent.enter_context(tools.as_file(Member(upload.name, data)))
     document = tools.open_file(path, upload.name)
     pages = yield from _read(document, progress)
+    if state_of(upload) != reading.state:
+        # Else a text of two halves would be stored, under the checksum of neither.
+        raise UnreadableDocument(
+            f"{upload.name} was changed or removed while it was read. Add it again when nothing writes to it any more."
+        )
     if document.media_type == ARCHIVE:
         return document
     title = document_title(document.title, pages, upload.name)
