@@ -10,10 +10,13 @@ from pathlib import Path
 from fault_injection import folder
 from fault_injection.children import settings_of
 from fault_injection.work import Tell, word_of
+from fault_injection.world import kind
 from localcrag.app.assemble import Assembly
+from localcrag.app.conversations import Conversations
 from localcrag.backends.readers.open_document import open_document
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.runs.chats import TurnState
 from localcrag.steps.ingest.checksum import checksum
 from localcrag.steps.ingest.ingest import ingest
 from tests.support.fakes import FakeEmbedder, FakeLanguageModel, FakeScorer
@@ -24,6 +27,9 @@ GONE = [word_of("gone.md", version) for version in (1, 2)]
 INDEX_KWARGS = {"most_recent": 2, "written_after": 4}
 """So few chunks beside an index file, that this small collection has one."""
 PARAGRAPHS = 12
+QUESTION = "Which ferry waits at the pier?"
+OF_ANSWERS = ("chat", "turn", "run", "answer")
+"""Kinds of facts that come of a question."""
 REMEDY = re.compile(
     r"\b(check|free|choose|try again|start localcrag|add it|delete it|once more|restore|make (room|it)|give it)\b", re.I
 )
@@ -62,8 +68,8 @@ class Session:
     def run(self) -> Assembly | None:
         """Do all of it; return the app, where it could be opened."""
         for step in (
-            self._open, self._add, self._ask, self._delete, self._write_index, self._change, self._back_up,
-            self._restore,
+            self._open, self._add, self._ask, self._answer, self._delete, self._write_index, self._change,
+            self._back_up, self._restore,
         ):  # fmt: skip
             self._step(step)
             if self._assembly is None:
@@ -95,8 +101,8 @@ class Session:
             raise StoreError("not open")
         return self._assembly
 
-    def _begin(self, kind: str, changes: Mapping[str, str | None], *may_come: str, **more: object) -> None:
-        self._tell("begin", kind=kind, changes=changes, may_come=may_come, **more)
+    def _begin(self, what: str, changes: Mapping[str, str | None], *may_come: str, **more: object) -> None:
+        self._tell("begin", kind=what, changes=changes, may_come=may_come, **more)
 
     def _done(self, changes: Mapping[str, str | None]) -> None:
         self._tell("report", changes=changes)
@@ -135,8 +141,31 @@ class Session:
 
     def _ask(self) -> None:
         self._begin("ask", {})
-        self._app.search("Which ferry waits at the pier?", collection="default")
+        self._app.search(QUESTION, collection="default")
         self._done({})
+
+    def _answer(self) -> None:
+        """Ask in a chat; what there is of question, answer and run afterwards is there from then on."""
+        self._begin("answer", {}, *OF_ANSWERS)
+        chats = self._app.chats
+        try:
+            chat = chats.begin("default")
+            answering = Conversations(chats, self._app.ask_in_chat).ask(chat.id, QUESTION)
+            self._tell("report", changes={f"chat {chat.id}": QUESTION, f"turn {chat.id}/1": QUESTION})
+            answering.job.wait()
+            turn = chats.turns(chat.id)[0]
+        finally:
+            self._tell("report", changes=self._answers())
+        if turn.state is not TurnState.ANSWERED:
+            raise StoreError(turn.answer)
+        self._tell("done")
+
+    def _answers(self) -> dict[str, str]:
+        try:
+            facts = folder.facts_in(self._app.database.rows)
+        except StoreError:  # what fails once
+            facts = folder.facts_in(self._app.database.rows)
+        return {name: value for name, value in facts.items() if kind(name) in OF_ANSWERS}
 
     def _delete(self) -> None:
         changes = {f"document default/{NAMES[1]}": None}
@@ -195,5 +224,5 @@ def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
 def _usable(assembly: Assembly) -> Iterator[str]:
     """Yield what is wrong with searching."""
     documents = assembly.collections.documents("default") if "default" in assembly.collections.names() else []
-    if documents and not assembly.search("Which ferry waits at the pier?", collection="default").passages:
+    if documents and not assembly.search(QUESTION, collection="default").passages:
         yield "the search finds nothing"
