@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from localcrag.records.errors import SettingsError
+
+if sys.platform == "darwin":
+    import fcntl
 
 OTHERS = 0o077
 OURS = (
@@ -63,6 +67,11 @@ def to_disk(path: Path) -> None:
 def _sync(path: Path, flags: int) -> None:
     descriptor = os.open(path, flags)
     try:
+        if sys.platform == "darwin":
+            # There fsync leaves it in the disk's own memory (Apple's manual page of fsync says so).
+            with suppress(OSError):  # a disk that knows no other way
+                fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+                return
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
