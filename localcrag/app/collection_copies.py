@@ -13,7 +13,7 @@ from localcrag.app.homes import Home
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.moving import Moved
 from localcrag.backends.postgres.home import PostgresHome
-from localcrag.backends.store import collection_queries, collection_settings, shelving
+from localcrag.backends.store import collection_queries, collection_settings, deleted_words, shelving
 from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT
@@ -91,7 +91,7 @@ class CollectionCopies:
                 shelving.give_past(connection, origin, target)
                 shelving.delete_collection(self._database, origin)
         self._made.drop("store", "index")
-        self._database.overwrite_deleted()
+        deleted_words.overwrite(self._database)
         return merged
 
     def _merge_here(self, source: Home, into: Home) -> Merged:

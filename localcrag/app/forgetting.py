@@ -13,7 +13,7 @@ from localcrag.app.document_marks import Looked, look_at, marks_of
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.postgres import vacuuming
 from localcrag.backends.postgres.home import PostgresHome
-from localcrag.backends.store import table_traces
+from localcrag.backends.store import deleted_words, table_traces
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.quotations import passages_of, remove_quotations
 from localcrag.backends.traces.search import search
@@ -51,12 +51,12 @@ class Forgetting:
         try:
             return sum(self._collections.delete_document(name, collection) for name in names)
         finally:
-            self._database.overwrite_deleted()
+            deleted_words.overwrite(self._database)
 
     def delete_collection(self, name: str) -> None:
         """Remove a collection with its documents, as `delete` does. Raises UnknownCollection and StoreError."""
         self._collections.delete(name)
-        self._database.overwrite_deleted()
+        deleted_words.overwrite(self._database)
 
     def forget(self, names: Sequence[str], collection: str | None = None) -> Forgotten:
         """Remove documents, with their attachments and all that quotes them, and search the data folder for the rest.
@@ -98,7 +98,7 @@ class Forgetting:
         """
         name = self._settings.collection(collection)
         self._collections.index(name).make_anew()
-        self._database.overwrite_deleted(whole=True)
+        deleted_words.overwrite(self._database, whole=True)
         home = self._collections.homes.of(name)
         if isinstance(home, PostgresHome):
             home.vacuum()
@@ -109,7 +109,7 @@ class Forgetting:
         for name in self._collections.names():
             if name not in to_embed:
                 self._collections.index(name).make_anew()
-        self._database.overwrite_deleted(whole=True)
+        deleted_words.overwrite(self._database, whole=True)
 
     def verify(self, wanted: str, collection: str | None = None) -> Searched:
         """Search the data folder for what a document says that no other does; for these words, where it is no document.

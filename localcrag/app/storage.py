@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from localcrag.app import overwriting
 from localcrag.app.machine import folder_size
+from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.durable_files import remove_abandoned
 from localcrag.privacy import egress_log
@@ -55,8 +57,10 @@ class Storage:
     def back_up(self, path: Path | None = None) -> BackedUp:
         """Write a copy of all that cannot be made again, into the data folder where no file is named.
 
-        Raises StoreError.
+        What changed documents said is overwritten before: else full text has it in the copy. Raises StoreError.
         """
+        if deleted_words.are_left(self._database):
+            deleted_words.merge(self._database)
         if path is None:
             # The clock may say the same second again, or an earlier one.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
@@ -92,8 +96,9 @@ class Storage:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the database, when nothing is being restored or erased."""
+        """Overwrite what deleted documents left, and close the database, when nothing is being restored or erased."""
         with self._lock:
+            overwriting.finish(self._database)
             self._database.close()
 
 

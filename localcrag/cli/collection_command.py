@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.opened import overwrite_the_rest
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
@@ -164,7 +165,8 @@ def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int
 
 
 def _move(parsed: argparse.Namespace, settings: Settings) -> int:
-    collections, moved = _opened(settings).collections, False
+    assembly, moved = _opened(settings), False
+    collections = assembly.collections
 
     def steps() -> Iterator[Moved]:
         nonlocal moved
@@ -173,6 +175,7 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> int:
             yield one
 
     number = _shown(steps(), parsed, "copied and compared")
+    overwrite_the_rest(assembly)
     home = collections.homes.of(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing was to be moved"
     said = f"{parsed.name}: {copied}; it lives {f'at {home}' if home else 'on this computer'}."

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.opened import overwrite_the_rest
 from localcrag.records.folders import WhenGone
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     scanned = assembly.collections.scanned()
     for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
         terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
+    overwrite_the_rest(assembly)
     print_result([dataclasses.asdict(one) for one in changes], parsed, None)
     if not parsed.json:
         numbers = {one.id for one in chosen}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.opened import overwrite_the_rest
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,17 +42,27 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
-    from localcrag.app.files_to_add import FoundFiles  # noqa: PLC0415
-    from localcrag.cli import terminal  # noqa: PLC0415
-    from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
     if sum((bool(parsed.paths), parsed.re_embed, parsed.renew, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or --re-embed, --renew or --read-scans without any.")
     assembly = Assembly(settings)
+    try:
+        return _done(assembly, parsed)
+    finally:
+        overwrite_the_rest(assembly)
+
+
+def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
+    from localcrag.app.files_to_add import FoundFiles  # noqa: PLC0415
+    from localcrag.cli import terminal  # noqa: PLC0415
+    from localcrag.records.enums import IngestStatus  # noqa: PLC0415
+
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.re_embed())
         print_result(
-            {"collection": settings.collection, "chunks": done}, parsed, f"{counted(done, 'chunk')} embedded anew."
+            {"collection": assembly.settings.collection, "chunks": done},
+            parsed,
+            f"{counted(done, 'chunk')} embedded anew.",
         )
         return DONE
     if parsed.renew:

@@ -1,8 +1,9 @@
-"""The app for a command, once the collection that the command names is known to be there."""
+"""The app for a command, once the collection that it names is known to be there; and what is done at its end."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,3 +31,14 @@ def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assem
     if parsed.collection is not None:
         assembly.collections.require_past(parsed.collection)
     return assembly
+
+
+def overwrite_the_rest(assembly: Assembly) -> None:
+    """Overwrite what documents said that were changed or left out; where that cannot be done, say so."""
+    from localcrag.app.overwriting import finish  # noqa: PLC0415
+
+    if why := finish(assembly.database):
+        print(
+            f"localcrag: what changed documents said before is in the data folder still, until the next start. {why}",
+            file=sys.stderr,
+        )

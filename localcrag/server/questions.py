@@ -47,6 +47,11 @@ class Questions:
         if only:
             assembly.collections.require(only)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._models.busy
+
     def collections(self) -> list[str]:
         """Return the names of the collections that may be asked."""
         return [self._only] if self._only else self.assembly.collections.offered()

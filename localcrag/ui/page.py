@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import gradio as gr
 
 from localcrag.app.assemble import Assembly
-from localcrag.app.files_to_add import FoundFiles
+from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
+from localcrag.app.overwriting import Overwriting
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -40,6 +39,7 @@ class App:
     uploads: Uploads
     documents: DocumentEvents
     keeper: FolderKeeper
+    overwriting: Overwriting
 
     @property
     def busy(self) -> bool:
@@ -48,14 +48,16 @@ class App:
         return self.chats.conversations.busy or any(one.open for one in files)
 
     def follow_folders(self) -> None:
-        """Bring the folders that collections follow in step, from now on."""
+        """Bring the folders that collections follow in step, and overwrite what changed, from now on."""
         self.keeper.begin(self.uploads.follow_folder)
+        self.overwriting.begin()
 
     def close(self) -> None:
         """End what is under way; what there is of it is written down."""
         self.keeper.close()
         self.chats.close()
         self.uploads.close()
+        self.overwriting.close()
 
 
 def build(assembly: Assembly) -> App:
@@ -63,7 +65,7 @@ def build(assembly: Assembly) -> App:
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     keeper = FolderKeeper(assembly.folders)
-    uploads = _uploads(assembly, keeper, lambda: chats.conversations.busy)
+    uploads = files_in_background(assembly, keeper, lambda: chats.conversations.busy)
     # Questions that an earlier server was killed over: nobody answers them any more.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
@@ -103,36 +105,9 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    _go_on(assembly, uploads)
-    return App(page, chats, uploads, documents_do, keeper)
-
-
-def _uploads(assembly: Assembly, keeper: FolderKeeper, busy: Callable[[], bool]) -> Uploads:
-    """Return the files to be added; text recognition rests as long as it is `busy`."""
-    collections = assembly.collections
-    return Uploads(
-        lambda upload, collection: assembly.ingest([upload], collection),
-        collections.renew,
-        ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
-        read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
-        scanned=collections.scanned,
-        follow=keeper.events,
-        busy=busy,
-    )
-
-
-def _go_on(assembly: Assembly, uploads: Uploads) -> None:
-    if assembly.collections.homes.elsewhere():
-        # Their servers are asked, and may be away: nobody waits for that.
-        threading.Thread(target=_take_up, args=(assembly, uploads), daemon=True).start()
-    else:
-        _take_up(assembly, uploads)
-
-
-def _take_up(assembly: Assembly, uploads: Uploads) -> None:
-    """Go on with what an earlier start left to do."""
-    uploads.renew(assembly.collections.outdated())
-    uploads.recognise(assembly.collections.scanned())
+    go_on(assembly, uploads)
+    overwriting = overwriting_beside(assembly, uploads, lambda: chats.conversations.busy)
+    return App(page, chats, uploads, documents_do, keeper, overwriting)
 
 
 def _how() -> str:

@@ -137,6 +137,27 @@ def test_what_is_deleted_is_only_where_it_is_quoted(assembly: Assembly) -> None:
     assert holding(data) == set()
 
 
+def test_a_command_that_adds_a_newer_version_leaves_nothing_of_the_older_one(
+    assembly: Assembly, tmp_path: Path
+) -> None:
+    data = assembly.settings.data_dir
+    make_pdf(tmp_path / "in" / "contract.pdf", ["The lantern contract was signed in Oakham by the harbour master."])
+    assert localcrag(data, "ingest", str(tmp_path / "in" / "contract.pdf")).returncode == 0
+    assert holding(data) == set()
+
+
+def test_what_changed_is_in_no_copy_and_in_no_file_once_the_app_is_closed(assembly: Assembly, tmp_path: Path) -> None:
+    data = assembly.settings.data_dir
+    make_pdf(tmp_path / "in" / "contract.pdf", ["The lantern contract was signed in Oakham by the harbour master."])
+    for _ in assembly.ingest(uploads_from([tmp_path / "in" / "contract.pdf"])):
+        pass
+    assert holding(data)
+    copy = assembly.storage.back_up().path
+    assert f"backups/{copy.name}" not in holding(data)
+    assembly.close()
+    assert holding(data) == set()
+
+
 def test_a_deleted_document_that_runs_quote_can_be_forgotten_later(assembly: Assembly) -> None:
     data = assembly.settings.data_dir
     asked(assembly)

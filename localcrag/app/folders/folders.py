@@ -14,6 +14,7 @@ from localcrag.app.collections import Collections
 from localcrag.app.folders import own_documents
 from localcrag.app.folders.sync import FolderSync
 from localcrag.app.settings_in_use import SettingsInUse
+from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.records.errors import FolderError
@@ -114,7 +115,7 @@ class Folders:
         """
         removed = own_documents.unbind(self._database, self._collections, folder, documents=documents)
         if removed:
-            self._database.overwrite_deleted()
+            deleted_words.overwrite(self._database)
         return removed
 
     def pause(self, folder: BoundFolder, *, paused: bool) -> None:
@@ -125,7 +126,7 @@ class Folders:
         """Remove or keep the documents whose files are gone, those of these names or all. Raises StoreError."""
         changes = own_documents.decide(self._database, self._collections, folder, what, names)
         if any(one.status is FolderStatus.REMOVED for one in changes):
-            self._database.overwrite_deleted()
+            deleted_words.overwrite(self._database)
         return changes
 
     def state(self, folder: BoundFolder) -> FolderState:

@@ -168,7 +168,7 @@ class Database:
         with self.transaction() as connection:
             tables = connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
-                "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@'"
+                "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@' AND name != 'words_to_overwrite'"
             ).fetchall()
             for (name,) in tables:
                 connection.execute(f"DELETE FROM {name}")  # noqa: S608 - a table of ours
@@ -181,27 +181,26 @@ class Database:
             except SQLITE_FAILED as error:
                 raise refusal(self.path, error) from error
 
-    def overwrite_deleted(self, *, whole: bool = False) -> None:
-        """Have nothing of what was deleted be in the database's files any more. Raises StoreError.
+    def empty_log(self, *, anew: bool = False, patience: float = BUSY_TIMEOUT) -> None:
+        """Have the log of writes (`-wal`) be empty; with `anew`, write the file without free pages and gaps before.
 
-        SQLite overwrites rows by itself (`secure_delete`). Two places remain: full text keeps the words of deleted
-        chunks until its parts are merged, and the log of writes (`-wal`) has pages as they were. With `whole` the file
-        is written anew as well, without free pages and gaps within pages.
+        Raises StoreError, also where another process is reading for longer than `patience` seconds.
         """
-        with self.transaction() as connection:
-            for index in FULL_TEXT:
-                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - a table of ours
         with self._lock:
             try:
-                if whole:
+                if anew:
                     self._connection.execute("VACUUM")
-                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                self._connection.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+                try:
+                    (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                finally:
+                    self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
             except SQLITE_FAILED as error:
                 raise refusal(self.path, error) from error
         if busy:
             raise StoreError(
                 f"What was deleted is still in {self.path}-wal, since another localcrag reads the database. Stop that "
-                "one, or wait for its answer, then: localcrag forget --clean"
+                "one, or wait for its answer, then: localcrag forget"
             )
 
     def close(self) -> None:

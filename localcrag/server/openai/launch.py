@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 
 import uvicorn
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.idle_models import IdleModels
-from localcrag.app.uploads import Uploads
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
 from localcrag.server.doors.ports import HOST, require_free
@@ -30,21 +31,21 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
     require_free(port)
     token = token_of(settings.data_dir)
     assembly = Assembly(settings)
-    idle = IdleModels(assembly.models, assembly.settings_in_use)
-    keeper = FolderKeeper(assembly.folders)
-    files = Uploads(
-        lambda upload, collection: assembly.ingest([upload], collection),
-        read_scans=lambda collection, go_on: assembly.collections.read_scans(collection, go_on=go_on),
-        scanned=assembly.collections.scanned,
-        follow=keeper.events,
-    )
-    try:
-        app = guarded(api(Questions(assembly, only)), port, token)
+    with ExitStack() as at_the_end:
+        at_the_end.callback(assembly.close)
+        questions = Questions(assembly, only)
+        keeper = FolderKeeper(assembly.folders)
+        files = files_in_background(assembly, keeper, lambda: questions.busy)
+        overwriting = overwriting_beside(assembly, files, lambda: questions.busy)
+        idle = IdleModels(assembly.models, assembly.settings_in_use)
+        for beside in (overwriting, files, idle, keeper):
+            at_the_end.callback(beside.close)
         server = uvicorn.Server(
             uvicorn.Config(
                 # Of what is unexpected, api.py tells; uvicorn would show words of documents with it.
-                app, host=HOST, port=port, ws="none", lifespan="off", log_level="critical",
-                access_log=False, server_header=False, proxy_headers=False, timeout_graceful_shutdown=SECONDS_TO_END,
+                guarded(api(questions), port, token), host=HOST, port=port, ws="none", lifespan="off",
+                log_level="critical", access_log=False, server_header=False, proxy_headers=False,
+                timeout_graceful_shutdown=SECONDS_TO_END,
             )
         )  # fmt: skip
         print(  # noqa: T201
@@ -55,10 +56,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         )
         warm_up_beside(assembly)
         idle.begin()
+        go_on(assembly, files)
         keeper.begin(files.follow_folder)
+        overwriting.begin()
         server.run()
-    finally:
-        keeper.close()
-        idle.close()
-        files.close()
-        assembly.close()

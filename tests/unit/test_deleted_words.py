@@ -1,0 +1,211 @@
+"""What changed and vanished documents said is overwritten in every byte, in steps, and who is killed has it noted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from localcrag.backends.store import deleted_words
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.records.documents import Chunk
+from localcrag.records.errors import StoreError
+from localcrag.text.distinctive import forms
+from tests.support.fakes import FakeEmbedder
+from tests.support.old_databases import old_database
+
+EMBEDDER = FakeEmbedder()
+NAME = "localcrag.sqlite3"
+SYLLABLES = (
+    "ba",
+    "dor",
+    "fel",
+    "gim",
+    "hus",
+    "jat",
+    "kel",
+    "lom",
+    "nur",
+    "pex",
+    "rov",
+    "sti",
+    "tul",
+    "wan",
+    "yem",
+    "zob",
+)
+
+
+def opened(folder: Path) -> tuple[Database, DocumentStore]:
+    database = Database(folder / NAME)
+    return database, DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+
+
+def put(store: DocumentStore, name: str, text: str) -> None:
+    store.put(
+        name, sha256=text, media_type="text/plain", pages=None, text=text, chunks=[Chunk(None, 0, len(text), text)],
+        vectors=EMBEDDER.embed([text]),
+    )  # fmt: skip
+
+
+def words(number: int, seed: int) -> str:
+    drawn = random.Random(seed)
+    return " ".join("".join(drawn.choices(SYLLABLES, k=4)) for _ in range(number))
+
+
+def holding(folder: Path, word: str) -> list[str]:
+    """Return the files that have a word, or its end: full text keeps of a word what its neighbour lacks."""
+    wanted = [form for part in (word, word[4:]) for form in forms(part)]
+    return [path.name for path in folder.iterdir() if any(form in path.read_bytes() for form in wanted)]
+
+
+def check(database: Database) -> None:
+    """Raise unless full text has what the chunks say, and nothing else."""
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+
+
+def test_what_a_document_said_before_it_changed_is_noted_and_then_in_no_byte(tmp_path: Path) -> None:
+    database, store = opened(tmp_path)
+    for number in range(30):
+        put(store, f"{number}.txt", f"{words(40, number)} heron")
+    put(store, "note.txt", "the quormvellity is kept in Brackwater")
+    assert not deleted_words.are_left(database)
+    put(store, "note.txt", "the heron is kept in Oakham")
+    assert deleted_words.are_left(database)
+    assert holding(tmp_path, "quormvellity")
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    assert holding(tmp_path, "quormvellity") == []
+    assert store.full_text("Oakham", 3)
+    check(database)
+    database.close()
+
+
+def test_what_a_language_of_stems_said_is_overwritten_too(tmp_path: Path) -> None:
+    database, store = opened(tmp_path)
+    german = "Die Quormvellität wird im Keller aufbewahrt, und der Schlüssel liegt nicht mehr unter der Treppe. "
+    put(store, "notiz.txt", german)
+    put(store, "notiz.txt", german.replace("Quormvellität", "Laterne"))
+    deleted_words.overwrite(database)
+    assert holding(tmp_path, "quormvell") == []
+    assert store.full_text("Laternen", 3)
+    database.close()
+
+
+def test_others_write_between_two_steps_and_full_text_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deleted_words, "PAGES", 2)
+    database, store = opened(tmp_path)
+    for number in range(80):
+        put(store, f"{number}.txt", words(60, number))
+    for number in range(0, 80, 3):
+        put(store, f"{number}.txt", words(60, 1000 + number))
+    seeds = iter(range(5000, 6000))
+    steps = 0
+
+    def meanwhile() -> None:
+        nonlocal steps
+        steps += 1
+        if steps % 2:
+            put(store, f"{steps % 80}.txt", words(60, next(seeds)))
+        check(database)
+
+    deleted_words.overwrite(database, go_on=meanwhile)
+    assert steps > 10
+    assert deleted_words.are_left(database), "what changed meanwhile is left"
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    assert holding(tmp_path, words(1, 3)) == []
+    check(database)
+    database.close()
+
+
+def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
+    database, store = opened(tmp_path)
+    put(store, "note.txt", "the quormvellity is kept in Brackwater")
+    with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM chunks").fetchone()
+        store.delete("note.txt")
+        with pytest.raises(StoreError, match="another localcrag reads the database"):
+            deleted_words.overwrite(database, patience=0.01)
+        assert deleted_words.are_left(database)
+        other.execute("COMMIT")
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    assert holding(tmp_path, "quormvellity") == []
+    database.close()
+
+
+def test_a_database_of_before_has_it_noted_if_it_ever_had_documents(tmp_path: Path) -> None:
+    columns = "(id, collection_id, name, sha256, media_type, text, added_at)"
+    old_database(
+        tmp_path / NAME, 20,
+        f"INSERT INTO collections VALUES (1, 'default', '{EMBEDDER.name}', {EMBEDDER.dimension}, '2026-01-01')",  # noqa: S608
+        f"INSERT INTO documents {columns} VALUES (1, 1, 'ferry.txt', 'x', 'text/plain', 'The ferry.', '2026')",  # noqa: S608
+        "DELETE FROM documents",
+    )  # fmt: skip
+    database = Database(tmp_path / NAME)
+    assert deleted_words.are_left(database)
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    database.close()
+
+
+def test_erasing_everything_keeps_the_note_itself(tmp_path: Path) -> None:
+    database, store = opened(tmp_path)
+    put(store, "note.txt", "the quormvellity is kept in Brackwater")
+    database.erase()
+    assert holding(tmp_path, "quormvellity") == []
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    database.close()
+
+
+KILLED = f"""
+import os, signal, sys
+from pathlib import Path
+from localcrag.backends.store import deleted_words
+from localcrag.backends.store.database import Database
+
+deleted_words.PAGES = 1
+steps = 0
+def killed():
+    global steps
+    steps += 1
+    if steps == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+deleted_words.overwrite(Database(Path(sys.argv[1]) / {NAME!r}), go_on=killed)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed by signals")
+@pytest.mark.parametrize("steps", [1, 3, 6])
+def test_whoever_is_killed_midway_leaves_it_noted_and_the_next_one_does_the_rest(tmp_path: Path, steps: int) -> None:
+    database, store = opened(tmp_path)
+    for number in range(80):
+        put(store, f"{number}.txt", words(60, number))
+    put(store, "note.txt", "the quormvellity is kept in Brackwater")
+    store.delete("note.txt")
+    database.close()
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(steps)], check=False, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL
+    database, store = opened(tmp_path)
+    assert deleted_words.are_left(database)
+    check(database)
+    deleted_words.overwrite(database)
+    assert not deleted_words.are_left(database)
+    assert holding(tmp_path, "quormvellity") == []
+    assert len(store.full_text(words(60, 7), 1)) == 1
+    check(database)
+    database.close()
