@@ -159,7 +159,7 @@ class Collections:
         """Return the names of the collections with pages that wait for text recognition, if that is wanted."""
         if not self._settings.now.read_scans:
             return []
-        return self.homes.to_recognise()
+        return self.homes.to_recognise(self.embedders.is_there)
 
     def read_scans(
         self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
@@ -209,7 +209,7 @@ class Collections:
 
     def outdated(self) -> list[str]:
         """Return the names of the collections of which an earlier version cut documents into chunks."""
-        return self.homes.outdated()
+        return self.homes.outdated(self.embedders.is_there)
 
     def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
         """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""

@@ -70,23 +70,28 @@ class Homes:
 
         return ChunkIndex(store, self._indexes)
 
-    def to_recognise(self) -> list[str]:
-        """Return the names of the collections with pages whose text is to be recognised, of the embedder in use."""
-        here = scan_store.collections(self._database, self._settings.now.embedder)
-        return [*here, *self._elsewhere(lambda home: home.to_recognise())]
+    def to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
+        """Return the names of the collections with pages whose text is to be recognised.
 
-    def outdated(self) -> list[str]:
-        """Return those of which an earlier version cut documents into chunks."""
-        here = collection_queries.of_earlier_layouts(self._database, self._settings.now.embedder)
-        return [*here, *self._elsewhere(lambda home: home.outdated())]
+        Of those alone whose embedder, by its name, `embeds`: it is there.
+        """
+        here = scan_store.collections(self._database)
+        there = self._elsewhere(lambda home: home.to_recognise() and embeds(home.embedder()[0]))
+        return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
+
+    def outdated(self, embeds: Callable[[str], bool]) -> list[str]:
+        """Return those of which an earlier version cut documents into chunks; see to_recognise."""
+        here = collection_queries.of_earlier_layouts(self._database)
+        there = self._elsewhere(lambda home: home.outdated() and embeds(home.embedder()[0]))
+        return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
 
     def of_other_embedders(self) -> list[str]:
         """Return the names of the collections that another embedder than the one in use has indexed."""
         own, there = self._settings.now.embedder, collection_homes.there(self._database)
         here = [one for one in collection_queries.of_other_embedders(self._database, own) if one not in there]
-        return [*here, *self._elsewhere(lambda _: True, of_own_embedder=False)]
+        return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
-    def _elsewhere(self, fits: Callable[[PostgresHome], bool], *, of_own_embedder: bool = True) -> list[str]:
+    def _elsewhere(self, fits: Callable[[PostgresHome], bool]) -> list[str]:
         """Return the names of the collections elsewhere that fit.
 
         Servers that do not answer are left out, for a while without being asked: whoever asks their collections is told
@@ -98,7 +103,7 @@ class Homes:
                 continue
             self._silent[str(home.server)] = time.monotonic() + SILENT_SECONDS
             with suppress(StoreError):
-                if (home.embedder()[0] == self._settings.now.embedder) == of_own_embedder and fits(home):
+                if fits(home):
                     names.append(home.name)
                 del self._silent[str(home.server)]
         return names

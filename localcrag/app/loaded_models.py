@@ -11,6 +11,7 @@ from localcrag.app.model_library import ModelLibrary
 from localcrag.app.resting_models import Resting, RestingEmbedder, RestingLanguageModel, RestingScorer
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store.calibration_file import read_calibration
+from localcrag.records.errors import ModelError
 from localcrag.records.models import ModelRole, behind_server
 from localcrag.records.protocols import Embedder, LanguageModel, Scorer
 from localcrag.steps.evaluate.score_cache import ScoreCache
@@ -37,6 +38,16 @@ class LoadedModels:
         if name == self._settings.now.embedder:
             return self._made.get("embedder", lambda: self._load_embedder(name))
         return self._made.get(f"embedder {name}", lambda: self._load_embedder(name))
+
+    def has_embedder(self, name: str) -> bool:
+        """Return whether an embedder is loaded or its files are there. Loads nothing."""
+        if self._made.peek(f"embedder {name}") is not None:
+            return True
+        try:
+            self._library.path(name, ModelRole.EMBEDDER)
+        except ModelError:
+            return False
+        return True
 
     @property
     def scorer(self) -> Scorer:

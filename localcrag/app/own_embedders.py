@@ -47,6 +47,10 @@ class OwnEmbedders:
                 pass
         return self._models.embedder_named(wanted)
 
+    def is_there(self, embedder: str) -> bool:
+        """Return whether a collection with vectors of this embedder can get more of them. Loads no model."""
+        return embedder == self._settings.now.embedder or self._models.has_embedder(embedder)
+
     def to_embed(self) -> list[str]:
         """Return the names of the collections that have vectors of another embedder than they are to have.
 

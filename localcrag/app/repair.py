@@ -108,7 +108,7 @@ def _collection(assembly: Assembly, name: str) -> Finding:
     if name in [one.name for one in assembly.collections.homes.elsewhere()]:
         return Finding(f"collection {name}", State.OFF, "lives in a PostgreSQL server, and was left as it is")
     try:
-        cut = sum(1 for _ in assembly.collections.renew(name)) if assembly.collections.outdated() else 0
+        cut = sum(1 for _ in assembly.collections.renew(name)) if name in assembly.collections.outdated() else 0
         index = assembly.collections.index(name)
         index.refresh()
         index.save()

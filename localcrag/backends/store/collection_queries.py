@@ -92,15 +92,14 @@ def of_other_embedders(database: Database, embedder: str) -> list[str]:
     ]
 
 
-def of_earlier_layouts(database: Database, embedder: str) -> list[str]:
-    """Return the names of this embedder's collections with documents that an earlier version cut into chunks."""
+def of_earlier_layouts(database: Database) -> dict[str, str]:
+    """Return the embedders of the collections with documents that an earlier version cut into chunks, by name."""
     rows = database.rows(
-        "SELECT DISTINCT k.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE abs(d.layout) < ? "
-        "AND k.embedder = ? ORDER BY k.name",
+        "SELECT DISTINCT k.name, k.embedder FROM documents d JOIN collections k ON k.id = d.collection_id "
+        "WHERE abs(d.layout) < ? ORDER BY k.name",
         LEAST_LAYOUT,
-        embedder,
     )
-    return [row["name"] for row in rows]
+    return {row["name"]: row["embedder"] for row in rows}
 
 
 def has_a_past(database: Database, name: str) -> bool:

@@ -110,15 +110,13 @@ class ScanStore:
             )
 
 
-def collections(database: Database, embedder: str) -> list[str]:
-    """Return the names of this embedder's collections that have pages still to be read, or read and not in the text."""
+def collections(database: Database) -> dict[str, str]:
+    """Return which collections have pages to be read, or read and not in the text, by name, with their embedders."""
     rows = database.rows(
-        "SELECT DISTINCT k.name FROM scans s JOIN documents d ON d.id = s.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text AND k.embedder = ? "
-        "ORDER BY k.name",
-        embedder,
+        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "
+        "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text ORDER BY k.name"
     )
-    return [row["name"] for row in rows]
+    return {row["name"]: row["embedder"] for row in rows}
 
 
 def of_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
