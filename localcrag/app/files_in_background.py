@@ -1,4 +1,4 @@
-"""Files added behind the page and the API: one list for all that is read, and what earlier starts left to do."""
+"""Files added behind page and API: one list for all, and what earlier starts left to do."""
 
 from __future__ import annotations
 

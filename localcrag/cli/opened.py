@@ -1,4 +1,4 @@
-"""The app for a command, once the collection that it names is known to be there; and what is done at its end."""
+"""The app for a command, once the collection that it names is there; and what is done at its end."""
 
 from __future__ import annotations
 

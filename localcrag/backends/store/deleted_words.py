@@ -1,4 +1,4 @@
-"""Words of deleted chunks, overwritten in full text and in the log of writes; what is left to do is noted.
+"""Words of deleted chunks, overwritten in full text and in the log of writes; what is left is noted.
 
 SQLite overwrites rows by itself (`secure_delete`). Two places keep words: full text has those of deleted chunks, and
 the note that they are deleted, until its parts are merged into one; the log (`-wal`) has pages as they were. A merge
