@@ -107,12 +107,13 @@ class Assembly:
         Raises StoreError, also where the collection lives on another computer and these settings let nothing leave.
         """
         self.collections.homes.check_allowed(settings.collection, settings)
+        opened = self.collections.opened.of(settings.collection)
         return Parts(
-            embedder=self.models.awake(self.collections.embedders.of(settings.collection)),
+            embedder=self.models.awake(opened.embedder),
             scorer=self._scorer_or_stand_in(settings, remembers=runs is None),
             llm=self._llm_or_stand_in(settings),
-            index=self.collections.index(settings.collection),
-            store=self.collections.store(settings.collection),
+            index=opened.index,
+            store=opened.store,
             web=self.web.search(settings),
             runs=runs or self.runs,
             skills=self.library.skills(settings.llm),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from localcrag.app.foreign_documents import mostly_foreign
@@ -12,6 +12,7 @@ from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.app.moving import Moving, copy_documents
+from localcrag.app.open_collections import OpenCollections
 from localcrag.app.other_names import other_names, with_other_names
 from localcrag.app.own_embedders import OwnEmbedders
 from localcrag.app.settings_in_use import SettingsInUse
@@ -25,7 +26,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.backends.store.temporary_file import as_file
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
-from localcrag.records.errors import NameRefused, StoreError
+from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.steps.ingest.ingest import ingest
@@ -50,10 +51,11 @@ class Collections:
     """The collections of one data folder. Where none is named, that of the settings is meant."""
 
     def __init__(self, settings: SettingsInUse, database: Database, models: LoadedModels, made: LazyCache) -> None:
-        self._settings, self._database, self._models, self._made = settings, database, models, made
+        self._settings, self._database = settings, database
         self.homes = Homes(settings, database)
         self.embedders = OwnEmbedders(settings, database, models, self.homes)
-        self.tags, self.moving = Tags(settings, self.homes), Moving(self.homes, database, self._forget)
+        self.opened = OpenCollections(self.homes, self.embedders, made)
+        self.tags, self.moving = Tags(settings, self.homes), Moving(self.homes, database, self.opened.forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:
@@ -86,7 +88,7 @@ class Collections:
         if old == DEFAULT_COLLECTION:
             raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
         shelving.rename_collection(self._database, old, new)
-        self._forget(old)
+        self.opened.forget(old)
 
     def delete(self, name: str) -> None:
         """Remove a collection with its documents, wherever it lives. Raises UnknownCollection and StoreError."""
@@ -94,7 +96,7 @@ class Collections:
         if isinstance(home, PostgresHome):
             home.delete()
         shelving.delete_collection(self._database, name)
-        self._forget(name)
+        self.opened.forget(name)
         index.remove_file()
 
     def documents(self, collection: str | None = None) -> list[Document]:
@@ -138,14 +140,15 @@ class Collections:
         """Add files to a collection; see localcrag.steps.ingest.ingest. Says how many there are while models load."""
         name = self._settings.collection(collection)
         yield from while_loading(lambda: self.embedders.of(name), uploads)
+        opened = self.opened.of(name)
         at_once = workers(self._settings.now.workers)
         readers = self._adding.shared(at_once)
         yield from ingest(
             uploads,
             open_file=readers.open_document,
-            embedder=self.embedders.of(name),
-            shelf=self.store(collection),
-            index=self.index(collection),
+            embedder=opened.embedder,
+            shelf=opened.store,
+            index=opened.index,
             chunk_tokens=self._settings.now.chunk_tokens,
             as_file=self._as_file,
             unlock=readers.unlocked,
@@ -174,6 +177,7 @@ class Collections:
         shelf = self.homes.of(name).scans()
         if again:
             shelf.try_again()
+        opened = self.opened.of(name)
         at_once = page_workers(self._settings.now.workers)
         readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
         threads = max(1, (self._settings.now.threads or cores()) // at_once)
@@ -190,8 +194,8 @@ class Collections:
             yield from read_scans(
                 Parts(
                     shelf=shelf,
-                    index=self.index(collection),
-                    embedder=self.embedders.of(name),
+                    index=opened.index,
+                    embedder=opened.embedder,
                     chunk_tokens=self._settings.now.chunk_tokens,
                     open_file=readers.open_document,
                     read_page=read_page,
@@ -215,21 +219,23 @@ class Collections:
         """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
+        opened = self.opened.of(name)
         return renew(
-            shelf=self.store(collection),
-            index=self.index(collection),
-            embedder=self.embedders.of(name),
+            shelf=opened.store,
+            index=opened.index,
+            embedder=opened.embedder,
             chunk_tokens=self._settings.now.chunk_tokens,
         )
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document and what was made from it, with its attachments; return how many it had.
 
-        Raises UnknownCollection, UnknownDocument and StoreError.
+        Raises UnknownCollection, UnknownDocument and StoreError; see OpenCollections.follow.
         """
-        collection_queries.require_collection(self._database, self._settings.collection(collection))
-        attachments = self.store(collection).delete(document)
-        self._follow(collection)
+        name = self._settings.collection(collection)
+        collection_queries.require_collection(self._database, name)
+        attachments = self.store(name).delete(document)
+        self.opened.follow(name)
         return attachments
 
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
@@ -247,8 +253,8 @@ class Collections:
             homes[0].remove(names)
         else:
             shelving.move_documents(self._database, names, origin, target)
-        self._follow(origin)
-        self._follow(target)
+        self.opened.follow(origin)
+        self.opened.follow(target)
 
     def re_embed(self, collection: str | None = None) -> Generator[tuple[int, int], None, None]:
         """Embed a collection anew, see OwnEmbedders; yields (done, total). Raises UnknownCollection and StoreError."""
@@ -258,23 +264,17 @@ class Collections:
         for done, last in self.embedders.re_embed(name):
             if done < last:
                 yield done, last
-        self._forget(name)
-        self._follow(name)
+        self.opened.forget(name)
+        self.opened.follow(name)
         yield last, last
 
     def store(self, collection: str | None = None) -> Store:
         """Return where a collection's chunks are kept, made if there is none. Raises EmbedderMismatch."""
-        name = self._settings.collection(collection)
-        embedder, key = self.embedders.of(name), f"store {self.homes.key(name)}"
-        there = self._made.peek(key)
-        if there and there.embedder != embedder.name:
-            self._forget(name)  # It was embedded anew meanwhile, maybe by another process.
-        return self._made.get(key, lambda: self.homes.of(name).open(embedder.name, embedder.dimension))
+        return self.opened.store(self._settings.collection(collection))
 
     def index(self, collection: str | None = None) -> Index:
         """Return a collection's vector index."""
-        store = self.store(collection)
-        return self._made.get(f"index {self.homes.key(store.name)}", lambda: self.homes.index(store))
+        return self.opened.of(self._settings.collection(collection)).index
 
     def close(self) -> None:
         """End the processes that read files, and the connections to servers."""
@@ -285,14 +285,3 @@ class Collections:
 
     def _home(self, collection: str | None) -> Home:
         return self.homes.of(self._settings.collection(collection))
-
-    def _forget(self, collection: str) -> None:
-        key = self.homes.key(collection)
-        self._made.drop(f"store {collection}", f"index {collection}", f"store {key}", f"index {key}")
-
-    def _follow(self, collection: str | None) -> None:
-        """Bring the vector index to what the database holds; where that fails, the next question does, and says why."""
-        with suppress(StoreError):
-            index = self.index(collection)
-            index.refresh()
-            index.save()

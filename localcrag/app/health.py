@@ -18,6 +18,7 @@ from localcrag.app.foreign_documents import ADVICE
 from localcrag.app.machine import memory
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
+from localcrag.backends.store import deleted_words
 from localcrag.records.documents import Document
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
@@ -27,6 +28,10 @@ from localcrag.settings import Settings
 from localcrag.text.language_of import NAMES
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-cpp-python", "gradio", "httpx")
+
+
+WORTH_SAYING = 1_000_000
+"""Bytes of the database that are empty, from which on it is said."""
 
 
 class State(StrEnum):
@@ -151,7 +156,18 @@ def _database(assembly: Assembly) -> str:
     if problems[0][0] != "ok":
         found = "; ".join(row[0] for row in problems)
         raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
-    return f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
+    said = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
+    free = assembly.database.free()
+    if free >= WORTH_SAYING:
+        said += (
+            f"; {free / 1e6:.1f} MB of it are empty, where something was deleted: documents to come take them, and "
+            "`localcrag forget` gives them back"
+        )
+    if deleted_words.are_left(assembly.database):
+        said += (
+            "; words of deleted or changed documents are left to be overwritten: the page does it, or localcrag forget"
+        )
+    return said
 
 
 def _collection(assembly: Assembly, name: str) -> str:

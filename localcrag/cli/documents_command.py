@@ -7,7 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import opened
+from localcrag.cli.opened import index_warnings, opened
 from localcrag.cli.restriction_options import add_restriction, restriction_of
 from localcrag.text.places import also_named, pages_in
 
@@ -79,8 +79,9 @@ def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
 def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.text.words import valid  # noqa: PLC0415
 
-    name = valid(parsed.name)
-    attachments = opened(settings).forgetting.delete([name])
+    name, assembly = valid(parsed.name), opened(settings)
+    attachments = assembly.forgetting.delete([name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
-    print_result({"deleted": name, "attachments": attachments}, parsed, f"{name}: deleted{more}")
+    warnings = index_warnings(assembly)
+    print_result({"deleted": name, "attachments": attachments, "warnings": warnings}, parsed, f"{name}: deleted{more}")
     return DONE

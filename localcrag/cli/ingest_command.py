@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import overwrite_the_rest
+from localcrag.cli.opened import index_warnings, overwrite_the_rest
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -59,11 +59,8 @@ def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
 
     if parsed.re_embed:
         done = terminal.show_re_embedding(assembly.collections.re_embed())
-        print_result(
-            {"collection": assembly.settings.collection, "chunks": done},
-            parsed,
-            f"{counted(done, 'chunk')} embedded anew.",
-        )
+        told = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
+        print_result(told, parsed, f"{counted(done, 'chunk')} embedded anew.")
         return DONE
     if parsed.renew:
         results = terminal.show_ingest(assembly.collections.renew(), quiet=parsed.json)

@@ -39,6 +39,15 @@ def overwrite_the_rest(assembly: Assembly) -> None:
 
     if why := finish(assembly.database):
         print(
-            f"localcrag: what changed documents said before is in the data folder still, until the next start. {why}",
+            f"localcrag: what changed documents said before is in the data folder still: `localcrag ingest`, the page "
+            f"or `localcrag forget` will overwrite it. {why}",
             file=sys.stderr,
         )
+
+
+def index_warnings(assembly: Assembly) -> list[str]:
+    """Return why index files could not be written after a change that is done, and say so on stderr."""
+    warnings = list(assembly.collections.opened.unwritten.values())
+    for one in warnings:
+        print(f"localcrag: {one}", file=sys.stderr)
+    return warnings

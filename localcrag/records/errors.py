@@ -126,6 +126,10 @@ class StoreError(LocalcragError):
     """The database or the index."""
 
 
+class IndexFileError(StoreError):
+    """The file of a vector index, which the database can make again, could not be written or removed."""
+
+
 class UnknownCollection(StoreError):
     """No collection of that name."""
 

@@ -81,6 +81,7 @@ def listed(collections: Collections, collection: str) -> str:
         return lists.documents(
             there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
             place=home.server.at if home.server else "",
+            unwritten=collections.opened.unwritten.get(collection, ""),
         )  # fmt: skip
     except LocalcragError as error:
         return lists.documents((), collection, collections.offered(), problem=str(error))

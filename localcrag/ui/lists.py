@@ -36,12 +36,14 @@ def documents(
     foreign: bool = False,
     place: str = "",
     writer: str = "",
+    unwritten: str = "",
     problem: str = "",
 ) -> str:
     """Return the list of a collection's documents, and of their folders with these tags.
 
     `foreign`: most are in other languages than the models in use were made for. `place` is where the collection lives,
-    "" for this computer; `writer` is who else writes to it right now, and `problem` why nothing can be listed.
+    "" for this computer; `writer` is who else writes to it right now, `unwritten` why its index file could not be
+    written, and `problem` why nothing can be listed.
     """
     inside = Counter(folder for document in items for folder in folders_of(document.name))
     return TEMPLATES.get_template("documents.html").render(
@@ -49,6 +51,7 @@ def documents(
         foreign=foreign,
         place=place,
         writer=writer,
+        unwritten=unwritten,
         problem=problem,
         # One that is empty by now keeps its tags for what comes.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],

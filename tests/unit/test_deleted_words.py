@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from localcrag.app.assemble import Assembly
+from localcrag.app.health import examine_stored
 from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
+from localcrag.settings import load
 from localcrag.text.distinctive import forms
-from tests.support.fakes import FakeEmbedder
+from tests.support.fakes import FakeEmbedder, FakeScorer
 from tests.support.old_databases import old_database
 
 EMBEDDER = FakeEmbedder()
@@ -172,9 +175,29 @@ def test_erasing_everything_keeps_the_note_itself(tmp_path: Path) -> None:
     database.close()
 
 
+def test_doctor_says_how_much_is_empty_and_that_words_are_left(tmp_path: Path) -> None:
+    assembly = Assembly(load(data_dir=tmp_path))
+    assembly.models.share(embedder=EMBEDDER, scorer=FakeScorer())
+
+    def said() -> str:
+        return next(one.detail for one in examine_stored(assembly) if one.name == "database")
+
+    store = DocumentStore(assembly.database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    put(store, "long.txt", words(200_000, 1))
+    assert said().endswith("MB, sound")
+    store.delete("long.txt")
+    assert "MB of it are empty" in said()
+    assert "left to be overwritten" in said()
+    assembly.forgetting.overwrite_all()
+    assert said().endswith("MB, sound")
+    assembly.close()
+
+
 KILLED = f"""
 import os, signal, sys
 from pathlib import Path
+from localcrag.app.assemble import Assembly
+from localcrag.app.health import examine_stored
 from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 

@@ -12,31 +12,77 @@ import pytest
 from localcrag.app.assemble import Assembly
 from localcrag.backends.store.durable_files import whole_or_not_at_all
 from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.cli.opened import index_warnings
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
+from localcrag.records.errors import StoreError
 from localcrag.settings import load
+from localcrag.ui.documents import listed
 from tests.support import ROOT
 from tests.support.fakes import FakeEmbedder, FakeScorer
 
 
-def test_a_deletion_is_reported_where_the_index_file_cannot_be_written_afterwards(tmp_path: Path) -> None:
+def opened(data: Path, *words: str) -> Assembly:
+    """Return an app whose documents say a word each, and whose index file is written for each change."""
     embedder = FakeEmbedder()
-    assembly = Assembly(load(data_dir=tmp_path))
+    assembly = Assembly(load(data_dir=data))
     assembly.models.share(embedder=embedder, scorer=FakeScorer())
     store = assembly.collections.store("default")
-    for word in ("ferry", "lamp", "pier"):
+    for word in words:
         chunk = Chunk(None, 0, len(word), word)
         store.put(
             f"{word}.txt", sha256=word, media_type="text/plain", pages=None, text=word, chunks=[chunk],
             vectors=embedder.embed([word]),
         )  # fmt: skip
-    index = ChunkIndex(store, tmp_path / "index", most_recent=1)  # type: ignore[arg-type]
+    index = ChunkIndex(store, data / "index", most_recent=1)  # type: ignore[arg-type]
     index.refresh()
     assembly._made.put(f"index {assembly.collections.homes.key('default')}", index)
+    return assembly
+
+
+def test_a_deletion_is_done_and_said_where_the_index_file_cannot_be_written_afterwards(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry", "lamp", "pier")
     (tmp_path / "index").write_text("where the folder would be")
-    assembly.collections.delete_document("lamp.txt", "default")
-    assert [one.name for one in assembly.collections.documents("default")] == ["ferry.txt", "pier.txt"]
-    assert {chunk for chunk, _ in index.nearest(embedder.embed(["lamp"])[0], 9)} == set(store.chunk_ids())
+    collections = assembly.collections
+    collections.delete_document("lamp.txt", "default")
+    assert [one.name for one in collections.documents("default")] == ["ferry.txt", "pier.txt"]
+    found = collections.index("default").nearest(FakeEmbedder().embed(["lamp"])[0], 9)
+    assert {chunk for chunk, _ in found} == set(collections.store("default").chunk_ids())
+    assert "index could not be written" in collections.opened.unwritten["default"]
+    assert "index could not be written" in listed(collections, "default")
+    (tmp_path / "index").unlink()
+    collections.delete_document("pier.txt", "default")
+    assert collections.opened.unwritten == {}
+    assert "data-unwritten" not in listed(collections, "default")
+    assembly.close()
+
+
+def test_any_other_failure_of_the_database_after_a_deletion_is_not_kept_quiet(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry", "lamp", "pier")
+    with assembly.database.transaction() as connection:
+        # The index asks it what has changed.
+        connection.execute("DROP TABLE chunk_changes")
+        connection.execute("DROP TRIGGER document_leaves")
+        connection.execute("DROP TRIGGER chunk_leaves")
+    with pytest.raises(StoreError, match="chunk_changes"):
+        assembly.collections.delete_document("lamp.txt", "default")
+    assembly.close()
+
+
+def test_the_command_says_that_the_index_file_could_not_be_written(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry")
+    assembly.collections.opened.unwritten["default"] = "The vector index could not be written to there."
+    assert index_warnings(assembly) == ["The vector index could not be written to there."]
+    assembly.close()
+
+
+def test_which_embedder_a_collection_has_is_asked_once_for_a_question(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry")
+    asked: list[str] = []
+    assembly.database._connection.set_trace_callback(asked.append)
+    assembly.collections.opened.of("default")
+    assembly.database._connection.set_trace_callback(None)
+    assert len([sql for sql in asked if "embedder" in sql and "FROM collection_settings" in sql]) == 1
     assembly.close()
 
 

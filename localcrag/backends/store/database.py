@@ -128,6 +128,11 @@ class Database:
             finally:
                 self._chosen = ()
 
+    def free(self) -> int:
+        """Return how many bytes of the file are empty: what was deleted was there. Raises StoreError."""
+        pages, size = (self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("freelist_count", "page_size"))
+        return int(pages * size)
+
     def copy_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackedUp:
         """Write everything, and files from beside it, into a new file; see backup_file.write. Raises StoreError."""
         with self._lock:

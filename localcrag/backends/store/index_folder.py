@@ -11,7 +11,7 @@ from pathlib import Path
 from localcrag.backends.store.durable_files import held, is_abandoned
 from localcrag.backends.store.index_file import Growth, IndexFile, fingerprint
 from localcrag.backends.store.index_rows import IndexRow
-from localcrag.records.errors import StoreError
+from localcrag.records.errors import IndexFileError
 
 FORGOTTEN = 3600.0
 """Seconds after which a whole file that the database does not know is what a killed process left."""
@@ -24,7 +24,7 @@ class IndexFolder:
         self._folder, self._collection = folder, collection
 
     def write(self, growth: Growth, dimension: int) -> tuple[IndexFile, str]:
-        """Write a file and return it, mapped, with its fingerprint. Raises StoreError; then nothing is left of it."""
+        """Write a file and return it, mapped, with its fingerprint. Raises IndexFileError, and leaves nothing then."""
         path = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}.usearch"
         temporary = path.with_suffix(".tmp")
         with self.failing():
@@ -42,11 +42,11 @@ class IndexFolder:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Say what it comes to where a file cannot be written. Raises StoreError."""
+        """Say what it comes to where a file cannot be written. Raises IndexFileError."""
         try:
             yield
         except (OSError, RuntimeError, ValueError) as error:
-            raise StoreError(
+            raise IndexFileError(
                 f"The vector index could not be written to {self._folder}: {error}. The documents are stored, and "
                 "the index is made again from them; check that the folder is writable and the disk not full."
             ) from error
@@ -84,12 +84,12 @@ class IndexFolder:
                     path.unlink()
 
     def remove(self) -> None:
-        """Remove all files. Raises StoreError."""
+        """Remove all files. Raises IndexFileError."""
         for path in self._files():
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:
-                raise StoreError(f"The vector index {path} could not be removed: {error}. Remove it.") from error
+                raise IndexFileError(f"The vector index {path} could not be removed: {error}. Remove it.") from error
 
     def _files(self) -> Iterator[Path]:
         return self._folder.glob(f"collection-{self._collection}[-.]*")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from localcrag.backends.store import chunk_changes
 from localcrag.backends.store.database import Database
+from localcrag.records.errors import IndexFileError, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,17 @@ def kept(database: Database, collection: int) -> IndexRow | None:
 
 
 def keep(database: Database, collection: int, row: IndexRow | None) -> str | None:
-    """Remember a collection's file, or that it has none, and return the name of the one before. Raises StoreError.
+    """Remember a collection's file, or that it has none, and return the name of the one before.
 
-    What changed so long ago that no index needs to know it is forgotten.
+    What changed so long ago that no index needs to know it is forgotten. Raises IndexFileError.
     """
+    try:
+        return _keep(database, collection, row)
+    except StoreError as error:
+        raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
+
+
+def _keep(database: Database, collection: int, row: IndexRow | None) -> str | None:
     with database.transaction() as connection:
         before = connection.execute("SELECT name FROM index_files WHERE collection_id = ?", (collection,)).fetchone()
         connection.execute("DELETE FROM index_files WHERE collection_id = ?", (collection,))

@@ -1,0 +1,71 @@
+"""Open collections: each with its embedder, its chunks and its vector index, made once and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localcrag.app.homes import Homes, Index, Store
+from localcrag.app.lazy_cache import LazyCache
+from localcrag.app.own_embedders import OwnEmbedders
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.records.errors import IndexFileError
+from localcrag.records.protocols import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCollection:
+    """What a question needs of a collection."""
+
+    embedder: Embedder
+    store: Store
+    index: Index
+
+
+class OpenCollections:
+    """The collections that were opened. `unwritten` says of which the index file could not be written last, and why."""
+
+    def __init__(self, homes: Homes, embedders: OwnEmbedders, made: LazyCache) -> None:
+        self._homes, self._embedders, self._made = homes, embedders, made
+        self.unwritten: dict[str, str] = {}
+
+    def of(self, name: str) -> OpenCollection:
+        """Return a collection, made if there is none. Raises EmbedderMismatch, ModelError and StoreError."""
+        embedder = self._embedders.of(name)
+        store = self._store(name, embedder)
+        index: Index = self._made.get(f"index {self._homes.key(name)}", lambda: self._homes.index(store))
+        return OpenCollection(embedder, store, index)
+
+    def store(self, name: str) -> Store:
+        """Return where a collection's chunks are kept, without its index, which takes a while to open; see `of`."""
+        return self._store(name, self._embedders.of(name))
+
+    def _store(self, name: str, embedder: Embedder) -> Store:
+        key = f"store {self._homes.key(name)}"
+        there = self._made.peek(key)
+        if there and there.embedder != embedder.name:
+            self.forget(name)  # It was embedded anew meanwhile, maybe by another process.
+        made: Store = self._made.get(key, lambda: self._homes.of(name).open(embedder.name, embedder.dimension))
+        return made
+
+    def forget(self, name: str) -> None:
+        """Have a collection be opened anew."""
+        key = self._homes.key(name)
+        self._made.drop(f"store {name}", f"index {name}", f"store {key}", f"index {key}")
+        self.unwritten.pop(name, None)
+
+    def follow(self, name: str) -> None:
+        """Bring a collection's vector index to what the database holds, now that something was changed in it.
+
+        An index file that cannot be written does not undo the change: `unwritten` says so then, questions find what is
+        there without it, and it is written with the next change. A server keeps its index itself. Raises StoreError.
+        """
+        opened = self.of(name)
+        if not isinstance(opened.store, DocumentStore):
+            return
+        try:
+            opened.index.refresh()
+            opened.index.save()
+        except IndexFileError as error:
+            self.unwritten[name] = str(error)
+        else:
+            self.unwritten.pop(name, None)
