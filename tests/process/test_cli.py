@@ -383,6 +383,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
+def test_the_client_of_postgresql_is_imported_for_who_has_a_server() -> None:
+    code = "import sys, localcrag.app.assemble; print('pg8000' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 @pytest.mark.parametrize("content", ["null", '"x"', "[1]", "3"])
 def test_a_settings_file_that_holds_no_object_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "settings.json").write_text(content)

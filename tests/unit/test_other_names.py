@@ -101,7 +101,8 @@ def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_l
 
     files = [known("a.txt", "a.txt"), known("b.txt", "a.txt"), known("box.zip", "box.zip")]
     others = [known("gone.txt", "a.txt", gone="2026"), known("changed.txt", "a.txt", stored="y")]
-    store.put(bind("/papers", ""), [*files, *others])
+    renamed = [known("plan.txt", "Our plan.txt"), known("map.txt", "Our map.txt"), known("copy.txt", "Our map.txt")]
+    store.put(bind("/papers", ""), [*files, *others, *renamed])
     store.put(bind("/attic", "attic/"), [known("a.txt", "a.txt"), known("chest.zip", "box.zip")])
     there = {"a.txt": ("attic/a.txt", "b.txt"), "box.zip/lamp.txt": ("attic/chest.zip/lamp.txt",)}
     few = ["a.txt", "box.zip/lamp.txt", "c.txt"]
@@ -109,3 +110,5 @@ def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_l
     many = [*few, *(f"{number}.txt" for number in range(LOOKED_UP))]
     assert other_names(database, "default", many) == other_names(database, "default", few)
     assert other_names(database, "another", few) == {}
+    # A document that a person renamed is called so, unless it has several files.
+    assert other_names(database, "default", ["Our plan.txt", "Our map.txt"]) == {"Our map.txt": ("copy.txt", "map.txt")}

@@ -1,7 +1,7 @@
 """Connections to a PostgreSQL database: opened when needed; to a collection one writes at a time.
 
 Over pg8000, which is Python throughout: its connections go by the egress guard and into the ledger, as those of a
-library in C would not.
+library in C would not. It is imported where a server is needed: most have none, and it takes a while.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
-
-from pg8000.exceptions import DatabaseError, InterfaceError
-from pg8000.native import Connection
+from typing import IO, TYPE_CHECKING, Any
 
 from localcrag.backends.network import causes, trusted_certificates
 from localcrag.backends.postgres.address import PostgresAddress, too_far
@@ -27,13 +24,15 @@ from localcrag.privacy.addresses import is_private
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.errors import EgressRefused, StoreError
 
+if TYPE_CHECKING:
+    from pg8000.native import Connection
+
 CONNECT_SECONDS = 5.0
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Seconds, seconds and times: a computer that vanished is noticed after a minute, however long a statement may take."""
 WAIT_FOR_WRITER = 10.0
 LOCK_SPACE = 0x6C6372
 """The first key of our advisory locks ("lcr"); the second is the collection's id."""
-_LOST = (InterfaceError, OSError, struct.error)
 _LOCK_NOT_AVAILABLE = "55P03"
 _NOT_KEPT = re.compile("[\0\ud800-\udfff]")
 _SESSION = (
@@ -45,6 +44,12 @@ _SESSION = (
     "SET jit = off",
 )
 Row = dict[str, Any]
+
+
+def _lost() -> tuple[type[Exception], ...]:
+    from pg8000.exceptions import InterfaceError  # noqa: PLC0415
+
+    return (InterfaceError, OSError, struct.error)
 
 
 class Session:
@@ -117,11 +122,13 @@ class PostgresDatabase:
     @contextmanager
     def _part(self, session: Session) -> Iterator[Session]:
         """Undo what is done inside if that fails, and nothing of what the transaction had done before."""
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
         session.run("SAVEPOINT part")
         try:
             yield session
         except BaseException as error:
-            with suppress(*_LOST, DatabaseError):
+            with suppress(*_lost(), DatabaseError):
                 session.run("ROLLBACK TO part")
             if isinstance(error, DatabaseError):
                 raise refused(self.address, error) from error
@@ -130,6 +137,8 @@ class PostgresDatabase:
 
     @contextmanager
     def _begun(self, collection: int | None) -> Iterator[Session]:
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
         with self._in_turn("writing", again=True) as session:
             session.run("BEGIN")
             try:
@@ -145,7 +154,7 @@ class PostgresDatabase:
                 yield session
                 session.run("COMMIT")
             except BaseException:
-                with suppress(*_LOST, DatabaseError):
+                with suppress(*_lost(), DatabaseError):
                     session.run("ROLLBACK")
                 raise
 
@@ -168,6 +177,8 @@ class PostgresDatabase:
     @contextmanager
     def _in_turn(self, use: str, *, again: bool = False) -> Iterator[Session]:
         """Yield a connection for one thread at a time. With `again`, one that was lost meanwhile is opened anew."""
+        from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
         with self._locks[use]:
             connection = self._connections[use]
             if connection is not None and again and not _answers(connection):
@@ -182,7 +193,7 @@ class PostgresDatabase:
                 if code_of(error).startswith("57P"):  # Shut down, or about to start.
                     self._drop(use)
                 raise refused(self.address, error) from error
-            except _LOST as error:
+            except _lost() as error:
                 self._drop(use)
                 # Refused, and closed before pg8000 could say goodbye.
                 said_no = next((one for one in causes(error) if isinstance(one, DatabaseError)), None)
@@ -197,6 +208,8 @@ class PostgresDatabase:
         return connection
 
     def _connect(self) -> Connection:
+        from pg8000.native import Connection  # noqa: PLC0415
+
         address = self.address
         known: dict[str, Any] = {
             "user": address.user,
@@ -227,7 +240,7 @@ class PostgresDatabase:
     def _drop(self, use: str) -> None:
         connection, self._connections[use] = self._connections[use], None
         if connection is not None:
-            with suppress(*_LOST):
+            with suppress(*_lost()):
                 connection.close()
 
     def _busy(self, session: Session, collection: int) -> str:
@@ -279,8 +292,9 @@ def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
 
 
 def _answers(connection: Connection) -> bool:
-    try:
+    from pg8000.exceptions import DatabaseError  # noqa: PLC0415
+
+    with suppress(*_lost(), DatabaseError):
         connection.run("SELECT 1")
-    except (*_LOST, DatabaseError):
-        return False
-    return True
+        return True
+    return False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pg8000.exceptions import DatabaseError
+from typing import TYPE_CHECKING
 
 from localcrag.backends.postgres.address import PostgresAddress
 from localcrag.records.errors import StoreError
+
+if TYPE_CHECKING:
+    from pg8000.exceptions import DatabaseError
 
 REMEDIES = {
     "28": "Check the user's name, and the password in ~/.pgpass (or PGPASSWORD).",

@@ -109,15 +109,21 @@ class FolderStore:
     def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
         """Return what other files with the content of these documents are called, or of all, by document.
 
-        Those without any are left out. Raises StoreError.
+        A single file of a document that is called otherwise is not another one: a person has named its document. Those
+        without any are left out. Raises StoreError.
         """
         found: dict[str, list[str]] = {}
         sql, given = (_ALSO, []) if documents is None else (_ALSO_OF, [json.dumps([*documents])])
-        for folder in self.folders(collection):
+        folders = self.folders(collection)
+        for folder in folders:
             for row in self._database.rows(sql, *given, folder.id, folder.prefix):
                 if (name := folder.name_of(os.fsdecode(row["path"]))) != row["document"]:
                     found.setdefault(row["document"], []).append(name)
-        return {document: sorted(names) for document, names in found.items()}
+        return {
+            document: sorted(names)
+            for document, names in found.items()
+            if len(names) > 1 or any(self._has_file(folder, document) for folder in folders)
+        }
 
     def counts(self, folder: int) -> FolderCounts:
         """Return how many files of a folder are in, failed and are gone. Raises StoreError."""
@@ -136,6 +142,12 @@ class FolderStore:
     def _some(self, folder: int, what: str, most: int) -> list[KnownFile]:
         sql = f"SELECT * FROM folder_files WHERE folder_id = ? AND {what} ORDER BY path LIMIT ?"  # noqa: S608 - ours
         return [_file(row) for row in self._database.rows(sql, folder, most)]
+
+    def _has_file(self, folder: BoundFolder, document: str) -> bool:
+        """Return whether a file of a folder is called as a document, whether it is there or gone."""
+        path = os.fsencode(document.removeprefix(folder.prefix))
+        sql = "SELECT 1 FROM folder_files WHERE folder_id = ? AND path = ? AND document = ?"
+        return document.startswith(folder.prefix) and bool(self._database.rows(sql, folder.id, path, document))
 
     def _names(self, folder: BoundFolder, document: str) -> Sequence[str]:
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
