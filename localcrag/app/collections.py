@@ -13,7 +13,7 @@ from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
 from localcrag.app.moving import Moving, copy_documents
 from localcrag.app.open_collections import OpenCollections
-from localcrag.app.other_names import other_names, with_other_names
+from localcrag.app.other_names import DocumentNames, other_names, with_other_names
 from localcrag.app.own_embedders import OwnEmbedders
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.tags import Tags
@@ -55,7 +55,9 @@ class Collections:
         self.homes = Homes(settings, database)
         self.embedders = OwnEmbedders(settings, database, models, self.homes)
         self.opened = OpenCollections(self.homes, self.embedders, made)
-        self.tags, self.moving = Tags(settings, self.homes), Moving(self.homes, database, self.opened.forget)
+        self.named = DocumentNames(settings, database, self.homes)
+        self.tags = Tags(settings, self.homes, self.named)
+        self.moving = Moving(self.homes, database, self.opened.forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
     def names(self) -> list[str]:

@@ -43,13 +43,14 @@ class Forgetting:
         self._models_dir, self._forget = models_dir, forget
 
     def delete(self, names: Sequence[str], collection: str | None = None) -> int:
-        """Remove documents with their attachments, and return how many of these there were.
+        """Remove documents, by any of their names, with their attachments; return how many of these there were.
 
         What runs, chats, labels and pins quote of them stays; no table, full-text index or log of writes has them any
         more. Raises UnknownCollection, UnknownDocument and StoreError.
         """
         try:
-            return sum(self._collections.delete_document(name, collection) for name in names)
+            own = self._collections.named.own(names, collection)
+            return sum(self._collections.delete_document(name, collection) for name in own)
         finally:
             deleted_words.overwrite(self._database)
 
@@ -61,11 +62,12 @@ class Forgetting:
     def forget(self, names: Sequence[str], collection: str | None = None) -> Forgotten:
         """Remove documents, with their attachments and all that quotes them, and search the data folder for the rest.
 
-        They may be deleted already: then what quoted them is removed. Raises UnknownDocument where nothing of that name
-        was there or is quoted, UnknownCollection and StoreError.
+        Any of their names will do. They may be deleted already: then what quoted them is removed. Raises
+        UnknownDocument where nothing of that name was there or is quoted, UnknownCollection and StoreError.
         """
         collection = self._settings.collection(collection)
         home = self._collections.homes.of(collection)
+        names = self._collections.named.own(names, collection)
         there = {one.name for one in home.documents()}
         gone = [name for name in names if name not in there]
         looked = look_at(self._database, home, names, self._quoted(collection, gone) if gone else ())
@@ -117,8 +119,9 @@ class Forgetting:
         Changes nothing. Raises UnknownCollection and StoreError.
         """
         home = self._collections.homes.of(self._settings.collection(collection))
-        if any(one.name == wanted for one in home.documents()):
-            return self._searched(marks_of(look_at(self._database, home, [wanted])))
+        (document,) = self._collections.named.own([wanted], collection)
+        if any(one.name == document for one in home.documents()):
+            return self._searched(marks_of(look_at(self._database, home, [document])))
         return self._searched([Mark(f"“{wanted}”", forms(wanted))])
 
     def _quoted(self, collection: str, names: Sequence[str]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from localcrag.app.homes import Homes
+from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.records.documents import Document
@@ -35,3 +37,38 @@ def with_other_names(database: Database, collection: str, documents: Sequence[Do
     """Return documents with their other names. Raises StoreError."""
     found = other_names(database, collection, [one.name for one in documents])
     return [replace(one, also=found[one.name]) if one.name in found else one for one in documents]
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The document that a name means, by its own name, with its other ones."""
+
+    name: str
+    also: tuple[str, ...] = ()
+
+
+class DocumentNames:
+    """What the names that a person gives mean, in any collection."""
+
+    def __init__(self, settings: SettingsInUse, database: Database, homes: Homes) -> None:
+        self._settings, self._database, self._homes = settings, database, homes
+
+    def meant(self, names: Sequence[str], collection: str | None = None) -> list[Meant]:
+        """Return the documents that are called so, each once; a name that none has is returned as it is.
+
+        Where a document is called so itself, its name is not looked for among the others' other names. Raises
+        StoreError.
+        """
+        name = self._settings.collection(collection)
+        there = [one.name for one in self._homes.of(name).documents()]
+        own = frozenset(there)
+        # With those of all only where they are needed: of thousands of files that takes a while.
+        known = [one for one in names if one in own]
+        also = other_names(self._database, name, known if len(known) == len(names) else there)
+        of_other = {other: document for document, others in also.items() for other in others}
+        found = dict.fromkeys(one if one in own else of_other.get(one, one) for one in names)
+        return [Meant(one, also.get(one, ())) for one in found]
+
+    def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:
+        """Return the own names of the documents that are called so; see `meant`. Raises StoreError."""
+        return [one.name for one in self.meant(names, collection)]

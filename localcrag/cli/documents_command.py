@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import index_warnings, opened
 from localcrag.cli.restriction_options import add_restriction, restriction_of
-from localcrag.text.places import also_named, pages_in
+from localcrag.text.places import also_named, pages_in, place
 
 if TYPE_CHECKING:
     from localcrag.records.documents import Document
@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.set_defaults(run=_list)
     for name, words in (("tag", "give tags to a document or folder"), ("untag", "take tags from one")):
         command = named.add_parser(name, parents=[common, within], help=words)
-        command.add_argument("name", metavar="NAME", help="as `documents list` shows it; a folder ends with /")
+        command.add_argument("name", metavar="NAME", help="any that `documents list` shows; a folder ends with /")
         command.add_argument("tags", metavar="TAG", nargs="+", help="a word or a few")
         command.set_defaults(run=_tag, gives=name == "tag")
     command = named.add_parser(
@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         parents=[common, within],
         help="delete a document; what answers quote of it stays (localcrag forget removes that, too)",
     )
-    command.add_argument("name", metavar="NAME", help="as `documents list` shows it")
+    command.add_argument("name", metavar="NAME", help="any that `documents list` shows; all names of a document go")
     command.set_defaults(run=_delete)
 
 
@@ -70,18 +70,23 @@ def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
 
     name, tags = valid(parsed.name), [valid(tag) for tag in parsed.tags]
     put, take = (tags, []) if parsed.gives else ([], tags)
-    opened(settings).collections.tags.change([name], put=put, take=take)
-    said = f"{name}: {'has' if parsed.gives else 'has no longer'} {', '.join(tags)}"
-    print_result({"name": name, "tagged" if parsed.gives else "untagged": tags}, parsed, said)
+    collections = opened(settings).collections
+    (meant,) = collections.named.meant([name])
+    collections.tags.change([meant.name], put=put, take=take)
+    said = f"{place(meant.name, None, (), meant.also)}: {'has' if parsed.gives else 'has no longer'} {', '.join(tags)}"
+    named = {"name": meant.name, "also": meant.also}
+    print_result(named | {"tagged" if parsed.gives else "untagged": tags}, parsed, said)
     return DONE
 
 
 def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.text.words import valid  # noqa: PLC0415
 
-    name, assembly = valid(parsed.name), opened(settings)
-    attachments = assembly.forgetting.delete([name])
+    assembly = opened(settings)
+    (meant,) = assembly.collections.named.meant([valid(parsed.name)])
+    attachments = assembly.forgetting.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
-    warnings = index_warnings(assembly)
-    print_result({"deleted": name, "attachments": attachments, "warnings": warnings}, parsed, f"{name}: deleted{more}")
+    told = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
+    said = f"{place(meant.name, None, (), meant.also)}: deleted{more}"
+    print_result(told | {"warnings": index_warnings(assembly)}, parsed, said)
     return DONE

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import opened
 from localcrag.records.errors import SettingsError
+from localcrag.text.places import place
 
 if TYPE_CHECKING:
     from localcrag.records.forgetting import Forgotten, Place, Searched
@@ -29,7 +30,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     """Add `forget`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
     words = "delete documents with all that quotes them, and search the data folder's bytes for the rest"
     command = subparsers.add_parser("forget", parents=[common, within], help=words, description=_ABOUT)
-    command.add_argument("names", metavar="NAME", nargs="*", help="as `documents list` shows it")
+    command.add_argument("names", metavar="NAME", nargs="*", help="any that `documents list` shows")
     command.add_argument(
         "--verify", metavar="NAME|WORDS", nargs="?", const="",
         help="delete nothing; search the data folder for what this document says, or for these words",
@@ -45,7 +46,8 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError("Name either what is to be forgotten, or, after --verify, what is to be searched for.")
     if parsed.verify == "" and not names:
         raise SettingsError("Say what is searched for: --verify NAME, or --verify WORDS.")
-    forgetting = opened(settings).forgetting
+    assembly = opened(settings)
+    forgetting = assembly.forgetting
     if parsed.verify:
         found = forgetting.verify(valid(parsed.verify))
         print_result(dataclasses.asdict(found), parsed, "\n".join(_searched(found, found.places)))
@@ -56,8 +58,10 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
             {"overwritten": True}, parsed, "What was deleted before is in no file of the data folder any more."
         )
         return DONE
-    forgotten = forgetting.forget(names)
-    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(_said(names, forgotten)))
+    meant = assembly.collections.named.meant(names)
+    forgotten = forgetting.forget([one.name for one in meant])
+    said = _said([place(one.name, None, (), one.also) for one in meant], forgotten)
+    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(said))
     return FOUND if forgotten.left else DONE
 
 
@@ -92,9 +96,9 @@ def _searched(found: Searched, places: tuple[Place, ...]) -> list[str]:
         return ["Nothing to search for: it says nothing that no other document says."]
     what = f"{counted(found.marks, 'mark')} (phrases, pieces of files, vectors) in {counted(found.files, 'file')}"
     lines = [f"Searched for {what}, {found.bytes / 1e6:,.1f} MB, and in all tables: {'found' if places else 'nothing'}"]
-    for place in places[:SHOWN]:
-        where = f"table {place.table}" if place.table else f"byte {place.at}"
-        lines.append(f"{place.file}, {where}: {place.said}")
+    for one in places[:SHOWN]:
+        where = f"table {one.table}" if one.table else f"byte {one.at}"
+        lines.append(f"{one.file}, {where}: {one.said}")
     if len(places) > SHOWN:
         lines.append(f"… and {len(places) - SHOWN} more; --json has all.")
     return lines + [f"not searched: {name}" for name in found.unread]

@@ -573,6 +573,16 @@ const parts = {
     setInterval(look, 3000);
   },
 
+  // What left this computer, and whether the models are put away: as it is when somebody looks, also at a page left open.
+  gone() {
+    const look = () => {
+      if (!document.hidden) trigger("focus", {});
+    };
+    window.addEventListener("focus", look);
+    document.addEventListener("visibilitychange", look);
+    setInterval(look, 60000);
+  },
+
   // Files that are being added.
   uploads() {
     element.addEventListener("click", (event) => {

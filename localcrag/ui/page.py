@@ -74,7 +74,7 @@ def build(assembly: Assembly) -> App:
             with gr.Column(elem_id="lc-left"):
                 documents = documents_column(assembly.collections, assembly.settings.collection, script)
                 listed = gr.HTML("", elem_id="lc-chats", js_on_load=script)
-                left = gr.HTML("", elem_id="lc-gone")
+                left = gr.HTML("", elem_id="lc-gone", js_on_load=script)
             with gr.Column(elem_id="lc-middle"):
                 column = chat_column(assembly, script)
             with gr.Column(elem_id="lc-right"):

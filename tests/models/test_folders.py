@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.other_names import Meant
 from localcrag.records.errors import FolderError
 from localcrag.records.folders import FolderChange, FolderStatus, WhenGone
 from localcrag.records.ingest import IngestProgress, Upload
@@ -91,6 +92,24 @@ def test_a_file_put_over_another_takes_its_place_and_a_new_one_takes_the_name_th
     assert desk.names() == ["cellar/boiler.txt", "shed.md"]
     assert desk.text("cellar/boiler.txt") == SHED
     assert desk.text("shed.md") == "The shed has two windows."
+
+
+def test_a_document_is_tagged_deleted_and_forgotten_by_any_of_its_names(desk: FolderDesk) -> None:
+    desk.write("z/copy of shed.md", SHED)
+    desk.bind()
+    desk.sync()
+    collections, forgetting = desk.assembly.collections, desk.assembly.forgetting
+    other = "z/copy of shed.md"
+    assert collections.named.meant([other, "shed.md"], desk.collection) == [Meant("shed.md", (other,))]
+    assert collections.named.meant(["nowhere.md"], desk.collection) == [Meant("nowhere.md")]
+    collections.tags.change([other], put=["garden"], collection=desk.collection)
+    assert [one.tags for one in collections.documents(desk.collection)] == [(), ("garden",)]
+    assert forgetting.verify(other, desk.collection).places
+    forgetting.delete([other], desk.collection)
+    assert desk.names() == ["cellar/boiler.txt"]
+    desk.write("z/boiler again.txt", BOILER)
+    desk.sync()
+    assert forgetting.forget(["z/boiler again.txt"], desk.collection).documents == ("cellar/boiler.txt",)
 
 
 def test_two_files_with_one_content_are_stored_once_and_the_document_stays_with_the_one_that_stays(

@@ -18,7 +18,7 @@ from localcrag.ui.chat import chat, scope
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.chat.chat_choices import ChatChoices, number, preset_of
 from localcrag.ui.chat.consent import hidden
-from localcrag.ui.handlers import EACH, GOOD, IN_ITS_PLACE, MANY, PRIVATE, releases, told
+from localcrag.ui.handlers import EACH, GOOD, IN_ITS_PLACE, LATEST, MANY, PRIVATE, releases, told
 from localcrag.ui.tabs import Tabs, session
 
 Values = tuple[Any, ...]
@@ -100,6 +100,7 @@ class ChatEvents:
         at.chats.download(self.export, None, [at.export], **EACH)
         page.load(self.listed, None, [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
+        at.left.focus(self.left, None, [at.left], **LATEST)
 
     def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
