@@ -36,6 +36,10 @@ class CollectionSettings:
         """Give a collection a web mode of its own; None takes it away. Raises UnknownCollection and StoreError."""
         collection_settings.set_web_mode(self._database, self._there(collection), mode)
 
+    def embedders(self) -> dict[str, str]:
+        """Return the embedders of those collections that have one of their own, by collection. Raises StoreError."""
+        return collection_settings.embedders(self._database)
+
     def set_embedder(self, embedder: str | None, collection: str | None = None) -> None:
         """Have a collection be embedded with an embedder of its own; None: with the one in use.
 

@@ -9,6 +9,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import FoundFiles
 from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.overwriting import Overwriting
+from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.app.uploads import Uploads
 
 
@@ -26,16 +27,19 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
     )
 
 
-def go_on(assembly: Assembly, files: Uploads) -> None:
-    """Go on with what an earlier start left to do: documents to be cut anew, and scans to be read."""
+def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings | None = None) -> None:
+    """Go on with what an earlier start left to do: documents to be cut anew, scans, collections to be embedded anew."""
     if assembly.collections.homes.elsewhere():
         # Their servers are asked, and may be away: nobody waits for that.
-        threading.Thread(target=_take_up, args=(assembly, files), daemon=True).start()
+        threading.Thread(target=_take_up, args=(assembly, files, embeddings), daemon=True).start()
     else:
-        _take_up(assembly, files)
+        _take_up(assembly, files, embeddings)
 
 
-def _take_up(assembly: Assembly, files: Uploads) -> None:
+def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings | None) -> None:
+    if embeddings:
+        for collection in assembly.collections.embedders.left_to_do():
+            embeddings.start(collection)
     files.renew(assembly.collections.outdated())
     files.recognise(assembly.collections.scanned())
 

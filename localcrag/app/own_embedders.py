@@ -63,12 +63,18 @@ class OwnEmbedders:
         there = collection_queries.collection_names(self._database)
         return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in of_others)]
 
+    def left_to_do(self) -> list[str]:
+        """Return those of `to_embed` to go on with unasked: one was chosen for them, or their embedding was stopped."""
+        asked_for = {*collection_settings.embedders(self._database), *new_vectors.begun(self._database)}
+        return [name for name in self.to_embed() if name in asked_for]
+
     def re_embed(self, collection: str) -> Iterator[tuple[int, int]]:
         """Embed a collection's chunks with the embedder that it is to have; yields (done, total).
 
         Meanwhile it is searched by its old vectors. What is done is kept, and the same again goes on there; documents
         that come are embedded as well, before the new vectors take the place of the old ones. In a PostgreSQL server
-        it begins anew each time, and nothing may change meanwhile. Raises ModelError and StoreError.
+        it begins anew each time, and nothing may change meanwhile. Where another embedder is chosen meanwhile, that one
+        goes on, unless it is the one that made the old vectors. Raises ModelError and StoreError.
         """
         home, embedder = self._homes.of(collection), self._models.embedder_named(self.wanted(collection))
         if isinstance(home, PostgresHome):
@@ -83,9 +89,21 @@ class OwnEmbedders:
                 vectors = embedder.embed([text for _, text in some])
                 made = {chunk: vector for (chunk, _), vector in zip(some, vectors, strict=True)}
                 new_vectors.put(self._database, embedder.name, made)
+                if self.wanted(collection) != embedder.name:
+                    yield from self._otherwise(collection, total)
+                    return
                 yield total - len(left) + at + len(some), total
             if new_vectors.take_over(self._database, collection, embedder=embedder.name, dimension=embedder.dimension):
                 return
+
+    def _otherwise(self, collection: str, total: int) -> Iterator[tuple[int, int]]:
+        """Embed a collection with what was chosen meanwhile; nothing is to be done where it has that one's vectors."""
+        wanted = self.wanted(collection)
+        new_vectors.begin(self._database, collection, wanted)
+        if self.name_of(collection) == wanted:
+            yield total, total
+        else:
+            yield from self.re_embed(collection)
 
 
 def _in_server(home: PostgresHome, embedder: Embedder) -> Iterator[tuple[int, int]]:

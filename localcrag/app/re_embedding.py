@@ -31,6 +31,10 @@ class ReEmbeddings:
         """Embed a collection anew, unless that is being done."""
         self._collections.start(ReEmbedding(name=collection))
 
+    def close(self) -> None:
+        """Stop what is under way; what is done of it is kept."""
+        self._collections.close()
+
     def items(self) -> tuple[ReEmbedding, ...]:
         """Return every collection that was asked for."""
         return self._collections.items()

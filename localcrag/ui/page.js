@@ -528,6 +528,19 @@ const parts = {
       press(button);
       trigger("input", { what: button.dataset.do, name: button.dataset.name || "" });
     });
+    element.addEventListener("change", (event) => {
+      const { own } = event.target.dataset;
+      if (own !== undefined) trigger("input", { what: "own", name: own, embedder: event.target.value });
+    });
+    // How far something is writes the list anew: what was unfolded stays so.
+    const open = new Set();
+    element.addEventListener("toggle", (event) => {
+      const { key } = event.target.dataset;
+      if (key && event.target.isConnected) open[event.target.open ? "add" : "delete"](key);
+    }, true);
+    watch("value", () => {
+      for (const one of element.querySelectorAll("details[data-key]")) one.open = open.has(one.dataset.key);
+    });
   },
   storage() {
     parts.models();

@@ -11,6 +11,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.overwriting import Overwriting
+from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -40,6 +41,7 @@ class App:
     documents: DocumentEvents
     keeper: FolderKeeper
     overwriting: Overwriting
+    embeddings: ReEmbeddings
 
     @property
     def busy(self) -> bool:
@@ -58,6 +60,7 @@ class App:
         self.chats.close()
         self.uploads.close()
         self.overwriting.close()
+        self.embeddings.close()
 
 
 def build(assembly: Assembly) -> App:
@@ -105,9 +108,10 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    go_on(assembly, uploads)
+    embeddings = screen.models.embeddings
+    go_on(assembly, uploads, embeddings)
     overwriting = overwriting_beside(assembly, uploads, lambda: chats.conversations.busy)
-    return App(page, chats, uploads, documents_do, keeper, overwriting)
+    return App(page, chats, uploads, documents_do, keeper, overwriting, embeddings)
 
 
 def _how() -> str:

@@ -92,6 +92,24 @@ def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(t
     again.close()
 
 
+def test_what_was_stopped_or_chosen_is_gone_on_with_and_a_choice_meanwhile_counts(tmp_path: Path) -> None:
+    data, embedder = started_before(tmp_path / "data"), Counting()
+    assembly = opened(data, embedder)
+    add(assembly, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
+    embedders = assembly.collections.embedders
+    before = embedders.name_of("default")
+    assert embedders.left_to_do() == []
+    collection_settings.set_embedder(assembly.database, "default", embedder.name)
+    assert embedders.left_to_do() == ["default"]
+    steps = embedders.re_embed("default")
+    next(steps)
+    collection_settings.set_embedder(assembly.database, "default", None)
+    assert list(steps) == [(1, 1)]
+    assert (embedders.name_of("default"), embedders.left_to_do()) == (before, [])
+    assert assembly.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
+    assembly.close()
+
+
 def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> None:
     data, embedder = started_before(tmp_path / "data"), Counting()
     one = opened(data, embedder)

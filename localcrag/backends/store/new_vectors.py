@@ -23,6 +23,15 @@ def begin(database: Database, collection: str, embedder: str) -> None:
         )
 
 
+def begun(database: Database) -> list[str]:
+    """Return the names of the collections that have some, in order: embedding them was stopped. Raises StoreError."""
+    rows = database.rows(
+        "SELECT name FROM collections k WHERE EXISTS (SELECT 1 FROM new_vectors n JOIN chunks c ON c.id = n.chunk_id "
+        "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = k.id) ORDER BY name"
+    )
+    return [row["name"] for row in rows]
+
+
 def missing(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
     """Return id and text of the chunks that have no new vector, shortest first, and how many chunks there are."""
     there = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}

@@ -28,7 +28,7 @@ class ModelSettings:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._wanted = WantedModels(assembly.library, self._use)
-        self._embeddings = ReEmbeddings(assembly.collections.re_embed)
+        self.embeddings = ReEmbeddings(assembly.collections.re_embed)
 
     def show(self, script: str, in_force: InForce) -> None:
         """Make the list."""
@@ -68,6 +68,7 @@ class ModelSettings:
             models = assembly.library.models()
             speeds = assembly.runs.speeds()
             to_embed = assembly.collections.embedders.to_embed()
+            own = assembly.collection_settings.embedders()
         except LocalcragError as error:
             return html.message(str(error))
         return TEMPLATES.get_template("models.html").render(
@@ -87,7 +88,10 @@ class ModelSettings:
             machine=assembly.models.computes_on(),
             graphics=graphics.report(),
             to_embed=to_embed,
-            embeddings={one.name: one for one in self._embeddings.items()},
+            own_embedders=own,
+            collections=assembly.collections.names(),
+            embedder_in_use=settings.embedder,
+            embeddings={one.name: one for one in self.embeddings.items()},
         )
 
     def follow(self) -> Iterator[str]:
@@ -97,7 +101,7 @@ class ModelSettings:
 
     def follow_embeddings(self) -> Iterator[str]:
         """Show how far collections are that are embedded anew."""
-        for items in self._embeddings.follow():
+        for items in self.embeddings.follow():
             # `follow` has made the list; without any of these it would be the same.
             yield self.listed() if items else gr.skip()
 
@@ -133,11 +137,19 @@ class ModelSettings:
                 told(lambda: self._wanted.use(name))
             case "get":
                 self._wanted.download(name)
+            case "own":
+                told(lambda: self._give_own(name, str(event.embedder)))
             case "embed":
-                self._embeddings.start(name)
+                self.embeddings.start(name)
             case "cancel":
                 self._wanted.cancel(name)
         return self.listed()
+
+    def _give_own(self, collection: str, embedder: str) -> None:
+        """Have a collection be embedded with an embedder of its own, "" for the one in use, and begin with that."""
+        self._assembly.collection_settings.set_embedder(embedder or None, collection)
+        if collection in self._assembly.collections.embedders.to_embed():
+            self.embeddings.start(collection)
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
         """Look for models at an address, or on this computer, and list them; a key is kept for the address."""
@@ -167,7 +179,7 @@ class ModelSettings:
             return
         self._assembly.models.use_set(name)
         for collection in self._assembly.collections.embedders.to_embed():
-            self._embeddings.start(collection)
+            self.embeddings.start(collection)
 
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
