@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Generator
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import gradio as gr
 
@@ -42,10 +42,16 @@ class FakeHomes:
         return FakeHome()
 
 
+class FakeOpened:
+    """Whose index files are all written."""
+
+    unwritten: ClassVar[dict[str, str]] = {}
+
+
 class FakeCollections:
     """Collections of one document each, which is called as its collection is. Not real: it stores nothing."""
 
-    tags, homes = NoTags(), FakeHomes()
+    tags, homes, opened = NoTags(), FakeHomes(), FakeOpened()
 
     def documents(self, collection: str) -> list[Document]:
         return [Document(1, f"of the {collection}", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")]
