@@ -52,7 +52,9 @@ def overwrite(
     merge(database, go_on)
     database.empty_log(anew=whole, patience=patience)
     with database.transaction() as connection:
-        connection.execute("UPDATE words_to_overwrite SET overwritten = max(overwritten, ?)", (row["deleted"],))
+        # The lesser: a backup may have taken the database's place meanwhile.
+        sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
+        connection.execute(sql, (row["deleted"],))
 
 
 def merge(database: Database, go_on: Callable[[], None] = _let_others) -> None:
