@@ -347,6 +347,7 @@ def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
     assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {
         "deleted": "short.txt",
         "attachments": 0,
+        "warnings": [],
     }
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf"}
     refused = localcrag(data, "documents", "delete", "short.txt", "--collection", "typo")
