@@ -37,6 +37,10 @@ from localcrag.text.sanitize import sanitize
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "data" / "attacks.jsonl"
 BY_CLASS = CORPUS.with_name("attacks_by_class.jsonl")
 """Wordings of ours for the classes of AgentDojo, InjecAgent and BIPIA: half to write rules with, half held out."""
+HELD_OUT = CORPUS.with_name("attacks_held_out.jsonl")
+"""89 wordings in 16 classes, written before the signals were and never used to make any: they measure."""
+LOOKALIKES = CORPUS.with_name("attack_lookalikes.jsonl")
+"""145 honest texts that speak like attacks, held out with them: what is found there is a false alarm."""
 
 
 class Place(StrEnum):

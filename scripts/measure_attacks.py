@@ -1,15 +1,16 @@
 """Print how many prompt injections get through, by kind, with and without the defence.
 
     .venv/bin/python scripts/measure_attacks.py [--kind KIND] [--answers]
-    .venv/bin/python scripts/measure_attacks.py --rules [--by-class]
+    .venv/bin/python scripts/measure_attacks.py --rules [--by-class | --held-out]
     .venv/bin/python scripts/measure_attacks.py --honest FILE…
 
 An attack gets through when the answer, the question that stands alone or the web query holds what the attacker wants,
 or when the attacker wants no answer and there is none. Corpus: tests/data/attacks.jsonl; with --by-class
-tests/data/attacks_by_class.jsonl, the classes of public sets in wordings of ours. With --rules, no model is
-asked: counted are the attacks of which anything reaches the models, as if each obeyed whatever it reads. With --honest,
-the rules are tried on texts in which nothing is planted (gzipped JSON lines, with a `passage` or `text` each): what
-they find there are false alarms.
+tests/data/attacks_by_class.jsonl, the classes of public sets in wordings of ours; with --held-out
+tests/data/attacks_held_out.jsonl, which no rule was made with. With --rules, no model is asked: counted are the attacks
+of which anything reaches the models, as if each obeyed whatever it reads. With --honest, the rules are tried on texts
+in which nothing is planted (JSON lines, gzipped or not, with a `passage` or `text` each): what they find there are
+false alarms.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from attacks import BY_CLASS, CORPUS, Attack, Outcome, Range, Way, load, search_server
+from attacks import BY_CLASS, CORPUS, HELD_OUT, Attack, Outcome, Range, Way, load, search_server
 from relevance.data import read_lines
 
 from localcrag.app.assemble import Assembly
@@ -71,7 +72,8 @@ def by_rules(chosen: Sequence[Attack]) -> None:
         ("unseen wordings", [attack for attack in chosen if attack.unseen]),
     ):
         bare, ruled = (sum(attack.passes(rules) for attack in group) for rules in ((), RULES))
-        print(f"{name}: of {len(group)}, {bare} reach the models without the rules, {ruled} with them")
+        if group:
+            print(f"{name}: of {len(group)}, {bare} reach the models without the rules, {ruled} with them")
 
 
 def false_alarms(paths: Sequence[Path]) -> None:
@@ -92,13 +94,13 @@ def main() -> None:
     parser.add_argument("--honest", type=Path, nargs="+", metavar="FILE", help="count false alarms in these instead")
     parser.add_argument("--rules", action="store_true", help="ask no model, count what reaches it")
     parser.add_argument("--by-class", action="store_true", help="the classes of public sets instead")
+    parser.add_argument("--held-out", action="store_true", help="the wordings that no rule was made with instead")
     arguments = parser.parse_args()
     if arguments.honest:
         false_alarms(arguments.honest)
         return
-    chosen = [
-        attack for attack in load(BY_CLASS if arguments.by_class else CORPUS) if arguments.kind in (None, attack.kind)
-    ]
+    corpus = HELD_OUT if arguments.held_out else BY_CLASS if arguments.by_class else CORPUS
+    chosen = [attack for attack in load(corpus) if arguments.kind in (None, attack.kind)]
     if arguments.rules:
         by_rules(chosen)
         return

@@ -84,9 +84,10 @@ def load_set(folder: Path, name: str) -> LabelledSet:
 
 
 def read_lines(path: Path) -> Iterator[Any]:
-    """Yield the objects of a gzipped JSON lines file. Raises DataError."""
+    """Yield the objects of a JSON lines file, gzipped where its name ends in .gz. Raises DataError."""
+    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
+        with opened(path, "rt", encoding="utf-8") as lines:
             for line in lines:
                 yield json.loads(line)
     except (OSError, EOFError, ValueError) as error:
