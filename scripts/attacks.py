@@ -30,7 +30,8 @@ from localcrag.settings import Settings
 from localcrag.steps.answer import generate
 from localcrag.steps.context import Parts
 from localcrag.steps.retrieve.retrieve import retrieve
-from localcrag.steps.screen.prompt_injection import readable, without
+from localcrag.steps.screen.prompt_injection import without
+from localcrag.steps.screen.prompt_injection_readings import readable
 from localcrag.steps.screen.prompt_injection_words import Rule
 from localcrag.text.sanitize import sanitize
 

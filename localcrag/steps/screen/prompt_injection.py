@@ -9,12 +9,9 @@ A passage keeps its length: what is left out becomes white space, so that offset
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
@@ -22,15 +19,18 @@ from typing import TypeVar
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.records.run import Turn
+from localcrag.steps.screen.prompt_injection_groups import MARK
+from localcrag.steps.screen.prompt_injection_judge import Judged
+from localcrag.steps.screen.prompt_injection_readings import readable
 from localcrag.steps.screen.prompt_injection_rules import RULES
 from localcrag.steps.screen.prompt_injection_words import Rule
 from localcrag.text.places import page_name
-from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize, without_unseen
+from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize
 from localcrag.text.sentences import split_sentences
 from localcrag.text.span import Span
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import later
-from localcrag.text.words import one_line, shorten
+from localcrag.text.words import shorten
 
 AnyPassage = TypeVar("AnyPassage", bound=Passage)
 
@@ -57,29 +57,29 @@ _ABOUT_ATTACKS = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»|„[^“]*“|‘[^’]*’")
-_BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,}={0,2}")
-_LETTERS_APART = re.compile(r"(?<!\w)(?:[^\W\d_][ .\u00b7_-]){3,}[^\W\d_](?!\w)")
-_LOOKALIKES = str.maketrans("аеорсухіјѕһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοАВЕКМНОРСТХ", "aeopcyxijshdqwABEZHIKMNOPTYXoABEKMHOPCTX")
-_TAGS = {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
 
 
 @lru_cache(maxsize=256)  # A passage is looked at when it is graded, refined and told about.
 def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str], ...]:
     """Return the pieces of a text that are left out, in order and apart, each with the name of what it was found by."""
-    pieces: list[tuple[Span, str]] = []
-    sentences = split_sentences(text)
+    if not rules:
+        return ()
+    hidden = [Span(match.start(), match.end(), match[0]) for match in HIDDEN_MARKUP.finditer(text)]
+    # What is hidden between two sentences belongs to neither.
+    sentences = [Span(at.start, at.end, text[at.start : at.end]) for at in split_sentences(_blanked(text, hidden))]
     readings = [readable(span.text) for span in sentences]
     strong = [_first(reading, [rule for rule in rules if not rule.weak]) for reading in readings]
-    roles = _counterfeit_roles(text) if rules else []
-    weak = [rule for rule in rules if rule.weak] if any(strong) or roles else []
+    roles = _counterfeit_roles(text)
+    weak = [rule for rule in rules if rule.weak and (any(strong) or roles or isinstance(rule.pattern, Judged))]
+    weak = weak if any(strong) or roles or MARK.search(text) else []
     framed = [*_numbered_frame(text, sentences, strong), *_between(text, sentences, strong)]
+    pieces = [
+        (span, _first(readable(span.text), [rule for rule in rules if not rule.weak]) or HIDDEN) for span in hidden
+    ]
     for span, reading, name in zip(sentences, readings, strong, strict=True):
         if found_by := name or _first(reading, weak) or (FRAMED if span in framed else None):
             pieces.append((span, found_by))
     pieces += [(span, "takes a role in a chat") for span in roles]
-    if rules:
-        hidden = [Span(match.start(), match.end(), match[0]) for match in HIDDEN_MARKUP.finditer(text)]
-        pieces += [(span, HIDDEN) for span in hidden]
     return tuple(_apart(text, pieces))
 
 
@@ -111,20 +111,9 @@ def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None])
     ]
 
 
-def readable(text: str) -> str:
-    """Return a text as its writer means it to be read: nothing unseen, no lookalike letters, base64 decoded."""
-    text = unicodedata.normalize("NFKC", without_unseen(text.translate(_TAGS)))
-    text = re.sub(r"\w+", lambda word: _one_script(word[0]), text)
-    text = _LETTERS_APART.sub(lambda row: re.sub(r"[\W_]", "", row[0]), text)
-    return one_line(f"{text} {' '.join(map(_decoded, _BASE64.findall(text)))}")
-
-
 def without(text: str, rules: tuple[Rule, ...] = RULES) -> str:
     """Return the text, as long as it was, with white space for what is left out."""
-    for span, _name in found(text, rules):
-        blank = re.sub(r"\S", " ", span.text)
-        text = text[: span.start] + blank + text[span.end :]
-    return text
+    return _blanked(text, [span for span, _name in found(text, rules)])
 
 
 def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) -> tuple[AnyPassage, ...]:
@@ -205,6 +194,13 @@ def with_left_out(
     return tuple(whole)
 
 
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    """Return a text with white space for the spans."""
+    for span in spans:
+        text = text[: span.start] + re.sub(r"\S", " ", span.text) + text[span.end :]
+    return text
+
+
 def _first(reading: str, rules: Sequence[Rule]) -> str | None:
     """Return the name of the first rule that a sentence fits, None for a quotation in a text about attacks."""
     name = next((rule.name for rule in rules if rule.pattern.search(reading)), None)
@@ -240,17 +236,3 @@ def _apart(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple[Span, st
         else:
             joined.append((span, name))
     return joined
-
-
-def _one_script(word: str) -> str:
-    """Return a word of Latin letters without the Greek and Cyrillic ones that look like some."""
-    return word.translate(_LOOKALIKES) if re.search(r"[A-Za-z]", word) else word
-
-
-def _decoded(blob: str) -> str:
-    """Return the words that base64 hides, nothing when it hides none."""
-    try:
-        words = base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
-    return words if words.isprintable() and " " in words else ""

@@ -8,9 +8,11 @@ makes sense to one who answers questions from a text. tests/unit/test_prompt_inj
 from __future__ import annotations
 
 from localcrag.steps.screen.prompt_injection_claims import CLAIMS
+from localcrag.steps.screen.prompt_injection_judge import Judged
 from localcrag.steps.screen.prompt_injection_words import Rule, rule
+from localcrag.text.translation import later
 
-RULES: tuple[Rule, ...] = (
+PATTERNS: tuple[Rule, ...] = (
     rule(
         "puts other instructions aside",
         r"{start}{ignore} (?:\w+ ){{0,4}}?(?:previous|prior|above|earlier|preceding|original|initial|former|"
@@ -228,3 +230,10 @@ RULES: tuple[Rule, ...] = (
     ),
 )  # fmt: skip
 """In order; the first that fits gives the reason."""
+
+RULES: tuple[Rule, ...] = (
+    *PATTERNS,
+    Rule(later("speaks like an instruction to a model"), Judged()),
+    Rule(later("speaks like an instruction to a model"), Judged(beside=True), weak=True),
+)
+"""The patterns, then the judge of wordings that none of them knows."""

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Form(Protocol):
+    """What is looked for in a sentence: a pattern, or a judge."""
+
+    def search(self, reading: str, /) -> object:
+        """Return something true where the sentence has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +19,7 @@ class Rule:
     """A form of speech. A weak one counts only in a passage that a strong one was found in."""
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: Form
     weak: bool = False
 
 
