@@ -1,4 +1,4 @@
-"""Readings of prompt injection: a sentence as its writer means it to be read, whatever it is spelt or coded in.
+"""Readings of prompt injection: a sentence as it is meant to be read, however it is spelt or coded.
 
 What is decoded is put behind the sentence, so that rules find it there; nothing of the sentence itself is lost.
 """
