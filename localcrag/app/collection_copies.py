@@ -126,16 +126,20 @@ class CollectionCopies:
             writer.finish(about)
         CollectionReader(file).close()
 
-    def import_file(self, file: Path, name: str | None = None) -> Generator[tuple[str, Moved], None, None]:
+    def import_file(
+        self, file: Path, name: str | None = None, *, beside: bool = False
+    ) -> Generator[tuple[str, Moved], None, None]:
         """Make a new collection of a file, all or nothing; yields its name and how far it is.
 
-        It is called as in the file unless a name is given. Where another embedder made its vectors than the one in use,
-        it is embedded anew like any such collection. Raises NameRefused and StoreError.
+        It is called as in the file unless a name is given; `beside`: with a number where there is one of that name.
+        Where another embedder made its vectors than the one in use, it is embedded anew like any such collection.
+        Raises NameRefused and StoreError.
         """
         with closing(CollectionReader(file)) as reader, self._database.transaction() as connection:
             about = reader.about
+            wanted = self._beside(about.name) if beside else name or about.name
             new = shelving.make_collection(
-                connection, name or about.name, embedder=about.embedder, dimension=about.dimension, created_at=_now()
+                connection, wanted, embedder=about.embedder, dimension=about.dimension, created_at=_now()
             )
             home = self._collections.homes.local(new)
             yield new, Moved(0, about.documents)
@@ -147,6 +151,12 @@ class CollectionCopies:
                 collection_settings.set_preset(self._database, new, Preset(about.preset))
             if about.web:
                 collection_settings.set_web_mode(self._database, new, WebMode(about.web))
+
+    def _beside(self, name: str) -> str:
+        """Return a name that no collection has: this one, or with a number."""
+        there = {*self._collections.names()}
+        numbered = (name if number == 1 else f"{name} ({number})" for number in range(1, len(there) + 2))
+        return next(one for one in numbered if one not in there)
 
 
 def _merge_by_copies(source: Home, into: Home) -> Merged:

@@ -6,16 +6,18 @@ import secrets
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.app import overwriting
 from localcrag.app.machine import folder_size
-from localcrag.backends.store import deleted_words
+from localcrag.backends.store import backup_file, deleted_words
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.durable_files import remove_abandoned
+from localcrag.backends.store.durable_files import remove_abandoned, whole_or_not_at_all
 from localcrag.privacy import egress_log
 from localcrag.records.backed_up import BackedUp
+from localcrag.records.errors import StoreError
 from localcrag.text.translation import gettext as _
 
 MADE_OF_DOCUMENTS = ("index", "evaluations", "cache/calibrate", "backups")
@@ -65,6 +67,23 @@ class Storage:
             # The clock may say the same second again, or an earlier one.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
         return self._database.copy_to(path, dict(_files_in(self._data_dir)))
+
+    def take_in(self, path: Path, name: str) -> BackedUp:
+        """Put a copy that was made elsewhere among those of the folder, once all of it was read; return what it holds.
+
+        Its name there begins as `name` does. Raises StoreError where it is damaged or none of ours.
+        """
+        told = backup_file.check(path, called=Path(name))
+        kept = self.backups / f"{Path(name).stem[:80]}-{secrets.token_hex(2)}.sqlite3"
+        try:
+            with whole_or_not_at_all(kept) as temporary:
+                shutil.copyfile(path, temporary)
+        except OSError as error:
+            said = error.strerror or str(error)
+            raise StoreError(
+                f"{name} was not taken in: {said}. Check that the disk is not full, and try again."
+            ) from error
+        return replace(told, path=kept)
 
     def restore(self, path: Path) -> BackedUp:
         """Put a copy in the place of what there is, and return what it held. Raises StoreError; then nothing changed.

@@ -47,6 +47,8 @@ class DocumentsColumn:
     folder: gr.UploadButton
     uploads: gr.HTML
     following: gr.HTML
+    carried: gr.HTML
+    carry_in: gr.UploadButton
     listing: gr.HTML
 
 
@@ -61,11 +63,13 @@ def documents_column(collections: Collections, chosen: str, script: str) -> Docu
         file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
     )
     folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
-    leaving_no_files(drop, folder)
+    carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
+    leaving_no_files(drop, folder, carry_in)
     uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
     following = gr.HTML("", elem_id="lc-following", js_on_load=script)
+    carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
     listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-    return DocumentsColumn(title, collection, drop, folder, uploads, following, listing)
+    return DocumentsColumn(title, collection, drop, folder, uploads, following, carried, carry_in, listing)
 
 
 def documents_title() -> str:

@@ -57,6 +57,9 @@ window.lcThresholds ??= (upper, lower, ...others) => {
   return [now.upper, now.lower, ...others];
 };
 
+// A hidden button of Gradio's takes a file.
+const pick = (id) => byId(id).click();
+
 const parts = {
   // The bar on top: sides, colours, settings, shortcuts; and what keys do anywhere.
   top() {
@@ -476,7 +479,9 @@ const parts = {
       } else if (does === "collection") {
         const name = window.prompt(button.dataset.prompt, button.dataset.value || "");
         if (name !== null && name.trim()) trigger("input", { what: button.dataset.what, name });
-      } else if (does === "delete-collection") {
+      } else if (does === "export") trigger("download", {});
+      else if (does === "import") pick("lc-import");
+      else if (does === "delete-collection") {
         if (window.confirm(button.dataset.confirm)) trigger("input", { what: "delete", name: "" });
       }
     });
@@ -544,6 +549,14 @@ const parts = {
   },
   storage() {
     parts.models();
+    element.addEventListener("click", (event) => {
+      const { picks, copies, done } = event.target.dataset;
+      if (picks) pick(picks);
+      else if (copies) navigator.clipboard.writeText(copies).then(() => {
+        event.target.textContent = done;
+        say(done);
+      });
+    });
     watch("value", () => {
       if (element.querySelector("[data-anew]")) window.location.assign(window.location.pathname);
     });
@@ -594,6 +607,14 @@ const parts = {
     window.addEventListener("focus", look);
     document.addEventListener("visibilitychange", look);
     setInterval(look, 60000);
+  },
+
+  // Collections as files: one that was exported is fetched as soon as it is there.
+  carried() {
+    element.addEventListener("click", (event) => {
+      if (event.target.closest("[data-do]")) trigger("clear", {});
+    });
+    watch("value", () => element.querySelector("a[download]")?.click());
   },
 
   // Files that are being added.

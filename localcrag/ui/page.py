@@ -10,18 +10,20 @@ import gradio as gr
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
+from localcrag.app.made_files import MadeFiles
 from localcrag.app.overwriting import Overwriting
 from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 from localcrag.ui import frame, html, learning, run_panel, source
+from localcrag.ui.carrying import CarryEvents
 from localcrag.ui.chat.chat import chat_column
 from localcrag.ui.chat.chat_events import ChatEvents, ChatPlaces
 from localcrag.ui.chat.consent import asked
 from localcrag.ui.chat.empty_chat import empty_chat
 from localcrag.ui.chat.scope import everywhere
-from localcrag.ui.documents import DocumentEvents, documents_column, documents_title
+from localcrag.ui.documents import DocumentEvents, DocumentsColumn, documents_column, documents_title
 from localcrag.ui.following import FollowEvents
 from localcrag.ui.handlers import MANY, PRIVATE, tell_all
 from localcrag.ui.settings import settings_screen
@@ -42,6 +44,7 @@ class App:
     keeper: FolderKeeper
     overwriting: Overwriting
     embeddings: ReEmbeddings
+    made: MadeFiles
 
     @property
     def busy(self) -> bool:
@@ -96,6 +99,7 @@ def build(assembly: Assembly) -> App:
         chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
         follows = FollowEvents(assembly.folders, uploads, keeper, documents_do.listed)
         follows.wire(page, documents.following, documents.listing, documents.collection)
+        made = _carry_collections(assembly, documents)
         source.wire(assembly, shown_source, documents.collection)
         written = {top: frame.top, documents.title: documents_title, title: _how, screen.head: frame.settings_head}
         speaks = PageLanguage(page, written | {column.consent.asks: asked, column.scope.line: everywhere})
@@ -111,7 +115,15 @@ def build(assembly: Assembly) -> App:
     embeddings = screen.models.embeddings
     go_on(assembly, uploads, embeddings)
     overwriting = overwriting_beside(assembly, uploads, lambda: chats.conversations.busy)
-    return App(page, chats, uploads, documents_do, keeper, overwriting, embeddings)
+    return App(page, chats, uploads, documents_do, keeper, overwriting, embeddings, made)
+
+
+def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> MadeFiles:
+    """Wire the export and import of collections; return the files that are made for it."""
+    made = MadeFiles(assembly.settings.uploads_dir)
+    carries = CarryEvents(assembly.collections, assembly.collection_copies, made, at.carry_in, at.carried)
+    carries.wire(at.listing, at.collection)
+    return made
 
 
 def _how() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,8 @@ def put(folder: Path, collection: str, **documents: str) -> None:
     store = DocumentStore(database, collection, embedder="all-minilm-l6-v2", dimension=384)
     for name, text in documents.items():
         store.put(
-            f"{name}.txt", sha256=text, media_type="text/plain", pages=None, text=text,
-            chunks=[Chunk(None, 0, len(text), text)], vectors=np.ones((1, 384), dtype=np.float32),
+            f"{name}.txt", sha256=sha256(text.encode()).hexdigest(), media_type="text/plain", pages=None, text=text,
+            chunks=[Chunk(None, 0, len(text), text)], vectors=np.full((1, 384), 384**-0.5, dtype=np.float32),
         )  # fmt: skip
     database.close()
 

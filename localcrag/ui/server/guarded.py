@@ -9,11 +9,13 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from localcrag.app.made_files import MadeFiles
 from localcrag.server.doors.access_control import Doors, addresses
 from localcrag.server.doors.os_users import is_neighbour
 from localcrag.server.doors.response_headers import ResponseHeaders
 from localcrag.ui.server.handed_over import HandedOver, Take
 from localcrag.ui.server.index_page import IndexPage
+from localcrag.ui.server.made_files_door import MadeFilesDoor
 from localcrag.ui.server.request_body import RequestBodies
 from localcrag.ui.server.wording import in_gradios_form
 
@@ -32,6 +34,8 @@ OPEN = addresses(
     ("POST", "/gradio_api/cancel"),
     ("POST", "/gradio_api/upload"),
     ("GET", "/gradio_api/upload_progress"),
+    # A file that the page has made, by an address that nobody can guess, once (made_files_door.py).
+    ("GET", r"/localcrag/made/[A-Za-z0-9_-]{32}"),
     # A second start hands in files: whoever knows the token (handed_over.py).
     ("POST", "/localcrag/open"),
 )
@@ -48,8 +52,10 @@ def guarded(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) ->
     return ResponseHeaders(Doors(app=inside, port=port, is_neighbour=is_neighbour, open=OPEN, wording=in_gradios_form))
 
 
-def lifespan(port: int, uploads: Path, token: str, take: Take) -> Lifespan:
+def lifespan(port: int, uploads: Path, token: str, take: Take, made: MadeFiles) -> Lifespan:
     """Return what puts the doors up when Gradio's server starts; `take` gets what is handed in with the token.
+
+    What the page has `made` can be fetched.
 
     Gradio makes its app within `launch`, and adds middleware of its own outside of any that it is given: what its
     stack is by then is put behind the doors as a whole.
@@ -59,9 +65,11 @@ def lifespan(port: int, uploads: Path, token: str, take: Take) -> Lifespan:
     async def put_up(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
             raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
-        app.middleware_stack = guarded(
-            app.middleware_stack, port, uploads, lambda inside: HandedOver(IndexPage(inside), token, take)
-        )
+
+        def inner(inside: ASGIApp) -> ASGIApp:
+            return MadeFilesDoor(HandedOver(IndexPage(inside), token, take), made)
+
+        app.middleware_stack = guarded(app.middleware_stack, port, uploads, inner)
         yield
 
     return put_up

@@ -65,7 +65,7 @@ def launch(
     first = instance or OneInstance(settings.data_dir)
     presence = Presence(app, PageWindow(address, first.window_folder if window else None), settings.collection)
     token = secrets.token_urlsafe(32)
-    _serve(app.page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take))
+    _serve(app.page, port, guarded.lifespan(port, settings.uploads_dir, token, presence.take, app.made))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
     app.follow_folders()
     closing = threading.Event()

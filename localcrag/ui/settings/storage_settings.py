@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import gradio as gr
 
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.records.errors import LocalcragError
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import ngettext
 from localcrag.ui import html
 from localcrag.ui.handlers import PRIVATE, releases, told
 from localcrag.ui.html import TEMPLATES
+from localcrag.ui.steady_blocks import leaving_no_files
 
 ATTEMPTS = 20
 """Shown of what left or was refused; `localcrag privacy --last N` shows more."""
@@ -24,11 +29,34 @@ class StorageSettings:
 
     def show(self, script: str) -> None:
         """Make the list."""
+        given = gr.UploadButton(_("Take in a copy"), elem_id="lc-copy-given")
+        leaving_no_files(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
+        given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
         releases(self.listing.input(self.do, None, [self.listing], **PRIVATE))
 
-    def listed(self, said: str = "", *, anew: bool = False) -> str:
-        """Return what is stored now; `anew`: the page has to be loaded again, since all of it shows something else."""
+    def take_in(self, given: str) -> tuple[None, str]:
+        """Put a copy that was made elsewhere among the others, to go back to."""
+        file = Path(given)
+        try:
+            told = self._assembly.storage.take_in(file, file.name)
+        except LocalcragError as error:
+            return None, self.listed(wrong=str(error))
+        finally:
+            file.unlink(missing_ok=True)
+        held = ", ".join((
+            ngettext("%(num)s document", "%(num)s documents", told.documents),
+            ngettext("%(num)s chat", "%(num)s chats", told.chats),
+            ngettext("%(num)s question", "%(num)s questions", told.runs),
+        ))  # fmt: skip
+        said = _("%(name)s is whole, and stands among the copies below: %(held)s.", name=told.path.name, held=held)
+        return None, self.listed(said)
+
+    def listed(self, said: str = "", *, wrong: str = "", anew: bool = False) -> str:
+        """Return what is stored now, after what was `said` or `wrong`.
+
+        `anew`: the page has to be loaded again, since all of it shows something else.
+        """
         assembly = self._assembly
         folder = assembly.settings.data_dir.absolute()
         try:
@@ -55,7 +83,9 @@ class StorageSettings:
             left=left,
             attempts=attempts,
             said=said,
+            wrong=wrong,
             anew=anew,
+            command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
     def do(self, event: gr.EventData) -> str:
