@@ -346,6 +346,7 @@ def test_documents_are_listed_and_deleted(data: Path, tmp_path: Path) -> None:
     assert {one["name"] for one in as_json(localcrag(data, "documents", "--json"))} == {"ferry.pdf", "short.txt"}
     assert as_json(localcrag(data, "documents", "delete", "short.txt", "--json")) == {
         "deleted": "short.txt",
+        "also": [],
         "attachments": 0,
         "warnings": [],
     }
