@@ -82,8 +82,10 @@ def test_what_is_known_has_no_say_in_an_answer(llm: LlamaCpp) -> None:
 
 
 def test_few_prompts_of_other_kinds_are_kept_and_none_of_them_whole(llm: LlamaCpp) -> None:
-    for number in range(SET_ASIDE + 3):
-        ask(llm, "What?", Message("system", f"You are number {number}."), EVIDENCE * 2)
+    longer = EVIDENCE + EVIDENCE[: len(EVIDENCE) * 2 // 3]
+    for number in range(SET_ASIDE + 2):
+        _, stream = ask(llm, "What?", Message("system", f"You are number {number}."), longer)
+        assert stream.prompt_tokens > LONGEST_SET_ASIDE
     aside = llm._memory._aside
     assert len(aside) == SET_ASIDE
     assert all(len(kept.tokens) <= LONGEST_SET_ASIDE for kept in aside.values())

@@ -41,14 +41,14 @@ def names_in(data: Path) -> list[str]:
 def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed(tmp_path: Path) -> None:
     models = started_before(tmp_path / "models")
     script = str(ROOT / "scripts" / "faults.py")
-    command = [sys.executable, script, "--kills", "15", "--seed", "2", "--models", str(models)]
+    command = [sys.executable, script, "--kills", "10", "--seed", "2", "--models", str(models)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| all | 15 | 0 |" in done.stdout
+    assert "| all | 10 | 0 |" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="calls fail by a library put before libc")
-@pytest.mark.parametrize("options", [("--step", "200"), ("--step", "4000", "--faults", "no-memory")], ids=" ".join)
+@pytest.mark.parametrize("options", [("--step", "400"), ("--step", "4000", "--faults", "no-memory")], ids=" ".join)
 def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
@@ -63,16 +63,16 @@ def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="recorded by a library put before libc")
 def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--power-cuts", "25", "--seed", "3"]
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--power-cuts", "12", "--seed", "3"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| all | 25 | 0 |" in done.stdout
+    assert "| all | 12 | 0 |" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="disks of memory are mounted")
 def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--full-disk", "--step", "12"]
+    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--full-disk", "--step", "16"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode == 2:
@@ -85,7 +85,7 @@ def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="killed by a library put before libc")
 def test_nothing_is_lost_where_an_upgrade_of_an_old_folder_is_killed(tmp_path: Path) -> None:
-    options = ["--every-call", "--upgrades", "1", "9", "15", "--step", "60", "--faults", "killed"]
+    options = ["--every-call", "--upgrades", "1", "9", "15", "--step", "100", "--faults", "killed"]
     command = [sys.executable, str(ROOT / "scripts" / "faults.py"), *options]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
