@@ -1,4 +1,4 @@
--- Schema 21 as it was first committed (91a8b7a, 2026-11-28): what brought a database of 20 to it. Never to be edited.
+-- Schema 21 as it was first committed (e0a5dc5, 2026-11-28): what brought a database of 20 to it. Never to be edited.
 -- How many chunks and documents were ever deleted, and of how many the words are overwritten as well: full text and
 -- the log of writes keep them until deleted_words.py is done with them.
 CREATE TABLE words_to_overwrite (
