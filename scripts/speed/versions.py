@@ -146,8 +146,9 @@ class Version:
         assert self._process.stdin is not None  # noqa: S101 - for the types alone
         assert self._process.stdout is not None  # noqa: S101
         hangs = Timer(LONGEST, self._process.kill)
-        hangs.start()
+        hangs.daemon = True  # Interrupted just as it starts, it is not cancelled, and would keep Python for as long.
         try:
+            hangs.start()
             self._process.stdin.write(json.dumps({"do": what, "given": given}) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
