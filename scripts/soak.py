@@ -125,21 +125,24 @@ class Plan:
 
     def life(self, questions: int) -> int:
         """Return which life of the page's process comes after so many questions; number 0 has the first half."""
-        first = self.questions // 2 if self.restarts else self.questions
-        return 0 if questions < first else 1 + (questions - first) // self._later(first)
+        return 0 if questions < self._first else 1 + (questions - self._first) // self._later
 
     def end(self, life: int) -> int:
         """Return after how many questions a life ends."""
-        first = self.questions // 2 if self.restarts else self.questions
-        return min(self.questions, first + life * self._later(first))
+        return min(self.questions, self._first + life * self._later)
 
     def night_after(self, questions: int) -> bool:
         """Return whether a day ends with this question."""
         day = self.questions // (self.nights + 1)
         return bool(self.nights) and questions % day == 0 and questions // day <= self.nights
 
-    def _later(self, first: int) -> int:
-        return max(1, (self.questions - first) // max(1, self.restarts))
+    @property
+    def _first(self) -> int:
+        return self.questions // 2 if self.restarts else self.questions
+
+    @property
+    def _later(self) -> int:
+        return max(1, (self.questions - self._first) // max(1, self.restarts))
 
 
 def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
