@@ -17,7 +17,7 @@ from localcrag.records.folders import BoundFolder, KnownFile, Stamp, WhenGone
 from tests.browser.test_collections_page import listed, put
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
-from tests.support.page_driver import close_settings, open_settings, opened, wait_until
+from tests.support.page_driver import close_settings, loaded_anew, open_settings, opened, wait_until
 
 EMBEDDER = "all-minilm-l6-v2"
 
@@ -138,4 +138,5 @@ def take_in_a_copy(page: Page, tmp_path: Path) -> None:
     page.once("dialog", lambda dialog: dialog.accept())
     with page.expect_navigation():
         screen.locator(".lc-copies li", has_text="from my other machine").get_by_role("button", name="Restore").click()
+    loaded_anew(page)
     listed(page, "ferry.txt", "lease.txt")

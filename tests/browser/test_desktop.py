@@ -66,12 +66,13 @@ def test_a_later_start_hands_its_files_to_the_window_and_brings_it_to_the_front(
     running: Running, screens: Path
 ) -> None:
     window = running.screen.window()
+    assert window
     running.screen.tool("xdotool", "windowminimize", window)
-    until(lambda: running.screen.tool("xdotool", "getactivewindow") != window, "minimising")
+    until(lambda: not running.screen.window(), "minimising")
     running.document("second.md", "# The second\n\nThe lighthouse was built in 1871.\n")
     later = running.screen.localcrag("desktop", "open", "second.md", "--data-dir", running.data, cwd=running.folder)
     assert later.wait() == 0
-    until(lambda: running.screen.tool("xdotool", "getactivewindow") == window, "coming to the front")
+    until(lambda: running.screen.active(window), "coming to the front")
     expect(running.page.locator("#lc-documents")).to_contain_text("second.md", timeout=300_000)
     assert (running.folder / "second.md").exists()
     running.screen.picture(screens / "desktop-window.png")
@@ -102,6 +103,8 @@ def test_nobody_hands_in_files_without_the_token(running: Running) -> None:
 
 
 def test_with_its_window_it_ends_and_leaves_no_address(running: Running) -> None:
-    running.screen.tool("xdotool", "windowactivate", "--sync", running.screen.window(), "key", "alt+F4")
+    window = running.screen.window()
+    assert window
+    running.screen.tool("xdotool", "windowactivate", "--sync", window, "key", "alt+F4")
     assert running.process.wait(timeout=300) == 0
     assert not running.place.exists()

@@ -30,10 +30,21 @@ def until(true: Callable[[], object], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """A screen; `browser` is the address at which the window's Chromium is looked into from outside."""
+    """A screen; `browser` is the address at which the window's Chromium is looked into from outside.
+
+    `manager` is the window manager, and `manager_says` the file of what it complains about.
+    """
 
     environment: dict[str, str]
     browser: str
+    manager: subprocess.Popen[bytes]
+    manager_says: Path
+
+    def managed(self) -> bool:
+        """Whether the window manager answers. Raises AssertionError, with what it said, when it has ended."""
+        ended = self.manager.poll()
+        assert ended is None, f"openbox ended with {ended}: {self.manager_says.read_text()}"
+        return bool(self.tool("xdotool", "get_num_desktops"))
 
     def tool(self, *command: str) -> str:
         """Return what a program of the screen says, nothing where it fails."""
@@ -48,6 +59,10 @@ class Desktop:
     def window(self) -> str:
         """Return the window that is shown, nothing when none is."""
         return self.tool("xdotool", "search", "--onlyvisible", "--class", "^localcrag$").partition("\n")[0]
+
+    def active(self, window: str) -> bool:
+        """Whether this window has the focus. Raises AssertionError when the window manager has ended."""
+        return self.managed() and self.tool("xdotool", "getactivewindow") == window
 
     def picture(self, path: Path) -> None:
         """Write down what the screen shows."""
@@ -78,9 +93,15 @@ def desktop(folder: Path) -> Iterator[Desktop]:
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
     }
-    manager = subprocess.Popen(["openbox"], env=environment, stderr=subprocess.DEVNULL)
+    said = folder / "openbox.log"
+    with said.open("wb") as log:
+        manager = subprocess.Popen(["openbox"], env=environment, stderr=log)
+    shown = Desktop(environment, f"http://127.0.0.1:{port}", manager, said)
     try:
-        yield Desktop(environment, f"http://127.0.0.1:{port}")
+        # A window that comes before it is not taken for the one that is used.
+        until(shown.managed, "the window manager's start")
+        yield shown
+        assert shown.managed()
     finally:
         for process in (manager, screen):
             process.terminate()

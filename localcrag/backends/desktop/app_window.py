@@ -130,7 +130,10 @@ class _PipedWindow:
 
     def to_front(self) -> bool:
         page = self._shown()
-        if not page or self._asked("Target.activateTarget", targetId=page) is None:
+        if not page:
+            return False
+        self._restore(page)
+        if self._asked("Target.activateTarget", targetId=page) is None:
             return False
         attached = self._asked("Target.attachToTarget", targetId=page, flatten=True)
         if attached:
@@ -138,6 +141,13 @@ class _PipedWindow:
                 "Runtime.evaluate", attached["sessionId"], expression='window.dispatchEvent(new Event("lc-handed-in"))'
             )
         return True
+
+    def _restore(self, page: str) -> None:
+        """Have a minimised window shown: to activate it is a mere request, which a window manager may refuse."""
+        there = self._asked("Browser.getWindowForTarget", targetId=page)
+        if there and there["bounds"].get("windowState") == "minimized":
+            shown = {"windowState": "normal"}
+            self._asked("Browser.setWindowBounds", windowId=there["windowId"], bounds=shown)
 
     def close(self) -> None:
         if not self.closed:
