@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import GradedPassage, Passage, Strip
@@ -24,6 +24,7 @@ from localcrag.steps.screen.prompt_injection_judge import Judged
 from localcrag.steps.screen.prompt_injection_readings import readable
 from localcrag.steps.screen.prompt_injection_rules import RULES
 from localcrag.steps.screen.prompt_injection_words import Rule
+from localcrag.text.pattern_set import PatternSet
 from localcrag.text.places import page_name
 from localcrag.text.sanitize import HIDDEN_MARKUP, sanitize
 from localcrag.text.sentences import split_sentences
@@ -68,16 +69,18 @@ def found(text: str, rules: tuple[Rule, ...] = RULES) -> tuple[tuple[Span, str],
     # What is hidden between two sentences belongs to neither.
     sentences = [Span(at.start, at.end, text[at.start : at.end]) for at in split_sentences(_blanked(text, hidden))]
     readings = [readable(span.text) for span in sentences]
-    strong = [_first(reading, [rule for rule in rules if not rule.weak]) for reading in readings]
+    sure = _looked_for(rules, weak=False)
+    strong = [_first(reading, sure) for reading in readings]
     roles = _counterfeit_roles(text)
-    weak = [rule for rule in rules if rule.weak and (any(strong) or roles or isinstance(rule.pattern, Judged))]
-    weak = weak if any(strong) or roles or MARK.search(text) else []
+    weak = None
+    if any(strong) or roles:
+        weak = _looked_for(rules, weak=True)
+    elif MARK.search(text):
+        weak = _looked_for(tuple(rule for rule in rules if isinstance(rule.pattern, Judged)), weak=True)
     framed = [*_numbered_frame(text, sentences, strong), *_between(text, sentences, strong)]
-    pieces = [
-        (span, _first(readable(span.text), [rule for rule in rules if not rule.weak]) or HIDDEN) for span in hidden
-    ]
+    pieces = [(span, _first(readable(span.text), sure) or HIDDEN) for span in hidden]
     for span, reading, name in zip(sentences, readings, strong, strict=True):
-        if found_by := name or _first(reading, weak) or (FRAMED if span in framed else None):
+        if found_by := name or (weak and _first(reading, weak)) or (FRAMED if span in framed else None):
             pieces.append((span, found_by))
     pieces += [(span, "takes a role in a chat") for span in roles]
     return tuple(_apart(text, pieces))
@@ -201,11 +204,32 @@ def _blanked(text: str, spans: Iterable[Span]) -> str:
     return text
 
 
-def _first(reading: str, rules: Sequence[Rule]) -> str | None:
+class _LookedFor(NamedTuple):
+    """Rules, and the patterns of those that have one, which come first."""
+
+    rules: tuple[Rule, ...]
+    patterns: PatternSet
+
+    def fitting(self, reading: str) -> Iterator[str]:
+        """Yield the names of the rules that a sentence fits, in order."""
+        there = set(self.patterns.fitting(reading))
+        for place, rule in enumerate(self.rules):
+            if place in there or (isinstance(rule.pattern, Judged) and rule.pattern.search(reading)):
+                yield rule.name
+
+
+@lru_cache(maxsize=16)
+def _looked_for(rules: tuple[Rule, ...], *, weak: bool) -> _LookedFor:
+    """Return of these rules the weak ones, or the others."""
+    some = sorted((rule for rule in rules if rule.weak == weak), key=lambda rule: isinstance(rule.pattern, Judged))
+    return _LookedFor(tuple(some), PatternSet([rule.pattern for rule in some if isinstance(rule.pattern, re.Pattern)]))
+
+
+def _first(reading: str, rules: _LookedFor) -> str | None:
     """Return the name of the first rule that a sentence fits, None for a quotation in a text about attacks."""
-    name = next((rule.name for rule in rules if rule.pattern.search(reading)), None)
+    name = next(rules.fitting(reading), None)
     if name and _ABOUT_ATTACKS.search(_QUOTED.sub(" ", reading)):
-        return next((rule.name for rule in rules if rule.pattern.search(_QUOTED.sub(" ", reading))), None)
+        return next(rules.fitting(_QUOTED.sub(" ", reading)), None)
     return name
 
 

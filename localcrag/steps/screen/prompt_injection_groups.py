@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from localcrag.text.pattern_set import PatternSet
+
 _MACHINE = (
     r"\b(?:AIs?|A\.I\.|artificial intelligences?|LLMs?|(?:large |small )?language models?|chat ?bots?|\w*GPT\w*|"
     r"copilots?|"
@@ -216,6 +218,7 @@ GROUPS: tuple[tuple[str, re.Pattern[str]], ...] = (
     *((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _ANY_CASE.items()),
 )
 """Name and pattern of each group; the first ones with regard to case."""
+_PATTERNS = PatternSet([pattern for _name, pattern in GROUPS])
 
 
 MARK = re.compile(_MARK, re.IGNORECASE)
@@ -224,4 +227,4 @@ MARK = re.compile(_MARK, re.IGNORECASE)
 
 def groups(text: str) -> list[str]:
     """Return the names of the groups that a text has words of, in the order of GROUPS."""
-    return [name for name, pattern in GROUPS if pattern.search(text)]
+    return [GROUPS[place][0] for place in _PATTERNS.fitting(text)]

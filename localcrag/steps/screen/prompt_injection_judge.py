@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from localcrag.steps.screen.prompt_injection_groups import groups
+from localcrag.text.pattern_set import PatternSet
 
 WEIGHTS = Path(__file__).with_name("prompt_injection_weights.json")
 WINDOW = 30
@@ -35,12 +36,13 @@ _MAY = re.compile(
     r"tools?|functions?|command|API|decode|base64|rot13|obey|say|write|print|tell|show|produce|"
     r"vergiss|vergessen|\w*ignorier\w*|beacht\w*|antwort\w*|schreib\w*|sage?|Sprachmodell|oubli\w+|olvid\w+|descart\w+|"
     r"escrib\w*|écri\w*|répon\w*|rispond\w*|scriv\w*|dimentic\w*|esque\w+|escrev\w*|negeer\w*|vergeet|antwoord\w*|"
-    r"schrijf|zignor\w*|zapomnij|napisz|odpowie\w*)\b|[\u0400-\u052f\u3040-\u9fff\uac00-\ud7af\u0600-\u06ff]|[<{]|"
+    r"schrijf|zignor\w*|zapomnij|napisz|odpowie\w*)\b|[Ѐ-ԯ぀-鿿가-힯؀-ۿ]|[<{]|"
     r"://|@|"
     r"\b(?:conversations?|chats?|transcripts?|modelos?|instead|usuario|utente|utilisateur|Nutzers?|gebruiker|"
     r"użytkownika)\b",
     re.IGNORECASE,
 )
+_MAYBE = PatternSet([_MAY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Judged:
 
 def log_odds(reading: str) -> float:
     """Return the log-odds that a sentence speaks to the model, the highest of its windows."""
-    return max((_log_odds(window) for window in windows(reading) if _MAY.search(window)), default=-math.inf)
+    return max((_log_odds(window) for window in windows(reading) if _MAYBE.fitting(window)), default=-math.inf)
 
 
 def windows(reading: str) -> list[str]:

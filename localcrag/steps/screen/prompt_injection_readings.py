@@ -37,9 +37,10 @@ _RUN = 4
 def readable(text: str) -> str:
     """Return a text as its writer means it to be read: nothing unseen, no lookalike letters, what is coded decoded."""
     text = html.unescape(text) if "&" in text else text
-    text = _PERCENT.sub(lambda coded: unquote(coded[0]), text)
-    text = unicodedata.normalize("NFKC", without_unseen(text.translate(_TAGS)))
-    text = re.sub(r"\w+", lambda word: _one_script(word[0]), text)
+    text = _PERCENT.sub(lambda coded: unquote(coded[0]), text) if "%" in text else text
+    text = without_unseen(text if text.isascii() else text.translate(_TAGS))
+    if not text.isascii():
+        text = re.sub(r"\w+", lambda word: _one_script(word[0]), unicodedata.normalize("NFKC", text))
     text = _LETTERS_APART.sub(lambda row: _together(row[0]), text)
     return one_line(" ".join([text, *_decoded(text)]))
 
