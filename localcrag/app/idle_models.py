@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from typing import Self
 
 from localcrag.app.loaded_models import LoadedModels
+from localcrag.app.regular_looks import RegularLooks
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.processes.memory import give_back, trim
 
@@ -15,7 +14,7 @@ BETWEEN_LOOKS = 20.0
 """Seconds between two looks, so that models stay at most so much longer than was set."""
 
 
-class IdleModels:
+class IdleModels(RegularLooks):
     """Looks now and then whether the models are used, and puts them away when they have not been for long enough."""
 
     def __init__(
@@ -23,21 +22,8 @@ class IdleModels:
     ) -> None:
         """`clock` gives seconds; models count as used now."""
         self._models, self._settings, self._clock = models, settings, clock
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        super().__init__(self.look, BETWEEN_LOOKS, "idle models")
         self._used, self._since = models.uses(), clock()
-
-    def begin(self) -> Self:
-        """Look every few seconds, in a thread."""
-        self._thread = threading.Thread(target=self._run, name="idle models", daemon=True)
-        self._thread.start()
-        return self
-
-    def close(self) -> None:
-        """Look no more."""
-        self._closing.set()
-        if self._thread:
-            self._thread.join()
 
     def look(self) -> bool:
         """Put the models away if it is time; return whether any went.
@@ -53,7 +39,3 @@ class IdleModels:
             return False
         give_back()
         return True
-
-    def _run(self) -> None:
-        while not self._closing.wait(BETWEEN_LOOKS):
-            self.look()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Self
 
+from localcrag.app.regular_looks import RegularLooks
 from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.records.errors import StoreError
@@ -24,8 +22,8 @@ PATIENCE = 0.2
 """Seconds that a process which reads is waited for in the background: the next look tries again."""
 
 
-class Overwriting:
-    """The words of one database that are to be overwritten."""
+class Overwriting(RegularLooks):
+    """The words of one database that are to be overwritten; what is left when it closes is noted in the database."""
 
     def __init__(
         self,
@@ -37,22 +35,9 @@ class Overwriting:
     ) -> None:
         """Rest while a question is `asked`, and begin when nobody is `working` at files; `clock` gives seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        super().__init__(self.look, BETWEEN_LOOKS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
-
-    def begin(self) -> Self:
-        """Look every few seconds, in a thread."""
-        self._thread = threading.Thread(target=self._run, name="overwriting", daemon=True)
-        self._thread.start()
-        return self
-
-    def close(self) -> None:
-        """Look no more; what is left is noted in the database."""
-        self._closing.set()
-        if self._thread:
-            self._thread.join()
 
     def look(self) -> bool:
         """Overwrite what there is if it is time, and return whether that was done. Raises StoreError."""
@@ -72,14 +57,9 @@ class Overwriting:
             self._not_before, self._since = done + RESTS * (done - now), None
         return True
 
-    def _run(self) -> None:
-        while not self._closing.wait(BETWEEN_LOOKS):
-            with suppress(StoreError):  # Busy or full: it stays noted, and the next look tries again.
-                self.look()
-
     def _go_on(self) -> None:
         """Let others have the database, and a question that is asked be answered."""
-        while not self._closing.wait(BETWEEN_STEPS):
+        while not self.closing.wait(BETWEEN_STEPS):
             if not self._asked():
                 return
         raise _Closing

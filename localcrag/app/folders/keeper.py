@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from localcrag.app.folders.folders import Folders
+from localcrag.app.regular_looks import RegularLooks
 from localcrag.backends.folder_watch import changed_paths
 from localcrag.records.errors import StoreError
 from localcrag.records.folders import BoundFolder, FolderChange, FolderEvent, FolderStatus
@@ -29,23 +30,21 @@ class FolderKeeper:
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK) -> None:
         """Take what tells of changes in folders, as changed_paths does, and the seconds between two looks."""
         self._folders, self._changes, self._tick = folders, changes, tick
-        self._stop = threading.Event()
+        self._looks = RegularLooks(self._look, tick, "folders")
+        self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
         self._there: dict[int, bool] = {}
         self._asked_for: dict[int, BoundFolder] = {}
-        self._thread: threading.Thread | None = None
         self.version = 0
 
     def begin(self, start: Begin) -> None:
         """Have each folder brought in step by `start`, which returns at once, whenever it is time."""
-        self._thread = threading.Thread(target=self._run, args=[start], name="folders", daemon=True)
-        self._thread.start()
+        self._start = start
+        self._looks.begin()
 
     def close(self) -> None:
         """Watch no more, and wait for that."""
-        self._stop.set()
-        if self._thread:
-            self._thread.join()
+        self._looks.close()
 
     def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
         """Bring a folder in step; see Folders.sync. One that is bound no more, or paused, is left as it is."""
@@ -62,28 +61,25 @@ class FolderKeeper:
                 yield event
         self.version += 1
 
-    def _run(self, start: Begin) -> None:
-        while not self._stop.is_set():
-            followed = self._followed()
-            self._begin_due(followed, start)
-            there = [one.path for one in followed if self._there[one.id]]
-            if not there:
-                self._stop.wait(self._tick)
-                continue
-            self._watch(followed, there, start)
-
-    def _watch(self, followed: list[BoundFolder], there: list[Path], start: Begin) -> None:
-        """Follow what changes until there are other folders, or some come or go."""
-        for changed in self._changes(there, self._stop, self._tick):
-            for one in followed:
-                if any(path.is_relative_to(one.path) for path in changed):
-                    start(one)
-            now = self._followed()
-            self._begin_due(now, start)
-            if [one.path for one in now if self._there[one.id]] != there:
+    def _look(self) -> None:
+        """Follow what changes, from one set of folders to the next, until none is there or nobody tells of theirs."""
+        followed = self._followed()
+        self._begin_due(followed)
+        while there := self._paths_there(followed):
+            for changed in self._changes(there, self._looks.closing, self._tick):
+                for one in followed:
+                    if any(path.is_relative_to(one.path) for path in changed):
+                        self._start(one)
+                now = self._followed()
+                self._begin_due(now)
+                if self._paths_there(now) != there:
+                    followed = now
+                    break
+            else:
                 return
-        # Nobody watches these: they are looked at now and then.
-        self._stop.wait(self._tick)
+
+    def _paths_there(self, followed: list[BoundFolder]) -> list[Path]:
+        return [one.path for one in followed if self._there[one.id]]
 
     def _followed(self) -> list[BoundFolder]:
         """Return the folders that are to be in step, and take down which of them are there."""
@@ -100,11 +96,11 @@ class FolderKeeper:
             return found
         return []
 
-    def _begin_due(self, followed: list[BoundFolder], start: Begin) -> None:
+    def _begin_due(self, followed: list[BoundFolder]) -> None:
         for one in followed:
             if self._due.get(one.id, 0.0) <= time.monotonic():
                 self._due[one.id] = time.monotonic() + LOOK_AGAIN
-                start(one)
+                self._start(one)
 
 
 def _as_bound(folder: BoundFolder) -> BoundFolder:
