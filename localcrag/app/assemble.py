@@ -26,6 +26,7 @@ from localcrag.app.past_questions import PastQuestions
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.app.storage import Storage
 from localcrag.app.web import Web
+from localcrag.backends.processes.memory import trim
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.egress_ledger import EgressLedger
@@ -221,8 +222,13 @@ class Assembly:
                 pass
 
     def close(self) -> None:
-        """Close the database and the search client, and end the processes that read files."""
+        """Close the database and the search client, end the processes that read files, and put the models away.
+
+        Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
+        """
         self.collections.close()
+        if self.models.put_away():
+            trim()
         self.web.close()
         self.storage.close()
 

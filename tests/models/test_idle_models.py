@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -16,6 +18,8 @@ from localcrag.app.files_to_add import uploads_from
 from localcrag.app.idle_models import IdleModels
 from localcrag.app.in_turn import answered_in_turn
 from localcrag.app.model_turns import ModelTurn, ModelTurns
+from localcrag.backends.models.bi_encoder import BiEncoder
+from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.records.events import AnswerPiece, RunFinished, StepStarted
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
@@ -163,3 +167,19 @@ def test_looking_at_documents_and_deleting_one_loads_nothing(assembly: Assembly)
     assert [one.name for one in assembly.collections.documents()] == ["ferry.md"]
     assembly.collections.delete_document("ferry.md")
     assert assembly.models.are_away()
+
+
+def test_a_closed_app_holds_no_model_any_more_before_python_collects_anything(assembly: Assembly) -> None:
+    parts = assembly.parts(assembly.settings)
+    held = [weakref.ref(one.model) for one in assembly.models._resting]
+    held += [weakref.ref(one._model) for one in (ref() for ref in held) if isinstance(one, BiEncoder | CrossEncoder)]
+    assert len(held) == 5
+    before = resident(os.getpid())
+    gc.disable()
+    try:
+        assembly.close()
+        assert not [ref() for ref in held if ref() is not None]
+        assert before - resident(os.getpid()) > MODELS_AT_LEAST
+    finally:
+        gc.enable()
+    assert parts.embedder.embed(["text"]).shape == (1, 384), "whoever still has one can go on with it"

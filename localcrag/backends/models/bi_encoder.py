@@ -11,7 +11,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype
-from localcrag.backends.models.sentence_encoders import SentenceTransformer
+from localcrag.backends.models.sentence_encoders import SentenceTransformer, without_circle
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.protocols import Vectors
 from localcrag.text.words import valid
@@ -30,12 +30,14 @@ class BiEncoder:
         self._counter: Tokenizer | None = None
         device = pick_device()
         try:
-            self._model = SentenceTransformer(
-                str(folder),
-                device=device,
-                local_files_only=True,
-                # Weights in pickled files (.bin) can run anything when they are read.
-                model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
+            self._model = without_circle(
+                SentenceTransformer(
+                    str(folder),
+                    device=device,
+                    local_files_only=True,
+                    # Weights in pickled files (.bin) can run anything when they are read.
+                    model_kwargs={"dtype": pick_dtype(device), "use_safetensors": True},
+                )
             )
             if not knows_words(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or knows no words")

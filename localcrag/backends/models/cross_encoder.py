@@ -17,6 +17,7 @@ from localcrag.backends.models.int8_linear import round_layers
 from localcrag.backends.models.place_head import PLACE_FILE, Lines, PlaceHead, Reading
 from localcrag.backends.models.precision import blame, knows_words, pick_device, pick_dtype, refusal, weights
 from localcrag.backends.models.sentence_encoders import CrossEncoder as SentenceTransformersCrossEncoder
+from localcrag.backends.models.sentence_encoders import without_circle
 from localcrag.backends.store.calibration_file import read_calibration
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
@@ -103,7 +104,7 @@ class CrossEncoder:
                 "use_safetensors": True,
             },
         )
-        return model
+        return without_circle(model)
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).
