@@ -27,7 +27,7 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
     )
 
 
-def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings | None = None) -> None:
+def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
     """Go on with what an earlier start left to do: documents to be cut anew, scans, collections to be embedded anew."""
     if assembly.collections.homes.elsewhere():
         # Their servers are asked, and may be away: nobody waits for that.
@@ -36,10 +36,9 @@ def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings | None = 
         _take_up(assembly, files, embeddings)
 
 
-def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings | None) -> None:
-    if embeddings:
-        for collection in assembly.collections.embedders.left_to_do():
-            embeddings.start(collection)
+def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
+    for collection in assembly.collections.embedders.left_to_do():
+        embeddings.start(collection)
     files.renew(assembly.collections.outdated())
     files.recognise(assembly.collections.scanned())
 

@@ -1,26 +1,35 @@
-"""`localcrag serve` and the page bring a folder in step by themselves, as the system tells of changes in it.
+"""`localcrag serve` and the page bring a folder in step by themselves, and go on with an embedding that was stopped.
 
-Without being told, either would look again after ten minutes only. What the egress guard refuses of it fails the tests.
+Without being told of changes, either would look at a folder again after ten minutes only. What the egress guard refuses
+of it fails the tests.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from localcrag.app.folders.keeper import LOOK_AGAIN
+from localcrag.backends.store import new_vectors
 from localcrag.backends.store.collection_queries import texts_of
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.records.documents import Chunk
+from localcrag.settings import load
 from tests.support.api_process import running_api
 from tests.support.app_process import running_app
 from tests.support.command_line import localcrag
+from tests.support.fakes import FakeEmbedder
 from tests.support.first_start import started_before
 
 LONGEST = 240.0
+SIZE = 384
+"""Numbers of a vector of the embedder in use."""
 
 
 @pytest.mark.parametrize("running", [running_api, running_app], ids=["serve", "page"])
@@ -75,3 +84,30 @@ def test_what_a_changed_and_a_vanished_file_said_is_soon_in_no_byte(
         (papers / "gate.txt").write_text("The lamp of the gate is kept in Oakham.")
         (papers / "boat.txt").unlink()
         wait_for(set())
+
+
+@pytest.mark.parametrize("running", [running_api, running_app], ids=["serve", "page"])
+def test_a_collection_whose_embedding_anew_was_stopped_is_gone_on_with(
+    running: Callable[[Path], AbstractContextManager[object]], tmp_path: Path
+) -> None:
+    data, before = started_before(tmp_path / "data"), FakeEmbedder()
+    in_use = load(data_dir=data).embedder
+    texts = ["The gate opens at seven.", "The boat may carry six people."]
+    with closing(Database(data / "localcrag.sqlite3")) as database:
+        store = DocumentStore(database, "default", embedder=before.name, dimension=before.dimension)
+        for text in texts:
+            store.put(
+                f"{text[4:8]}.txt", sha256=text, media_type="text/plain", pages=None, text=text,
+                chunks=[Chunk(None, 0, len(text), text)], vectors=before.embed([text]),
+            )  # fmt: skip
+        kept = np.full(SIZE, SIZE**-0.5, dtype=np.float32)
+        new_vectors.put(database, in_use, {new_vectors.missing(database, "default")[0][0][0]: kept})
+        began = time.monotonic()
+        with running(data):
+            while new_vectors.begun(database):
+                assert time.monotonic() < began + LONGEST
+                time.sleep(0.1)
+        assert [row["embedder"] for row in database.rows("SELECT embedder FROM collections")] == [in_use]
+        vectors = [np.frombuffer(row["vector"], np.float32) for row in database.rows("SELECT vector FROM vectors")]
+    assert sum(bool((vector == kept).all()) for vector in vectors) == 1, "what was done is kept"
+    assert [len(vector) for vector in vectors] == [SIZE, SIZE]

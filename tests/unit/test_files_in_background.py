@@ -8,6 +8,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.background import TaskState
 from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
+from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.backends.store import deleted_words
 from localcrag.records.documents import Chunk
 from localcrag.settings import load
@@ -27,7 +28,7 @@ def test_what_an_earlier_version_cut_is_cut_anew_and_its_words_are_overwritten_t
         connection.execute("UPDATE documents SET layout = 1")
     files = files_in_background(assembly, FolderKeeper(assembly.folders), lambda: False)
     overwriting = overwriting_beside(assembly, files, lambda: False)
-    go_on(assembly, files)
+    go_on(assembly, files, ReEmbeddings(assembly.collections.re_embed))
     for _ in files.follow():
         pass
     assert [(one.renews, one.state) for one in files.items()] == [(True, TaskState.DONE)]

@@ -11,6 +11,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.files_in_background import files_in_background, go_on, overwriting_beside
 from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.idle_models import IdleModels
+from localcrag.app.re_embedding import ReEmbeddings
 from localcrag.app.warm_up import warm_up_beside
 from localcrag.privacy import unexpected
 from localcrag.server.doors.ports import HOST, require_free
@@ -37,8 +38,9 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         keeper = FolderKeeper(assembly.folders)
         files = files_in_background(assembly, keeper, lambda: questions.busy)
         overwriting = overwriting_beside(assembly, files, lambda: questions.busy)
+        embeddings = ReEmbeddings(assembly.collections.re_embed)
         idle = IdleModels(assembly.models, assembly.settings_in_use)
-        for beside in (overwriting, files, idle, keeper):
+        for beside in (overwriting, embeddings, files, idle, keeper):
             at_the_end.callback(beside.close)
         server = uvicorn.Server(
             uvicorn.Config(
@@ -56,7 +58,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         )
         warm_up_beside(assembly)
         idle.begin()
-        go_on(assembly, files)
+        go_on(assembly, files, embeddings)
         keeper.begin(files.follow_folder)
         overwriting.begin()
         server.run()
