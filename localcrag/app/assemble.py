@@ -246,6 +246,7 @@ class Assembly:
         self._made.drop("store", "index")
         self._judgements.clear()
         self.gaps.forget()
+        self.chats.forget_late()
         self.models.forget_scores()
 
     def _scorer_or_stand_in(self, settings: Settings, *, remembers: bool) -> Scorer:

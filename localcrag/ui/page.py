@@ -13,6 +13,7 @@ from localcrag.app.folders.keeper import FolderKeeper
 from localcrag.app.made_files import MadeFiles
 from localcrag.app.overwriting import Overwriting
 from localcrag.app.re_embedding import ReEmbeddings
+from localcrag.app.regular_looks import RegularLooks
 from localcrag.app.uploads import Uploads
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -31,6 +32,8 @@ from localcrag.ui.settings.language import PageLanguage
 from localcrag.ui.steady_blocks import SteadyBlocks
 
 HERE = Path(__file__).parent
+BETWEEN_WRITES = 20.0
+"""Seconds after which what a full disk kept from being written is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class App:
     documents: DocumentEvents
     keeper: FolderKeeper
     overwriting: Overwriting
+    late_turns: RegularLooks
     embeddings: ReEmbeddings
     made: MadeFiles
 
@@ -53,9 +57,10 @@ class App:
         return self.chats.conversations.busy or any(one.open for one in files)
 
     def follow_folders(self) -> None:
-        """Bring the folders that collections follow in step, and overwrite what changed, from now on."""
+        """Bring the folders that collections follow in step, and overwrite or write what waits for it, from now on."""
         self.keeper.begin(self.uploads.follow_folder)
         self.overwriting.begin()
+        self.late_turns.begin()
 
     def close(self) -> None:
         """End what is under way; what there is of it is written down."""
@@ -63,6 +68,7 @@ class App:
         self.chats.close()
         self.uploads.close()
         self.overwriting.close()
+        self.late_turns.close()
         self.embeddings.close()
 
 
@@ -112,10 +118,10 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    embeddings = screen.models.embeddings
-    go_on(assembly, uploads, embeddings)
+    go_on(assembly, uploads, embeddings := screen.models.embeddings)
     overwriting = overwriting_beside(assembly, uploads, lambda: chats.conversations.busy)
-    return App(page, chats, uploads, documents_do, keeper, overwriting, embeddings, made)
+    late_turns = RegularLooks(assembly.chats.catch_up, BETWEEN_WRITES, "late turns")
+    return App(page, chats, uploads, documents_do, keeper, overwriting, late_turns, embeddings, made)
 
 
 def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> MadeFiles:

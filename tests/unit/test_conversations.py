@@ -14,10 +14,11 @@ from localcrag.app.conversations import Answering, Conversations
 from localcrag.app.in_turn import Happened
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
-from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, UnknownChat
+from localcrag.backends.store.run_store import RunStore
+from localcrag.records.errors import ChatBusy, ConsentMissing, GenerationError, QuestionError, StoreError, UnknownChat
 from localcrag.records.events import AnswerPiece, Event, Generated, RunFinished, RunStarted, StepStarted, Warned
 from localcrag.records.passages import Thresholds
-from localcrag.records.protocols import Consent
+from localcrag.records.protocols import Consent, RunLog
 from localcrag.records.run import Run, StepCost, Turn
 from localcrag.runs.chats import Chat, TurnState
 from localcrag.runs.recording import Recording
@@ -324,3 +325,93 @@ def test_what_led_to_an_answer_is_given_up_when_another_chat_asks(
     ended(conversations.ask(chats.begin("default").id, "Two?"))
     gc.collect()
     assert job() is None
+
+
+def full(database: Database) -> None:
+    """Have its disk be full, as SQLite sees it."""
+    database.rows(f"PRAGMA max_page_count = {database.rows('PRAGMA page_count')[0][0]}")
+
+
+def room(database: Database) -> None:
+    database.rows("PRAGMA max_page_count = 100000")
+
+
+def on_a_disk_that_gets_full(chats: ChatStore, database: Database, log: RunLog) -> tuple[Conversations, Answering]:
+    """Return a question whose long answer found no room."""
+
+    def events(run: Run) -> Generator[Event, None, None]:
+        yield RunStarted(run)
+        yield AnswerPiece("quillwort " * 20_000)
+        full(database)
+        yield Generated(StepCost("generate", 0.1))
+
+    def answer(
+        chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
+    ) -> Recording:
+        run = started(question)
+        return Recording(run, events(run), log)
+
+    conversations = Conversations(chats, answer)
+    answering = conversations.ask(chats.begin("default").id, "Where?")
+    with pytest.raises(StoreError, match="is full"):
+        for _ in answering.job.follow():
+            pass
+    return conversations, answering
+
+
+def stored(database: Database) -> list[tuple[str, int]]:
+    rows = database.rows("SELECT state, length(answer) AS long FROM chat_turns ORDER BY number")
+    return [(row["state"], row["long"]) for row in rows]
+
+
+def test_an_answer_that_a_full_disk_kept_out_of_the_list_of_questions_is_told_as_failed_at_once(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chats.sqlite3")
+    chats = ChatStore(database)
+    conversations, answering = on_a_disk_that_gets_full(chats, database, RunStore(database))
+    (turn,) = chats.turns(answering.chat_id)
+    assert turn.state is TurnState.FAILED
+    assert "is full" in turn.answer
+    # What is said fits into the room that there is: it is written at once, or as soon as there is more.
+    room(database)
+    chats.catch_up()
+    assert stored(database) == [("failed", len(turn.answer))]
+    assert conversations.answering(answering.chat_id) is None
+
+
+def test_a_turn_that_found_no_room_is_shown_all_the_same_and_written_once_there_is_some(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chats.sqlite3")
+    chats = ChatStore(database)
+    _, answering = on_a_disk_that_gets_full(chats, database, FakeRunLog())
+    assert stored(database) == [("asked", 0)]
+    (turn,) = chats.turns(answering.chat_id)
+    assert (turn.state, len(turn.answer)) == (TurnState.ANSWERED, 200_000)
+    with pytest.raises(StoreError, match="is full"):
+        chats.catch_up()
+    assert chats.turns(answering.chat_id) == [turn], "a second try that failed loses nothing"
+    room(database)
+    chats.catch_up()
+    assert stored(database) == [("answered", 200_000)]
+    assert chats.turns(answering.chat_id) == [turn]
+
+
+def test_the_next_write_brings_a_late_turn_along_and_one_that_was_asked_anew_stays_new(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chats.sqlite3")
+    chats = ChatStore(database)
+    _, answering = on_a_disk_that_gets_full(chats, database, FakeRunLog())
+    room(database)
+    chats.ask(answering.chat_id, "And when?")
+    assert stored(database) == [("answered", 200_000), ("asked", 0)]
+    chats.take_out(answering.chat_id, 1)
+    chats.ask(answering.chat_id, "Where?")
+    chats.catch_up()
+    assert stored(database) == [("asked", 0)]
+
+
+def test_what_a_late_turn_says_is_forgotten_with_the_documents(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chats.sqlite3")
+    chats = ChatStore(database)
+    _, answering = on_a_disk_that_gets_full(chats, database, FakeRunLog())
+    room(database)
+    chats.forget_late()
+    chats.catch_up()
+    assert [(turn.state, turn.answer) for turn in chats.turns(answering.chat_id)] == [(TurnState.STOPPED, "")]
