@@ -165,7 +165,7 @@ def _database(assembly: Assembly) -> str:
         )
     if deleted_words.are_left(assembly.database):
         said += (
-            "; words of deleted or changed documents are left to be overwritten: the page does it, or localcrag forget"
+            "; words of what was deleted or changed are left to be overwritten: the page does it, or localcrag forget"
         )
     return said
 

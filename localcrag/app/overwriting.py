@@ -1,4 +1,4 @@
-"""Overwriting what changed and vanished documents said: in the background, and at the end."""
+"""Overwriting what deleted, changed and vanished things said: in the background, and at the end."""
 
 from __future__ import annotations
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,11 +17,18 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.health import examine_stored
+from localcrag.app.overwriting import Overwriting
 from localcrag.backends.store import deleted_words
+from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.label_store import LabelStore, PinStore
 from localcrag.records.documents import Chunk
+from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import StoreError
+from localcrag.runs.chats import Chat, TurnState
+from localcrag.runs.evaluation_set import HeldBy, Question
+from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from localcrag.text.distinctive import forms
 from tests.support.fakes import FakeEmbedder, FakeScorer
@@ -191,6 +200,57 @@ def test_doctor_says_how_much_is_empty_and_that_words_are_left(tmp_path: Path) -
     assembly.forgetting.overwrite_all()
     assert said().endswith("MB, sound")
     assembly.close()
+
+
+def asked_in_a_chat(database: Database, word: str) -> tuple[ChatStore, Chat]:
+    """Return a chat in whose title, question and answer a word is."""
+    chats = ChatStore(database)
+    chat = chats.begin("default")
+    turn = chats.ask(chat.id, f"Where is the {word} kept?")
+    said = dataclasses.replace(turn, answer=f"The {word} is kept in Brackwater.", state=TurnState.ANSWERED)
+    chats.put(chat.id, said)
+    return chats, chat
+
+
+def removed_chat(database: Database, word: str) -> None:
+    chats, chat = asked_in_a_chat(database, word)
+    chats.delete(chat.id)
+
+
+def asked_in_other_words(database: Database, word: str) -> None:
+    chats, chat = asked_in_a_chat(database, word)
+    chats.change(dataclasses.replace(chat, title="Keeping"))
+    chats.take_out(chat.id, 1)
+
+
+def removed_label(database: Database, word: str) -> None:
+    labels = LabelStore(database)
+    label = Label(
+        run_id="run", kind=LabelKind.PASSAGE, target="1", good=True, question="Where?", text=f"The {word} is kept.",
+        labelled_at="2026-01-01", collection="default", scorer="any", scorer_kind=next(iter(ScorerKind)),
+    )  # fmt: skip
+    assert labels.remove([labels.put(label).id or 0]) == 1
+
+
+def removed_pin(database: Database, word: str) -> None:
+    pins = PinStore(database)
+    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=HeldBy.DOCUMENTS))
+    pins.remove("run")
+
+
+@pytest.mark.parametrize("remove", [removed_chat, asked_in_other_words, removed_label, removed_pin])
+def test_what_chats_labels_and_pins_said_is_in_no_byte_soon_after_they_are_gone(
+    remove: Callable[[Database, str], None], tmp_path: Path
+) -> None:
+    database, store = opened(tmp_path)
+    put(store, "note.txt", "the heron is kept in Oakham")
+    assert not deleted_words.are_left(database)
+    remove(database, "quormvellity")
+    assert holding(tmp_path, "quormvellity"), "the log of writes has it"
+    assert Overwriting(database).look()
+    assert holding(tmp_path, "quormvellity") == []
+    assert store.full_text("Oakham", 3)
+    database.close()
 
 
 KILLED = f"""

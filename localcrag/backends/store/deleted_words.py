@@ -1,4 +1,4 @@
-"""Words of deleted chunks, overwritten in full text and in the log of writes; what is left is noted.
+"""Words of what was deleted, overwritten in full text and in the log of writes; what is left is noted.
 
 SQLite overwrites rows by itself (`secure_delete`). Two places keep words: full text has those of deleted chunks, and
 the note that they are deleted, until its parts are merged into one; the log (`-wal`) has pages as they were. A merge
@@ -12,6 +12,7 @@ SQLite before 3.42 may read or write it, until the table is made anew (`rebuild`
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,12 @@ each of their transactions brings a part that the merge begins anew for."""
 def _let_others() -> None:
     """Let threads that wait for the database have it: who asks for a lock again at once gets it before them."""
     time.sleep(0.001)
+
+
+def note(connection: sqlite3.Connection, gone: int) -> None:
+    """Note that so many rows with words were deleted; of chunks and documents, triggers do."""
+    if gone:
+        connection.execute("UPDATE words_to_overwrite SET deleted = deleted + ?", (gone,))
 
 
 def are_left(database: Database) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Origin, ScorerKind
 from localcrag.records.errors import LabelError, StoreError
@@ -50,6 +51,7 @@ class LabelStore:
             found = connection.execute(
                 "DELETE FROM labels WHERE run_id = ? AND kind = ? AND target = ?", (run_id, kind, target)
             )
+            deleted_words.note(connection, found.rowcount)
         return found.rowcount > 0
 
     def find(
@@ -81,6 +83,7 @@ class LabelStore:
         with self._database.transaction() as connection:
             for label_id in ids:
                 removed += connection.execute("DELETE FROM labels WHERE id = ?", (label_id,)).rowcount
+            deleted_words.note(connection, removed)
         return removed
 
 
@@ -116,6 +119,7 @@ class PinStore:
         """Unpin. Raises LabelError when nothing of that run is pinned, and StoreError."""
         with self._database.transaction() as connection:
             found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
+            deleted_words.note(connection, found.rowcount)
         if not found.rowcount:
             raise LabelError(f"Nothing is pinned of the run “{run_id}”. `localcrag pins list` shows what is.")
 
