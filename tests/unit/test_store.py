@@ -381,6 +381,30 @@ def test_a_run_is_read_back_as_it_was_stored(tmp_path: Path) -> None:
     assert [summary.run_id for summary in runs.newest(5)] == ["r1"]
 
 
+def test_what_was_asked_last_is_the_newest_run_where_the_clock_was_set_back_also_after_the_file_is_made_anew(
+    tmp_path: Path,
+) -> None:
+    database = Database(tmp_path / "db.sqlite3")
+    runs = RunStore(database)
+    for number, year in enumerate((2031, 2032, 2026, 2027)):
+        runs.save(
+            Run(
+                run_id=f"r{number}",
+                created_at=f"{year}-01-01T00:00:00+00:00",
+                collection="default",
+                question="q",
+                standalone_question="q",
+                thresholds=Thresholds(0.7, 0.3, 0.5),
+            )
+        )
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM runs WHERE id = 'r1'")
+    database.empty_log(anew=True)
+    assert [run.run_id for run in runs.newest(2)] == ["r3", "r2"]
+    assert [run.run_id for run in runs.lines()] == ["r0", "r2", "r3"]
+    database.close()
+
+
 def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr")

@@ -63,7 +63,7 @@ def _runs(
     """
     quoted: set[str] = set()
     redacted, read_with = {}, {}
-    for row in connection.execute("SELECT id, record FROM runs ORDER BY created_at, rowid"):
+    for row in connection.execute("SELECT id, record FROM runs ORDER BY rowid"):
         run = json.loads(row["record"])
         if before := answers_before(run):
             read_with[row["id"]] = set(before)

@@ -37,7 +37,7 @@ class RunSummary:
 
 
 class RunStore:
-    """The runs of a database."""
+    """The runs of a database, in the order in which they were stored: the clock may have been set back meanwhile."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -57,7 +57,7 @@ class RunStore:
         rows = self._database.rows(
             "SELECT id AS run_id, created_at, collection, question, action FROM runs "
             "WHERE collection = coalesce(?, collection) AND (? IS NULL OR action = ?) "
-            "ORDER BY created_at DESC, rowid DESC LIMIT ?",
+            "ORDER BY rowid DESC LIMIT ?",
             collection,
             action,
             action,
@@ -74,7 +74,7 @@ class RunStore:
         rows = self._database.rows(
             "SELECT id, created_at, collection, action, json_extract(record, "
             "'$.replays', '$.standalone_question', '$.abstained', '$.uncertain', '$.web.used', '$.steps') AS counted "
-            "FROM runs WHERE collection = coalesce(?, collection) ORDER BY created_at, rowid",
+            "FROM runs WHERE collection = coalesce(?, collection) ORDER BY rowid",
             collection,
         )
         lines = ((row, json.loads(row["counted"])) for row in rows)
@@ -84,7 +84,7 @@ class RunStore:
         """Return how many tokens a second each language model wrote, its prompt included: the median of the newest."""
         rows = self._database.rows(
             "SELECT json_extract(r.record, '$.models.llm') AS llm, json_extract(s.value, '$.completion_tokens') AS "
-            "tokens, json_extract(s.value, '$.seconds') AS seconds FROM (SELECT record FROM runs ORDER BY created_at "
+            "tokens, json_extract(s.value, '$.seconds') AS seconds FROM (SELECT record FROM runs ORDER BY rowid "
             "DESC LIMIT ?) r, json_each(r.record, '$.steps') s WHERE json_extract(s.value, '$.name') = 'generate' "
             "AND tokens > ? AND seconds > 0",
             newest,
@@ -105,7 +105,7 @@ class RunStore:
             "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', "
             "'$.relevance', '$.reason', '$.overlap'))) FROM json_each(record, '$.passages') "
             "WHERE value ->> 'origin' = 'local') AS passages "
-            "FROM runs WHERE collection = ? ORDER BY created_at, rowid",
+            "FROM runs WHERE collection = ? ORDER BY rowid",
             collection,
         )
         found = []
