@@ -58,6 +58,8 @@ def main() -> int:
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
     try:
+        if (given.every_call or given.power_cuts) and not given.full_disk and (status := begun_anew(place)) is not None:
+            return status
         losses = (full_disk if given.full_disk else every_call if given.every_call or given.power_cuts else kills)(
             place, given
         )
@@ -69,6 +71,21 @@ def main() -> int:
         return 1
     shutil.rmtree(place, ignore_errors=True)
     return 0
+
+
+def begun_anew(place: Path) -> int | None:
+    """Do all this in a process with a library before libc, which tells its own; return how that ended, None in it.
+
+    Raises RuntimeError where there is no C compiler.
+    """
+    from fault_injection import shim  # noqa: PLC0415
+
+    if shim.LOADED in os.environ:
+        return None
+    try:
+        return shim.again_with(shim.compiled(place), sys.argv)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def kills(place: Path, given: argparse.Namespace) -> int:
@@ -92,9 +109,6 @@ def kills(place: Path, given: argparse.Namespace) -> int:
 def every_call(place: Path, given: argparse.Namespace) -> int:
     """Have each call fail once, or cut the power; print a table, and return the losses. Raises RuntimeError."""
     from fault_injection import shim  # noqa: PLC0415
-
-    if shim.LOADED not in os.environ:
-        return shim.again_with(shim.compiled(place), sys.argv)
     from fault_injection.calls import EveryCall  # noqa: PLC0415
     from fault_injection.power import PowerCuts  # noqa: PLC0415
 

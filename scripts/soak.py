@@ -11,7 +11,7 @@ labelled, pinned or exported, a chat renamed or deleted. `localcrag serve` and `
 In a night nobody asks anything until the models are put away. The first half is asked of one process; in the second
 it is started anew again and again, every fourth time after a kill. `--small` is what fits some minutes; `--minutes`
 ends sooner. With --folder, what is left to do of a week is done by the next call with that folder; with --postgresql,
-the collection lives in a PostgreSQL server of the tests.
+the collection lives in a PostgreSQL server of the tests, which ends with the call: no --folder then.
 
 Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
 What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
@@ -95,7 +95,7 @@ def main() -> int:
     return 1 if report(week, diary) else 0
 
 
-def arguments() -> argparse.Namespace:
+def arguments(said: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=20_000)
     parser.add_argument("--restarts", type=int, default=200)
@@ -108,7 +108,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="where a folder for it is made otherwise; it is removed at the end")
     parser.add_argument("--postgresql", action="store_true", help="the collection lives in a PostgreSQL server")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    given = parser.parse_args(said)
+    if given.folder and given.postgresql:
+        parser.error(
+            f"A week in {given.folder} would not go on with --postgresql: its collection is in a server of the tests, "
+            "which ends with this call. Leave --folder out and do the week in one call, or leave --postgresql out."
+        )
+    return given
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak import Plan
+import pytest
+from soak import Plan, arguments
 from soaking.diary import Diary, Look, Night, Took
 from soaking.other_programs import ProgramHeld
 from soaking.process import Held
@@ -46,3 +47,16 @@ def test_a_week_goes_on_from_what_was_written_down_before_a_kill(tmp_path: Path)
     assert again.sitting == 1
     again.add(Took(1, "list", 0.25))
     assert [one.question for one in Diary(path).took] == [0, 1]
+
+
+def test_a_week_in_a_folder_is_refused_with_a_server_that_ends_with_the_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        arguments(["--folder", str(tmp_path / "week"), "--postgresql"])
+    said = capsys.readouterr().err
+    assert refused.value.code == 2
+    assert f"A week in {tmp_path / 'week'} would not go on with --postgresql" in said
+    assert "Leave --folder out" in said
+    assert not (tmp_path / "week").exists()
+    assert arguments(["--postgresql", "--questions", "30"]).postgresql
