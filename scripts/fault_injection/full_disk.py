@@ -66,7 +66,7 @@ class FullDisk:
         self._disk.mkdir()
         self._uploads = session.write_files(place / "files")
         self.outcome = Outcome()
-        _own_mounts()
+        own_mounts()
         self._import_all()
 
     def _import_all(self) -> None:
@@ -88,7 +88,7 @@ class FullDisk:
 
     def _once(self, size: int) -> bool:
         """Do a session on such a disk, open it once more, and once more with room; return whether any step failed."""
-        _mount(self._disk, size)
+        mount(self._disk, size)
         try:
             self._data.mkdir()
             world = World()
@@ -99,12 +99,12 @@ class FullDisk:
             full = to_its_end(self._open, self._place / "session.log")
             problems += [f"opened while it is full: {one}" for one in follow(full, World())]
             # Nothing can be changed there: it is said at once, in a sentence as well.
-            _mount(self._disk, size, _REMOUNT | _READ_ONLY)
+            mount(self._disk, size, _REMOUNT | _READ_ONLY)
             readable = to_its_end(self._open, self._place / "session.log")
             problems += [f"read-only: {one}" for one in follow(readable, World())]
             self.outcome.read_only += [line.given["error"].replace(str(self._data), "DATA") for line in readable
                                        if line.what == "refused"]  # fmt: skip
-            _mount(self._disk, ROOM, _REMOUNT)
+            mount(self._disk, ROOM, _REMOUNT)
             made_old(self._data)
             looked = to_its_end(lambda tell: session.look(self._data, tell), self._place / "session.log")
             problems += [f"with room again: {one}" for one in compare(looked, world)]
@@ -134,7 +134,8 @@ class FullDisk:
         tell("ended")
 
 
-def _own_mounts() -> None:
+def own_mounts() -> None:
+    """Have mounts that are this process's alone, and end with it. Raises RuntimeError where the system lets us not."""
     libc, user = ctypes.CDLL(None, use_errno=True), os.getuid()
     if libc.unshare(_NEW_MOUNTS):
         # Who is not root may have mounts in a user namespace, as far as the system lets users have these.
@@ -147,7 +148,8 @@ def _own_mounts() -> None:
     libc.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None)
 
 
-def _mount(place: Path, size: int, flags: int = 0) -> None:
+def mount(place: Path, size: int, flags: int = 0) -> None:
+    """Put a disk of memory of so many KiB there. Raises RuntimeError."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", flags, f"size={size}k".encode()):
         raise RuntimeError(

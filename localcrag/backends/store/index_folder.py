@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,9 @@ from localcrag.records.errors import IndexFileError
 
 FORGOTTEN = 3600.0
 """Seconds after which a whole file that the database does not know is what a killed process left."""
+
+FULL = 2**16
+"""Bytes that are free on a disk which was written to until it was full, at most; file systems write in blocks."""
 
 
 class IndexFolder:
@@ -35,8 +39,12 @@ class IndexFolder:
                     growth.write(temporary)
                 told = fingerprint(temporary)
                 temporary.replace(path)
-            except BaseException:
+            except BaseException as error:
+                full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL
                 temporary.unlink(missing_ok=True)
+                if full:
+                    # usearch says “Failed to serialize into stream” or “Invalid argument”, numpy counts bytes.
+                    raise OSError("the disk is full") from error
                 raise
             return IndexFile(path, growth.rows, dimension), told
 
