@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import opened_for_the_past
+from localcrag.cli.opened import opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
 
@@ -102,6 +102,7 @@ def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
         raise SettingsError("Name labels by their ids, or by --run, --document or --all (of a --collection).")
     ids = parsed.ids or _found(assembly, parsed)
     removed = assembly.learning.labels.remove(ids)
+    overwrite_the_rest(assembly)
     if not removed:
         raise LabelError("There are no such labels: none was removed. `localcrag labels list` shows those there are.")
     if (named := len(set(ids))) > removed:

@@ -34,12 +34,12 @@ def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assem
 
 
 def overwrite_the_rest(assembly: Assembly) -> None:
-    """Overwrite what documents said that were changed or left out; where that cannot be done, say so."""
+    """Overwrite what was said by what was changed or removed; where that cannot be done, say so."""
     from localcrag.app.overwriting import finish  # noqa: PLC0415
 
     if why := finish(assembly.database):
         print(
-            f"localcrag: what changed documents said before is in the data folder still: `localcrag ingest`, the page "
+            f"localcrag: what was changed or removed is in the data folder's bytes still: `localcrag ingest`, the page "
             f"or `localcrag forget` will overwrite it. {why}",
             file=sys.stderr,
         )

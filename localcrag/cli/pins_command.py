@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import print_result
-from localcrag.cli.opened import opened_for_the_past
+from localcrag.cli.opened import opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    Assembly(settings).learning.pins.remove(parsed.run_id)
+    assembly = Assembly(settings)
+    assembly.learning.pins.remove(parsed.run_id)
+    overwrite_the_rest(assembly)
     print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")
     return DONE
 

@@ -31,6 +31,7 @@ from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from localcrag.text.distinctive import forms
+from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder, FakeScorer
 from tests.support.old_databases import old_database
 
@@ -76,7 +77,8 @@ def words(number: int, seed: int) -> str:
 def holding(folder: Path, word: str) -> list[str]:
     """Return the files that have a word, or its end: full text keeps of a word what its neighbour lacks."""
     wanted = [form for part in (word, word[4:]) for form in forms(part)]
-    return [path.name for path in folder.iterdir() if any(form in path.read_bytes() for form in wanted)]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(form in path.read_bytes() for form in wanted)]
 
 
 def check(database: Database) -> None:
@@ -250,6 +252,16 @@ def test_what_chats_labels_and_pins_said_is_in_no_byte_soon_after_they_are_gone(
     assert Overwriting(database).look()
     assert holding(tmp_path, "quormvellity") == []
     assert store.full_text("Oakham", 3)
+    database.close()
+
+
+def test_a_command_that_removes_a_pin_leaves_no_byte_of_it(tmp_path: Path) -> None:
+    database, _ = opened(tmp_path)
+    PinStore(database).put("default", Question(id="run", question="A quormvellity?", held_by=HeldBy.DOCUMENTS))
+    assert holding(tmp_path, "quormvellity")
+    ended = localcrag(tmp_path, "pins", "remove", "run")
+    assert (ended.returncode, deleted_words.are_left(database)) == (0, False)
+    assert holding(tmp_path, "quormvellity") == []
     database.close()
 
 
