@@ -1,7 +1,7 @@
 """Use the real app for a week in hours, and say whether anything grows.
 
     .venv/bin/python scripts/soak.py [--questions 20000] [--restarts 200] [--nights 7] [--minutes N] [--folder FOLDER]
-                                     [--postgresql] [--work FOLDER]
+                                     [--brief] [--postgresql] [--work FOLDER]
     .venv/bin/python scripts/soak.py --small
 
 The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to
@@ -10,8 +10,9 @@ answers, passes over all passages; between two, a file is changed, deleted, adde
 labelled, pinned or exported, a chat renamed or deleted. `localcrag serve` and `localcrag mcp` are asked now and then.
 In a night nobody asks anything until the models are put away. The first half is asked of one process; in the second
 it is started anew again and again, every fourth time after a kill. `--small` is what fits some minutes; `--minutes`
-ends sooner. With --folder, what is left to do of a week is done by the next call with that folder; with --postgresql,
-the collection lives in a PostgreSQL server of the tests, which ends with the call: no --folder then.
+ends sooner. With `--brief`, the models have a third to do for a question (BRIEF): what grows, grows by the question,
+not by the passage or the token. With --folder, what is left to do of a week is done by the next call with that folder;
+with --postgresql, the collection lives in a PostgreSQL server of the tests, which ends with the call: no --folder then.
 
 Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
 What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
@@ -52,6 +53,8 @@ of the small form."""
 NIGHT, LONGEST_NIGHT, AWAY = 2.0, 300.0, 100 * MIB
 """Minutes without a question after which models are put away here, seconds after which they have to be, and the bytes
 that this gives back at least."""
+BRIEF = {"LOCALCRAG_RERANKED": "4", "LOCALCRAG_K": "3", "LOCALCRAG_ANSWER_TOKENS": "20"}
+"""Settings of the brief form: passages scored and kept, and tokens of an answer; 11, 6 and 320 by default."""
 WARM, KILLED, OF_ONE_LIFE = 0.1, 4, 0.6
 """Of the one long life, what is left out; every so manieth process is killed; the long life's share of the minutes."""
 
@@ -90,7 +93,9 @@ def main() -> int:
         folder = given.folder or Path(held.enter_context(tempfile.TemporaryDirectory(dir=given.work)))
         folder.mkdir(exist_ok=True)
         address = held.enter_context(a_server()).new() if given.postgresql else None
-        plan = Plan(questions, restarts, nights, minutes=given.minutes, seed=given.seed, postgresql=address)
+        plan = Plan(
+            questions, restarts, nights, minutes=given.minutes, seed=given.seed, postgresql=address, brief=given.brief
+        )
         week, diary = use(folder, plan)
     return 1 if report(week, diary) else 0
 
@@ -104,6 +109,7 @@ def arguments(said: Sequence[str] | None = None) -> argparse.Namespace:
         "--minutes", type=float, default=float("inf"), help="end after so many, whatever is done by then"
     )
     parser.add_argument("--small", action="store_true", help="{} questions, {} restarts, {} night".format(*SMALL))
+    parser.add_argument("--brief", action="store_true", help="fewer passages and tokens for each question")
     parser.add_argument("--folder", type=Path, help="where the week is kept, and goes on with the next call")
     parser.add_argument("--work", type=Path, help="where a folder for it is made otherwise; it is removed at the end")
     parser.add_argument("--postgresql", action="store_true", help="the collection lives in a PostgreSQL server")
@@ -128,6 +134,7 @@ class Plan:
     seed: int = 0
     others: bool = True
     postgresql: str | None = None
+    brief: bool = False
 
     def life(self, questions: int) -> int:
         """Return which life of the page's process comes after so many questions; number 0 has the first half."""
@@ -161,7 +168,7 @@ def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
     with search(folder) as searxng, ExitStack() as beside:
         chosen = {
             "LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary),
-            "LOCALCRAG_IDLE_MINUTES": str(NIGHT),
+            "LOCALCRAG_IDLE_MINUTES": str(NIGHT), **(BRIEF if plan.brief else {}),
         }  # fmt: skip
         others: OtherPrograms | None = None
         while week.questions < plan.questions:
