@@ -55,8 +55,8 @@ NIGHT, LONGEST_NIGHT, AWAY = 2.0, 300.0, 100 * MIB
 that this gives back at least."""
 BRIEF = {"LOCALCRAG_RERANKED": "4", "LOCALCRAG_K": "3", "LOCALCRAG_ANSWER_TOKENS": "20"}
 """Settings of the brief form: passages scored and kept, and tokens of an answer; 11, 6 and 320 by default."""
-WARM, KILLED, OF_ONE_LIFE = 0.1, 4, 0.6
-"""Of the one long life, what is left out; every so manieth process is killed; the long life's share of the minutes."""
+WARM, KILLED = 0.1, 4
+"""Of the one long life, what is left out; every so manieth process is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +164,16 @@ def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
     temporary.mkdir(exist_ok=True)
     last = diary.looks[-1] if diary.looks else None
     week = Week(data, plan.seed, questions=last.questions if last else 0, files=last.files if last else 0)
-    begun = time.monotonic()
+    until = time.monotonic() + plan.minutes * 60
     with search(folder) as searxng, ExitStack() as beside:
         chosen = {
             "LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary),
             "LOCALCRAG_IDLE_MINUTES": str(NIGHT), **(BRIEF if plan.brief else {}),
         }  # fmt: skip
         others: OtherPrograms | None = None
-        while week.questions < plan.questions:
+        while week.questions < plan.questions and time.monotonic() < until:
             life = plan.life(week.questions)
-            share = 1.0 if life or not plan.restarts else OF_ONE_LIFE
-            until, end = begun + plan.minutes * 60 * share, plan.end(life)
-            if time.monotonic() >= begun + plan.minutes * 60:
-                break
+            end = plan.end(life)
             with running_app(data, **chosen) as address:
                 process = process_at(address)
                 week.open(address, process)
