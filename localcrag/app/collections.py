@@ -150,7 +150,7 @@ class Collections:
             open_file=readers.open_document,
             embedder=opened.embedder,
             shelf=opened.store,
-            index=opened.index,
+            index=self.opened.following(name),
             chunk_tokens=self._settings.now.chunk_tokens,
             as_file=self._as_file,
             unlock=readers.unlocked,
@@ -196,7 +196,7 @@ class Collections:
             yield from read_scans(
                 Parts(
                     shelf=shelf,
-                    index=opened.index,
+                    index=self.opened.following(name),
                     embedder=opened.embedder,
                     chunk_tokens=self._settings.now.chunk_tokens,
                     open_file=readers.open_document,
@@ -224,7 +224,7 @@ class Collections:
         opened = self.opened.of(name)
         return renew(
             shelf=opened.store,
-            index=opened.index,
+            index=self.opened.following(name),
             embedder=opened.embedder,
             chunk_tokens=self._settings.now.chunk_tokens,
         )

@@ -67,13 +67,14 @@ class Localcrag:
         unchanged
         """
         from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
+        from localcrag.app.what_is_said_of_files import with_warnings  # noqa: PLC0415
         from localcrag.records.ingest import IngestResult  # noqa: PLC0415
 
         events = self._assembly.ingest(uploads_from([Path(path) for path in paths]))
         results = [event for event in events if isinstance(event, IngestResult)]
         if failed := [one.error for one in results if one.error]:
             raise DocumentError("\n".join(failed))
-        return results
+        return with_warnings(results, self._assembly.collections.opened.unwritten.values())
 
     def documents(self) -> list[str]:
         """Return the names of the collection's documents. Raises StoreError.

@@ -12,6 +12,27 @@ from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Embedder
 
 
+class FollowingIndex:
+    """A collection's index for who changes documents: a file that cannot be written is said, and undoes no change."""
+
+    def __init__(self, index: Index, collection: str, unwritten: dict[str, str]) -> None:
+        """`unwritten` says of collections why their file could not be written last."""
+        self._index, self._collection, self._unwritten = index, collection, unwritten
+
+    def refresh(self) -> bool:
+        """Bring the index to what the database holds; return whether anything was different. Raises StoreError."""
+        return self._index.refresh()
+
+    def save(self) -> None:
+        """Write the index file if much has changed since. Raises StoreError, but for a file that cannot be written."""
+        try:
+            self._index.save()
+        except IndexFileError as error:
+            self._unwritten[self._collection] = str(error)
+        else:
+            self._unwritten.pop(self._collection, None)
+
+
 @dataclass(frozen=True, slots=True)
 class OpenCollection:
     """What a question needs of a collection."""
@@ -53,19 +74,17 @@ class OpenCollections:
         self._made.drop(f"store {name}", f"index {name}", f"store {key}", f"index {key}")
         self.unwritten.pop(name, None)
 
+    def following(self, name: str) -> FollowingIndex:
+        """Return a collection's index for who changes its documents. Raises as `of` does."""
+        return FollowingIndex(self.of(name).index, name, self.unwritten)
+
     def follow(self, name: str) -> None:
         """Bring a collection's vector index to what the database holds, now that something was changed in it.
 
         An index file that cannot be written does not undo the change: `unwritten` says so then, questions find what is
         there without it, and it is written with the next change. A server keeps its index itself. Raises StoreError.
         """
-        opened = self.of(name)
-        if not isinstance(opened.store, DocumentStore):
-            return
-        try:
-            opened.index.refresh()
-            opened.index.save()
-        except IndexFileError as error:
-            self.unwritten[name] = str(error)
-        else:
-            self.unwritten.pop(name, None)
+        if isinstance(self.store(name), DocumentStore):
+            index = self.following(name)
+            index.refresh()
+            index.save()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli import calibrate_output
 from localcrag.cli.command_output import print_json
-from localcrag.cli.opened import opened
+from localcrag.cli.opened import index_warnings, opened
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def _add_set(labelled: Labelled, assembly: Assembly, folder: Path) -> None:
     evaluation_set = read(folder)
     with folder_of_set(assembly, evaluation_set) as own:
         terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
+        index_warnings(own)
         for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
             if done % 10 == 0 or done == total:
                 print(f"{done} of {total} questions scored", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_json
-from localcrag.cli.opened import opened
+from localcrag.cli.opened import index_warnings, opened
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
                 terminal.show_ingest(
                     evaluation_runner.add_documents(assembly, folder, plan.collection_of(one, settings)), quiet=True
                 )
+            index_warnings(assembly)
             texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
             questions = tuple(
                 evaluation_runner.settled(one, texts[planned.collections[one.id]]) for one in planned.questions

@@ -7,7 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import overwrite_the_rest
+from localcrag.cli.opened import index_warnings, overwrite_the_rest
 from localcrag.records.folders import WhenGone
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
+    from localcrag.app.what_is_said_of_files import with_warnings  # noqa: PLC0415
     from localcrag.cli import folder_output, terminal  # noqa: PLC0415
     from localcrag.records.folders import FolderStatus  # noqa: PLC0415
 
@@ -110,6 +111,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
         terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
     overwrite_the_rest(assembly)
+    changes = with_warnings(changes, index_warnings(assembly))
     print_result([dataclasses.asdict(one) for one in changes], parsed, None)
     if not parsed.json:
         numbers = {one.id for one in chosen}

@@ -54,6 +54,7 @@ def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
     from localcrag.app.files_to_add import FoundFiles  # noqa: PLC0415
+    from localcrag.app.what_is_said_of_files import with_warnings  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
@@ -68,6 +69,7 @@ def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
     else:
         results = _add(assembly, FoundFiles(parsed.paths), quiet=parsed.json)
+    results = with_warnings(results, index_warnings(assembly))
     print_result([dataclasses.asdict(result) for result in results], parsed, None)
     if not parsed.json and assembly.collections.mostly_foreign(assembly.collections.documents()):
         from localcrag.app.foreign_documents import ADVICE  # noqa: PLC0415

@@ -51,6 +51,7 @@ def test_an_index_file_that_does_not_fit_is_told_by_the_disk_that_is_full(tmp_pa
     assert ended.returncode == 0, ended.stderr
     said = (
         f"The vector index could not be written to {tmp_path / 'index'}: the disk is full. The documents are stored, "
-        "and the index is made again from them; check that the folder is writable and the disk not full."
+        "and found without it; until it is written, localcrag takes longer to start and to search. Check that the "
+        "folder is writable and the disk not full: the next change, or `localcrag doctor`, writes it."
     )
     assert ended.stdout.splitlines() == [said, "0 files", said, "0 files", "1 files"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +12,17 @@ from pathlib import Path
 import pytest
 
 from localcrag.app.assemble import Assembly
+from localcrag.app.background import TaskState
+from localcrag.app.uploads import Uploads
 from localcrag.backends.store.durable_files import whole_or_not_at_all
 from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.cli.ingest_command import _done as done
 from localcrag.cli.opened import index_warnings
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
+from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
+from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 from localcrag.ui.documents import listed
 from tests.support import ROOT
@@ -54,6 +61,82 @@ def test_a_deletion_is_done_and_said_where_the_index_file_cannot_be_written_afte
     collections.delete_document("pier.txt", "default")
     assert collections.opened.unwritten == {}
     assert "data-unwritten" not in listed(collections, "default")
+    assembly.close()
+
+
+def test_files_are_added_and_found_where_the_index_file_cannot_be_written_afterwards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    assembly = opened(data, "ferry")
+    (data / "index").write_text("where the folder would be")
+    for word in ("lamp", "pier"):
+        (tmp_path / f"{word}.txt").write_text(f"{word} " * 20)
+    parsed = argparse.Namespace(
+        paths=[tmp_path / "lamp.txt", tmp_path / "pier.txt"], re_embed=False, renew=False, read_scans=False, json=True
+    )
+    assert done(assembly, parsed) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert [(one["document"], one["status"]) for one in told] == [("lamp.txt", "added"), ("pier.txt", "added")]
+    (warning,) = told[0]["warnings"] + told[1]["warnings"]
+    assert str(data / "index") in warning
+    assert "longer to start" in warning
+    assert "localcrag doctor" in warning
+    assert warning in err
+    collections = assembly.collections
+    found = collections.index("default").nearest(FakeEmbedder().embed(["pier"])[0], 9)
+    assert {chunk for chunk, _ in found} == set(collections.store("default").chunk_ids())
+    (data / "index").unlink()
+    assert done(assembly, parsed) == 0
+    assert [one["warnings"] for one in json.loads(capsys.readouterr().out)] == [[], []]
+    assembly.close()
+
+
+def test_a_file_dropped_on_the_page_is_in_and_the_list_says_that_the_index_file_was_not_written(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    assembly = opened(data, "ferry")
+    (data / "index").write_text("where the folder would be")
+    (tmp_path / "lamp.txt").write_text("lamp " * 20)
+    uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
+    uploads.add([tmp_path / "lamp.txt"], "default")
+    *_, ended = uploads.follow()
+    assert [one.state for one in ended] in ([], [TaskState.DONE])
+    assert "lamp.txt" in listed(assembly.collections, "default")
+    assert "data-unwritten" in listed(assembly.collections, "default")
+    uploads.close()
+    assembly.close()
+
+
+def test_documents_are_cut_anew_where_the_index_file_cannot_be_written_afterwards(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry", "lamp", "pier")
+    (tmp_path / "index").write_text("where the folder would be")
+    with assembly.database.transaction() as connection:
+        connection.execute("UPDATE documents SET layout = 1")
+    results = [one for one in assembly.collections.renew("default") if isinstance(one, IngestResult)]
+    assert [one.status for one in results] == [IngestStatus.UPDATED] * 3
+    assert "index could not be written" in assembly.collections.opened.unwritten["default"]
+    assembly.close()
+
+
+def test_more_chunks_than_a_question_compares_are_found_where_no_file_can_be_written(tmp_path: Path) -> None:
+    words = [f"word{number}" for number in range(30)]
+    assembly = opened(tmp_path, *words[:3])
+    (tmp_path / "index").write_text("where the folder would be")
+    embedder, store = FakeEmbedder(), assembly.collections.store("default")
+    for word in words[3:]:
+        store.put(
+            word, sha256=word, media_type="text/plain", pages=None, text=word, vectors=embedder.embed([word]),
+            chunks=[Chunk(None, 0, len(word), word)],
+        )  # fmt: skip
+    index = assembly.collections.index("default")
+    assert {chunk for chunk, _ in index.nearest(embedder.embed(["word29"])[0], 99)} == set(store.chunk_ids())
+    (tmp_path / "index").unlink()
+    assembly.collections.opened.follow("default")
+    assert [one.suffix for one in (tmp_path / "index").iterdir()] == [".usearch"]
+    assert {chunk for chunk, _ in index.nearest(embedder.embed(["word29"])[0], 99)} == set(store.chunk_ids())
     assembly.close()
 
 
@@ -110,7 +193,9 @@ import sqlite3, sys
 from contextlib import suppress
 from pathlib import Path
 from localcrag.backends.store.database import Database
+from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
+from localcrag.records.ingest import IngestResult
 folder = Path(sys.argv[1])
 database = Database(folder / "localcrag.sqlite3")
 with suppress(MemoryError):

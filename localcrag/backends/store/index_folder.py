@@ -56,7 +56,8 @@ class IndexFolder:
         except (OSError, RuntimeError, ValueError) as error:
             raise IndexFileError(
                 f"The vector index could not be written to {self._folder}: {error}. The documents are stored, and "
-                "the index is made again from them; check that the folder is writable and the disk not full."
+                "found without it; until it is written, localcrag takes longer to start and to search. Check that the "
+                "folder is writable and the disk not full: the next change, or `localcrag doctor`, writes it."
             ) from error
 
     def trusted(self, row: IndexRow) -> bool:
@@ -73,10 +74,11 @@ class IndexFolder:
                 return IndexFile(self._folder / row.name, row.rows, dimension)
         return None
 
-    def forget(self, name: str) -> None:
-        """Remove a file that another one has taken the place of."""
+    def forget(self, name: str | None) -> None:
+        """Remove a file that another one has taken the place of, if there is one."""
         with suppress(OSError):  # Windows removes none that is mapped.
-            (self._folder / name).unlink()
+            if name:
+                (self._folder / name).unlink()
 
     def clean(self, row: IndexRow | None, forgotten: float = FORGOTTEN) -> None:
         """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use.

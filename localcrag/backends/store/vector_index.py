@@ -8,7 +8,6 @@ collection as in a small one, and a small one has no file.
 from __future__ import annotations
 
 import heapq
-import math
 import threading
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -20,18 +19,18 @@ from numpy.typing import NDArray
 
 from localcrag.backends.store.chunk_changes import KEPT, State
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.index_file import LEAST_LOOKED_AT, Found, Growth, Ids, IndexFile
+from localcrag.backends.store.index_file import Growth, Ids, IndexFile
 from localcrag.backends.store.index_folder import IndexFolder
 from localcrag.backends.store.index_rows import IndexRow
+from localcrag.backends.store.nearest_rows import MOST_GONE, nearest_rows
 from localcrag.backends.store.recent_chunks import RecentChunks
+from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Vectors
 
 MOST_RECENT = 5_000
 """Chunks beside the file, before it is written anew: to compare with so many takes a millisecond."""
 NOT_WRITTEN = 4
 """Times as many are put into a file by the question that finds them, if nothing was saved meanwhile."""
-MOST_GONE = 0.3
-"""Share of a file's chunks that are gone, beyond which it is made anew without them: they cost time and memory."""
 WRITTEN_AFTER = 50_000
 """Chunks that are added before the file is written for the first time, so that who is killed meanwhile goes on there;
 later, a quarter of what it has already."""
@@ -39,10 +38,6 @@ SPARE = 32
 """Chunks taken beside those asked for: the vectors in the file are rounded, and those in SQLite put them in order."""
 EXACT = 64
 """Nearest of the file whose vectors are read from SQLite; further down the rounded ones do, and cost no read each."""
-MOST_IN_GRAPH = 5_000
-"""Nearest that the graph is asked for."""
-COMPARED = 40
-"""Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15 (scripts/bench_scale.py)."""
 BATCH = 5_000
 LEFT_ALONE = 60.0
 """Seconds after which a file that nobody writes to any more is removed when the index is made anew."""
@@ -52,12 +47,7 @@ class ChunkIndex:
     """The vector index of one collection."""
 
     def __init__(
-        self,
-        store: DocumentStore,
-        folder: Path,
-        *,
-        most_recent: int = MOST_RECENT,
-        written_after: int = WRITTEN_AFTER,
+        self, store: DocumentStore, folder: Path, *, most_recent: int = MOST_RECENT, written_after: int = WRITTEN_AFTER
     ) -> None:
         """Map the index file if it can be trusted; what it lacks is added by the first `refresh`."""
         self._store, self._most_recent, self._written_after = store, most_recent, written_after
@@ -86,31 +76,40 @@ class ChunkIndex:
         return row is None or self._folder.trusted(row)
 
     def refresh(self) -> bool:
-        """Bring the index to what the database holds, and return whether anything was different. Raises StoreError."""
+        """Bring the index to what the database holds, and return whether anything was different. Raises StoreError.
+
+        A file that is to be written for that, and cannot be, hides nothing: what came is compared one by one.
+        """
         with self._lock:
+            try:
+                return self._follow(growing=True)
+            except IndexFileError:  # `save` tries again, and says so.
+                self._follow(growing=False)
+                return True
+
+    def _follow(self, *, growing: bool) -> bool:
+        state, changes = self._store.changes(self._state)
+        if state == self._state:
+            return False
+        if changes is None:
+            # Not known any more: too much was changed, or the database is a copy that was put in its place.
+            self._open()
             state, changes = self._store.changes(self._state)
-            if state == self._state:
-                return False
-            if changes is None:
-                # Not known any more: too much was changed, or the database is a copy that was put in its place.
-                self._open()
-                state, changes = self._store.changes(self._state)
-            self._documents = self._store.number_of_documents()
-            came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
-            now = self._chunks() if gone is None else np.empty(0, np.int64)
-            lost = np.setdiff1d(now, _ids(came)) if gone is None else _ids(gone)
-            new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
-            anything = self._leave_out(lost)
-            if len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
-                if self._overtaken():
-                    return self.refresh() or anything or bool(len(new))
-                self._grow(new, state)
-            else:
-                # Read first, then put: what fails half-way is taken up again.
-                for some, documents, vectors in list(self._stored(new)):
-                    self._recent.add(np.array(some), np.array(documents), vectors)
-            self._state = state
-            return anything or bool(len(new))
+        self._documents = self._store.number_of_documents()
+        came, gone = changes if changes is not None else (set(self._store.chunk_ids()), None)
+        lost = np.setdiff1d(self._chunks(), _ids(came)) if gone is None else _ids(gone)
+        new = np.setdiff1d(_ids(came), self._there(_ids(came)), assume_unique=True)
+        anything = self._leave_out(lost)
+        if growing and len(self._recent.chunks) + len(new) > NOT_WRITTEN * self._most_recent:
+            if self._overtaken():
+                return self._follow(growing=True) or anything or bool(len(new))
+            self._grow(new, state)
+        else:
+            # Read first, then put: what fails half-way is taken up again.
+            for some, documents, vectors in list(self._stored(new)):
+                self._recent.add(np.array(some), np.array(documents), vectors)
+        self._state = state
+        return anything or bool(len(new))
 
     def _overtaken(self) -> bool:
         """Go on from the file that another process has written meanwhile, if one has, and return whether it did."""
@@ -151,13 +150,13 @@ class ChunkIndex:
                 return
             row = self._store.index_file()
             if row and self._file is None:
-                self._keep(None)  # It was not to be trusted, and few chunks need none.
+                self._folder.forget(self._keep(None))  # It was not to be trusted, and few chunks need none.
             elif self._state and self._state[0] - (row.state[0] if row else 0) > KEPT // 10:
                 # Before the changes since are forgotten. The chunks beside the file are read again by the next start.
                 if row is None:
                     self._keep(None)
                 elif self._file and row.name == self._file.path.name:
-                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=self._rows_gone()))
+                    self._keep(replace(row, state=(self._state[0], row.state[1]), gone=_gone_in(self._gone)))
 
     def make_anew(self) -> None:
         """Write the file from the beginning, if it has vectors of chunks that are gone. Raises StoreError."""
@@ -195,28 +194,30 @@ class ChunkIndex:
         for some, documents, vectors in self._stored(chunks):
             recent.add(np.array(some), np.array(documents), vectors)
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
-        self._keep(None)
+        self._folder.forget(self._keep(None))
 
     def _write(self, growth: Growth, state: State) -> None:
-        """Write a file beside that of before, and then say that it is the one."""
+        """Write a file beside that of before, say that it is the one, and use it then. Raises IndexFileError."""
         gone = self._gone if growth.before is self._file else np.zeros(0, np.bool_)
-        self._file, told = self._folder.write(growth, self._store.dimension)
-        growth.go_on_from(self._file)
-        self._gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
-        self._recent.keep(self._recent.chunks > self._file.chunks[-1])
-        self._state = state
-        row = IndexRow(self._file.path.name, told, growth.rows, state, self._rows_gone())
-        self._keep(row)
+        gone = np.concatenate([gone, np.zeros(growth.rows - len(gone), np.bool_)])
+        file, told = self._folder.write(growth, self._store.dimension)
+        row = IndexRow(file.path.name, told, growth.rows, state, _gone_in(gone))
+        try:
+            before = self._keep(row)
+        except IndexFileError:
+            self._folder.forget(row.name)
+            raise
+        self._file, self._gone, self._state = file, gone, state
+        growth.go_on_from(file)
+        self._recent.keep(self._recent.chunks > file.chunks[-1])
+        self._folder.forget(before)
         self._folder.clean(row)
 
-    def _keep(self, row: IndexRow | None) -> None:
-        self._known = row.name if row else None
+    def _keep(self, row: IndexRow | None) -> str | None:
+        """Have the database know the file, and return the name of another one that has no use any more."""
         before = self._store.set_index_file(row)
-        if before and (row is None or before != row.name):
-            self._folder.forget(before)
-
-    def _rows_gone(self) -> bytes:
-        return np.flatnonzero(self._gone).astype("<i4").tobytes()
+        self._known = row.name if row else None
+        return None if before == self._known else before
 
     def _many_gone(self) -> bool:
         return bool(self._gone.sum() > MOST_GONE * len(self._gone))
@@ -240,7 +241,7 @@ class ChunkIndex:
             found = self._recent.nearest(vector, k, allowed)
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
-                rows, rounded = self._rows(self._file, vector, k + SPARE, chosen, share)
+                rows, rounded = nearest_rows(self._file, self._gone, vector, k + SPARE, chosen=chosen, share=share)
                 chunks = self._file.chunks[rows].tolist()
                 found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
                 stored = self._store.vectors(chunks[:EXACT])
@@ -257,32 +258,6 @@ class ChunkIndex:
         chosen[documents[documents <= highest]] = True
         return chosen
 
-    def _rows(
-        self, file: IndexFile, vector: Vectors, number: int, chosen: NDArray[np.bool_] | None, share: float
-    ) -> Found:
-        """Return rows of the file, nearest first, of the documents chosen, which are about such a share of all.
-
-        Those among more of the nearest, if these are enough, else the best of all that are allowed.
-        """
-
-        def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
-            there = ~self._gone[rows]
-            return there if chosen is None else there & chosen[file.documents[rows]]
-
-        # Half as many again as would have them if they were spread evenly.
-        evenly = number if chosen is None else 1.5 * number / max(share, 1 / file.rows)
-        wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, self._gone.mean())))
-        while wanted <= MOST_IN_GRAPH and COMPARED * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
-            found = file.nearest(vector, wanted, 2 * number)
-            if found is None:
-                break
-            rows, cosines = found
-            there = allowed(rows)
-            if there.sum() >= number:
-                return rows[there][:number], cosines[there][:number]
-            wanted *= 3
-        return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
-
     def _stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
         """Yield those of these chunks that still exist, their documents and vectors, shape (up to BATCH, dimension)."""
         for at in range(0, len(chunks), BATCH):
@@ -294,6 +269,10 @@ class ChunkIndex:
 
     def __len__(self) -> int:
         return int((~self._gone).sum()) + len(self._recent.chunks)
+
+
+def _gone_in(file: NDArray[np.bool_]) -> bytes:
+    return np.flatnonzero(file).astype("<i4").tobytes()
 
 
 def _ids(of: Collection[int]) -> Ids:

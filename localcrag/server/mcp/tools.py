@@ -99,10 +99,11 @@ class AddedDocument(TypedDict):
 
 
 class Added(TypedDict):
-    """What became of each file."""
+    """What became of each file; the warnings are of the collection."""
 
     collection: str
     documents: list[AddedDocument]
+    warnings: list[str]
 
 
 Tool = Callable[..., Awaitable[CallToolResult]]
@@ -236,8 +237,10 @@ class Tools:
             for one in events
             if isinstance(one, IngestResult)
         ]
-        lines = [f"{one['document']}: {one['error'] or one['status']}" for one in done]
-        return _result("\n".join(lines), Added(collection=name, documents=done))
+        said = self._assembly.collections.opened.unwritten.get(name)
+        warnings = [said] if said else []
+        lines = [*(f"{one['document']}: {one['error'] or one['status']}" for one in done), *warnings]
+        return _result("\n".join(lines), Added(collection=name, documents=done, warnings=warnings))
 
 
 def _restriction(only: Only | None) -> Restriction:
