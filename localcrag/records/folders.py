@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from localcrag.records.ingest import IngestProgress
+from localcrag.records.ingest import IngestProgress, Stamp
 from localcrag.text.paths import shown
 
 
@@ -43,16 +43,6 @@ class BoundFolder:
     def name_of(self, path: str) -> str:
         """Return what the document of a file is called, of which this is the path within the folder."""
         return shown(self.prefix + path)
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What tells without reading a file that it is as it was: its size in bytes, its times in ns, its number."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +27,33 @@ class Upload:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", shown(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells without reading a file that it is as it was: its size in bytes, its times in ns, its number.
+
+    Times are those of whoever changed it: compared, never put in order. `mtime_ns` can be put back, `ctime_ns` cannot;
+    but that one is another also where only the file's name or rights are.
+    """
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, seen: os.stat_result) -> Stamp:
+        """Return what was seen of a file."""
+        return cls(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class FileAsRead:
+    """A document's file, to be kept beside its text; `sha256` is of its content when it was read."""
+
+    path: Path
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from localcrag.backends.store import collection_settings, new_vectors
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
-from localcrag.records.folders import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.records.folders import BoundFolder, KnownFile, WhenGone
+from localcrag.records.ingest import Stamp
 from tests.browser.test_collections_page import listed, put
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before

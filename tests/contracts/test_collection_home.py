@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from localcrag.app.homes import Store
 from localcrag.records.documents import Chunk, ScannedLine, ScannedPage
-from localcrag.records.errors import NameRefused, StoreError, UnknownDocument
+from localcrag.records.errors import NameRefused, StoreError, UnknownDocument, UnreadableDocument
+from localcrag.records.ingest import FileAsRead
 from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
 from localcrag.text.sheet_rows import SheetRow
 from tests.support.fakes import FakeEmbedder
@@ -101,7 +103,7 @@ def test_a_file_is_kept_with_its_document_and_goes_with_it(homes: Homes, tmp_pat
     store, home = homes.store(), homes.home()
     file = tmp_path / "a.pdf"
     file.write_bytes(bytes(range(256)) * 9)
-    put(store, "a.pdf", "one", original=file)
+    put(store, "a.pdf", "one", original=FileAsRead(file, hashlib.sha256(file.read_bytes()).hexdigest()))
     (document,) = home.documents()
     assert home.original("a.pdf") == home.scans().original(document) == file.read_bytes()
     put(store, "a.pdf/mail.txt", "an attachment")
@@ -110,6 +112,27 @@ def test_a_file_is_kept_with_its_document_and_goes_with_it(homes: Homes, tmp_pat
     assert home.documents() == []
     with pytest.raises(UnknownDocument):
         store.delete("a.pdf")
+
+
+@pytest.mark.parametrize("then", [b"12", b"13", b"1", b"123", None])
+def test_a_file_that_is_another_than_was_read_is_not_kept_nor_its_text(
+    homes: Homes, tmp_path: Path, then: bytes | None
+) -> None:
+    store, file = homes.store(), tmp_path / "a.pdf"
+    put(store, "a.pdf", "before")
+    file.write_bytes(b"12")
+    read = FileAsRead(file, hashlib.sha256(b"12").hexdigest())
+    if then is None:
+        file.unlink()
+    else:
+        file.write_bytes(then)
+    if then == b"12":
+        put(store, "a.pdf", "one", original=read)
+        assert homes.home().original("a.pdf") == then
+        return
+    with pytest.raises(UnreadableDocument, match=r"a\.pdf changed while it was added"):
+        put(store, "a.pdf", "one", original=read)
+    assert homes.home().texts() == {"a.pdf": "before"}
 
 
 def test_vectors_of_another_embedder_take_the_place_of_all_or_of_none(homes: Homes) -> None:

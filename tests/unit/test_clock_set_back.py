@@ -9,7 +9,7 @@ from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.durable_files import is_abandoned
 from localcrag.records.ingest import Upload
-from localcrag.steps.ingest.checksum import state_of
+from localcrag.steps.ingest.checksum import is_unchanged, stamp_of
 
 AHEAD = "2099-01-01T00:00:00.000000+00:00"
 FAR = 4_000_000_000
@@ -42,7 +42,8 @@ def test_a_file_that_got_an_earlier_time_is_another(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one")
     os.utime(path, (FAR, FAR))
-    before = state_of(Upload(path, "a.txt"))
+    upload = Upload(path, "a.txt")
+    before = stamp_of(upload)
     path.write_text("two")
     os.utime(path, (1, 1))
-    assert state_of(Upload(path, "a.txt")) != before
+    assert not is_unchanged(upload, before, "")

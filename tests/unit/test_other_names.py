@@ -15,7 +15,8 @@ from localcrag.backends.store.folder_store import FolderStore
 from localcrag.cli.terminal import answer_text
 from localcrag.pipeline import answer
 from localcrag.records.errors import QuestionError
-from localcrag.records.folders import BoundFolder, KnownFile, Stamp, WhenGone
+from localcrag.records.folders import BoundFolder, KnownFile, WhenGone
+from localcrag.records.ingest import Stamp
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run
 from localcrag.runs import record

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from localcrag.app.files_to_add import counts, outside
 from localcrag.app.folders.patterns import Patterns
-from localcrag.records.folders import BoundFolder, KnownFile, SeenFile, Stamp
+from localcrag.records.folders import BoundFolder, KnownFile, SeenFile
+from localcrag.records.ingest import Stamp
 from localcrag.text.translation import gettext as _
 
 LOOKED_AT = 2_000
@@ -82,7 +83,7 @@ def look_at(folder: BoundFolder) -> Iterator[Look]:
 def is_as_before(folder: BoundFolder, path: str, before: SeenFile) -> bool:
     """Return whether a file is as it was a moment ago."""
     try:
-        return _stamp((folder.path / path).stat()) == before.stamp
+        return Stamp.of((folder.path / path).stat()) == before.stamp
     except OSError:
         return False
 
@@ -108,12 +109,8 @@ def _seen(entry: os.DirEntry[str], path: str, device: int, within: Path) -> Seen
     """Return what is seen of a file; None where it went away meanwhile."""
     try:
         # On Windows a listing knows no numbers of files.
-        stamp = _stamp(entry.stat() if os.name != "nt" else Path(entry.path).stat())
+        stamp = Stamp.of(entry.stat() if os.name != "nt" else Path(entry.path).stat())
         refused = outside(Path(entry.path), path, within) if entry.is_symlink() else None
     except OSError:
         return None
     return SeenFile(stamp, device, refused)
-
-
-def _stamp(stat: os.stat_result) -> Stamp:
-    return Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 from localcrag.backends.postgres import scan_rows
 from localcrag.backends.postgres.chunk_rows import forget_chunks, put_chunks
@@ -14,8 +13,9 @@ from localcrag.backends.postgres.connection import Session
 from localcrag.backends.postgres.queries import DOCUMENT, document_from
 from localcrag.backends.store.chunk_rows import own_title, with_front
 from localcrag.backends.store.collection_queries import no_document
+from localcrag.backends.store.kept_file import pieces_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
-from localcrag.records.errors import UnreadableDocument
+from localcrag.records.ingest import FileAsRead
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, title_of
 
@@ -61,7 +61,7 @@ class PostgresStore(PostgresChunks):
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: Path | None = None,
+        original: FileAsRead | None = None,
         unread: Sequence[int] = (),
     ) -> None:
         """Store a document in place of the one of that name, in one transaction; see `DocumentStore.put`.
@@ -70,7 +70,7 @@ class PostgresStore(PostgresChunks):
         the file has gone or is another; then nothing has changed.
         """
         title = title or title_of(text[:BEGINNING], name)
-        data = _content(original) if original else None
+        data = b"".join(pieces_of(original)) if original else None
         with self.writing() as session:
             read = scan_rows.of_same_file(session, self.id, name, sha256)
             tags = session.rows(TAGS, collection=self.id, name=name)
@@ -155,13 +155,6 @@ class PostgresStore(PostgresChunks):
         with self.database.transaction(self.id) as session:
             self.row()
             yield session
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.") from error
 
 
 def _now() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -20,9 +19,11 @@ from localcrag.backends.store.collection_queries import (
 )
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.index_rows import IndexRow
+from localcrag.backends.store.kept_file import keep_file
 from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
 from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
-from localcrag.records.errors import StoreError, UnknownCollection, UnreadableDocument
+from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.ingest import FileAsRead
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, title_of
 
@@ -33,7 +34,6 @@ _COLLECTION = (
     "AND h.state = 'there' WHERE k.id = ?"
 )
 """A collection's row, with its address where it lives elsewhere."""
-_PIECE = 1 << 20
 """Bytes of a file at once."""
 
 
@@ -87,7 +87,7 @@ class DocumentStore:
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: Path | None = None,
+        original: FileAsRead | None = None,
         unread: Sequence[int] = (),
     ) -> None:
         """Store a document in place of the one of that name, in one transaction, with its file where that is given.
@@ -116,7 +116,7 @@ class DocumentStore:
             scan_store.put(connection, document_id or 0, unread, read)
             tag_store.put(connection, document_id or 0, tags)
             if original:
-                _keep_file(connection, document_id or 0, original)
+                keep_file(connection, document_id or 0, original)
 
     def outdated(self) -> list[Document]:
         """Return the documents that an earlier version cut into chunks, by name."""
@@ -279,21 +279,6 @@ class DocumentStore:
             raise StoreError(f"The collection “{self.name}” was moved to {row['address']} meanwhile. Try again.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
-
-
-def _keep_file(connection: sqlite3.Connection, document_id: int, path: Path) -> None:
-    """Write the file in pieces: it may be larger than what is wanted in memory. Raises UnreadableDocument."""
-    try:
-        size = path.stat().st_size
-        connection.execute("INSERT INTO originals VALUES (?, zeroblob(?))", (document_id, size))
-        with connection.blobopen("originals", "data", document_id) as blob, path.open("rb") as file:
-            while piece := file.read(_PIECE):
-                blob.write(piece)
-            whole = blob.tell() == size
-    except (OSError, ValueError):  # ValueError: more than there is room for
-        whole = False
-    if not whole:
-        raise UnreadableDocument(f"{path.name} changed while it was added. Add it again.")
 
 
 def _now() -> str:

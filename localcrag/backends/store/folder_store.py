@@ -12,7 +12,8 @@ from pathlib import Path
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shelving import collection_row
 from localcrag.records.errors import StoreError
-from localcrag.records.folders import BoundFolder, FolderCounts, KnownFile, Stamp, WhenGone
+from localcrag.records.folders import BoundFolder, FolderCounts, KnownFile, WhenGone
+from localcrag.records.ingest import Stamp
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _OF_COLLECTION = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"

@@ -1,32 +1,35 @@
-"""What a file that is added is known by: its checksum, and the state in which it was read."""
+"""What tells a file that is added from others: its checksum, and whether it was written to since."""
 
 from __future__ import annotations
 
 import hashlib
 import stat
-from dataclasses import dataclass
+from dataclasses import replace
 
 from localcrag.records.errors import UnreadableDocument
-from localcrag.records.ingest import Upload
+from localcrag.records.ingest import Stamp, Upload
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """What tells a file from the one that had its name before, and from what it was before it was written to."""
-
-    size: int
-    changed: int
-    """In nanoseconds, by the clock of whoever changed it: compared, never put in order."""
-    number: int
-
-
-def state_of(upload: Upload) -> FileState | None:
-    """Return what a file is now, without reading it; None where there is none."""
+def stamp_of(upload: Upload) -> Stamp | None:
+    """Return what a file looks like now, without reading it; None where there is none."""
     try:
-        stat = upload.path.stat()
+        return Stamp.of(upload.path.stat())
     except OSError:
         return None
-    return FileState(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def is_unchanged(upload: Upload, before: Stamp | None, sha256: str) -> bool:
+    """Return whether a file was not written to since `before`, when it had that checksum."""
+    now = stamp_of(upload)
+    if before is None or now is None or replace(before, ctime_ns=now.ctime_ns) != now:
+        return False
+    if before == now:
+        return True
+    try:
+        # Its name or rights are others; or it was written to, and its time put back.
+        return checksum(upload) == sha256
+    except UnreadableDocument:
+        return False
 
 
 def checksum(upload: Upload) -> str:

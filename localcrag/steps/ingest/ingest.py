@@ -14,13 +14,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from pathlib import Path
 from typing import Protocol
 
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError
-from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
+from localcrag.records.ingest import FileAsRead, IngestEvent, IngestProgress, IngestResult, Upload
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.records.restriction import folders_of
 from localcrag.steps.ingest import unread_pages
@@ -69,7 +68,7 @@ class DocumentShelf(Protocol):
         vectors: Vectors,
         title: str | None = None,
         dated: str | None = None,
-        original: Path | None = None,
+        original: FileAsRead | None = None,
         unread: Sequence[int] = (),
     ) -> None: ...
 
@@ -232,7 +231,7 @@ class _Group:
                 chunks=draft.chunks,
                 vectors=vectors,
                 dated=draft.dated,
-                original=draft.path,
+                original=draft.own,
                 unread=draft.waits,
             )
         except DocumentError as error:

@@ -7,6 +7,7 @@ thread of its own.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
@@ -18,10 +19,10 @@ from localcrag.records.document_kinds import PDF_TYPE
 from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
-from localcrag.records.ingest import IngestProgress, IngestResult, Upload
+from localcrag.records.ingest import FileAsRead, IngestProgress, IngestResult, Stamp, Upload
 from localcrag.records.protocols import Embedder
 from localcrag.steps.ingest import unread_pages
-from localcrag.steps.ingest.checksum import FileState, checksum, state_of
+from localcrag.steps.ingest.checksum import checksum, is_unchanged, stamp_of
 from localcrag.steps.ingest.chunk import join_pages
 from localcrag.steps.ingest.embed import chunks_of
 from localcrag.steps.ingest.members import AsFile, Room, add_members
@@ -77,10 +78,10 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A document that is read and cut. `path` is its file as it is kept; `lent` is to be closed when it is stored."""
+    """A document that is read and cut. `own` is its file as it is kept; `lent` is to be closed when it is stored."""
 
     name: str
-    path: Path | None
+    own: FileAsRead | None
     sha256: str
     replaces: bool
     media_type: str
@@ -148,11 +149,14 @@ def _prepare(
         return _prepare(member, progress.within(member.name), tools, room, lent, depth=depth + 1)
 
     try:
-        document = yield from _its_own(upload, progress, tools, lent)
-        if document is None:
+        reading = yield from _its_own(upload, progress, tools, lent)
+        if reading is None or reading.document is None:
             return
+        document = reading.document
         with closing(document.members) as members:
             names = yield from add_members(upload.name, members, add, room, as_file=tools.as_file, depth=depth)
+        if names:
+            reading.check()
         if document.media_type == ARCHIVE:
             yield Unpacked(upload.name, names, begun)
     except DocumentError as error:
@@ -164,50 +168,57 @@ def _prepare(
 
 def _its_own(
     upload: Upload, progress: Progress, tools: Tools, lent: ExitStack
-) -> Generator[Prepared, None, OpenDocument | None]:
+) -> Generator[Prepared, None, _Reading | None]:
     """Prepare what a file says itself; return it, the files within still to be read; None where it is in already."""
     begun = time.perf_counter()
     yield progress.at("reading", 0, None)
-    state, sha256 = state_of(upload), checksum(upload)
+    stamp, sha256 = stamp_of(upload), checksum(upload)
     before = tools.find(upload.name)
     if before and before.sha256 == sha256 and before.layout == LAYOUT:
         seconds = round(time.perf_counter() - begun, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
-    reading = _Reading(upload, state, sha256, begun, replaces=before is not None)
+    reading = _Reading(upload, stamp, sha256, begun, replaces=before is not None)
     try:
-        return (yield from _draft(reading, progress, tools, lent))
+        reading.document = yield from _draft(reading, progress, tools, lent)
     except PasswordNeeded as error:
         if error.known is None or upload.password is not None:
             raise
         reading.upload = dataclasses.replace(upload, password=error.known)
-    return (yield from _draft(reading, progress, tools, lent))
+        reading.document = yield from _draft(reading, progress, tools, lent)
+    return reading
 
 
 @dataclass(slots=True)
 class _Reading:
     upload: Upload
-    state: FileState | None
+    stamp: Stamp | None
     sha256: str
     begun: float
     replaces: bool
+    document: OpenDocument | None = None
+
+    def check(self) -> None:
+        """Raise UnreadableDocument where the file is another by now: parts of both would be stored as one."""
+        if not is_unchanged(self.upload, self.stamp, self.sha256):
+            raise UnreadableDocument(
+                f"{self.upload.name} was changed or removed while it was read. Add it again when nothing writes to it "
+                "any more."
+            )
 
 
 def _draft(
     reading: _Reading, progress: Progress, tools: Tools, lent: ExitStack
 ) -> Generator[Prepared, None, OpenDocument]:
     """Read a file and yield its draft, unless it is an archive; return it."""
-    upload, path = reading.upload, reading.upload.path
+    upload, own = reading.upload, FileAsRead(reading.upload.path, reading.sha256)
     if upload.password is not None and tools.unlock is not None:
-        data = tools.unlock(path, upload.name, upload.password)
+        data = tools.unlock(own.path, upload.name, upload.password)
         path = lent.enter_context(tools.as_file(Member(upload.name, data)))
-    document = tools.open_file(path, upload.name)
+        own = FileAsRead(path, hashlib.sha256(data).hexdigest())
+    document = tools.open_file(own.path, upload.name)
     pages = yield from _read(document, progress)
-    if state_of(upload) != reading.state:
-        # Else a text of two halves would be stored, under the checksum of neither.
-        raise UnreadableDocument(
-            f"{upload.name} was changed or removed while it was read. Add it again when nothing writes to it any more."
-        )
+    reading.check()
     if document.media_type == ARCHIVE:
         return document
     title = document_title(document.title, pages, upload.name)
@@ -218,7 +229,7 @@ def _draft(
         raise EmptyDocument(unread_pages.nothing(upload.name, lost))
     yield Draft(
         name=upload.name,
-        path=path if pictured else None,
+        own=own if pictured else None,
         sha256=reading.sha256,
         replaces=reading.replaces,
         media_type=document.media_type,
