@@ -68,7 +68,7 @@ class Forgetting:
         collection = self._settings.collection(collection)
         home = self._collections.homes.of(collection)
         names = self._collections.named.own(names, collection)
-        there = {one.name for one in home.documents()}
+        there = home.names.there(names)
         gone = [name for name in names if name not in there]
         looked = look_at(self._database, home, names, self._quoted(collection, gone) if gone else ())
         marks = marks_of(looked)
@@ -120,7 +120,7 @@ class Forgetting:
         """
         home = self._collections.homes.of(self._settings.collection(collection))
         (document,) = self._collections.named.own([wanted], collection)
-        if any(one.name == document for one in home.documents()):
+        if home.names.there([document]):
             return self._searched(marks_of(look_at(self._database, home, [document])))
         return self._searched([Mark(f"“{wanted}”", forms(wanted))])
 

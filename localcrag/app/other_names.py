@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from localcrag.app.homes import Homes
+from localcrag.app.homes import Home, Homes
 from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.records.documents import Document
 from localcrag.records.restriction import folders_of
+from localcrag.text.paths import REPLACED
 
 LOOKED_UP = 500
 """Documents whose files are looked up one by one; of more, reading all files that are known is faster."""
@@ -60,14 +61,26 @@ class DocumentNames:
         StoreError.
         """
         name = self._settings.collection(collection)
-        there = [one.name for one in self._homes.of(name).documents()]
-        own = frozenset(there)
-        # With those of all only where they are needed: of thousands of files that takes a while.
-        known = [one for one in names if one in own]
-        also = other_names(self._database, name, known if len(known) == len(names) else there)
+        home = self._homes.of(name)
+        own = home.names.there(names)
+        others = self._of_files(home, [one for one in names if one not in own])
+        also = other_names(self._database, name, sorted({*own, *others}))
         of_other = {other: document for document, others in also.items() for other in others}
         found = dict.fromkeys(one if one in own else of_other.get(one, one) for one in names)
         return [Meant(one, also.get(one, ())) for one in found]
+
+    def _of_files(self, home: Home, names: Sequence[str]) -> Iterable[str]:
+        """Return the documents that files of these names may have the content of, or hold what has."""
+        if any(REPLACED in one for one in names):  # What stands there in a file's own name, nobody knows.
+            return [one.name for one in home.documents()]
+        files = {file: None for name in names for file in (name, *folders_of(name))}
+        holders = FolderStore(self._database).holders(home.name, files)
+        return home.names.there(
+            document + name.removeprefix(file)
+            for name in names
+            for file in (name, *folders_of(name))
+            for document in holders.get(file, ())
+        )
 
     def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:
         """Return the own names of the documents that are called so; see `meant`. Raises StoreError."""

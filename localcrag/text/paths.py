@@ -7,6 +7,8 @@ from pathlib import PurePath, PurePosixPath
 
 from localcrag.text.words import valid
 
+REPLACED = "\ufffd"
+"""Stands in a name for what does not show."""
 _UNSEEN = frozenset({"Cc", "Zl", "Zp"})
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Unicode's controls of direction: with them, “evil\u202etxt.exe” reads as if it ended in .txt."""
@@ -21,7 +23,7 @@ def shown(name: str) -> str:
     """Return a name with “�” for what does not show, breaks lines, or turns the letters behind it round."""
     if name.isascii() and name.isprintable():
         return name  # As most are: a folder may hold a hundred thousand.
-    return "".join("\ufffd" if _does_not_show(one) else one for one in valid(name))
+    return "".join(REPLACED if _does_not_show(one) else one for one in valid(name))
 
 
 def _does_not_show(character: str) -> bool:

@@ -47,6 +47,16 @@ def test_a_document_is_found_under_its_new_name(homes: Homes) -> None:
         home.rename_document("gone", "new")
 
 
+def test_of_names_those_that_documents_have_are_told(homes: Homes) -> None:
+    store, home = homes.store(), homes.home()
+    for name in ("lease.txt", "Räum.txt", "box.zip/a.txt"):
+        put(store, name, "x")
+    put(homes.store("another"), "other.txt", "x")
+    wanted = ["Räum.txt", "lease.txt", "LEASE.txt", "other.txt", "box.zip", "%", "", "a\0b", "lease.txt"]
+    assert home.names.there(wanted) == {"lease.txt", "Räum.txt"}
+    assert home.names.there([]) == set()
+
+
 def test_tags_are_of_documents_and_of_folders_now_and_later(homes: Homes) -> None:
     store, home = homes.store(), homes.home()
     put(store, "flat/lease.txt", "a")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from localcrag.app.other_names import LOOKED_UP, other_names
+from localcrag.app.homes import Homes
+from localcrag.app.other_names import LOOKED_UP, DocumentNames, Meant, other_names
+from localcrag.app.settings_in_use import SettingsInUse
 from localcrag.backends.store.collection_queries import documents_of
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.folder_store import FolderStore
 from localcrag.cli.terminal import answer_text
 from localcrag.pipeline import answer
+from localcrag.records.documents import Chunk
 from localcrag.records.errors import QuestionError
 from localcrag.records.folders import BoundFolder, KnownFile, WhenGone
 from localcrag.records.ingest import Stamp
@@ -22,6 +29,8 @@ from localcrag.records.run import Run
 from localcrag.runs import record
 from localcrag.runs.for_programs import citations
 from localcrag.runs.recording import Recording
+from localcrag.settings import load
+from localcrag.text.paths import shown
 from localcrag.text.places import place
 from localcrag.ui import lists
 from localcrag.ui.chat.answer_html import answer_html
@@ -113,3 +122,74 @@ def test_names_are_those_of_files_that_are_there_with_the_content_also_of_what_l
     assert other_names(database, "another", few) == {}
     # A document that a person renamed is called so, unless it has several files.
     assert other_names(database, "default", ["Our plan.txt", "Our map.txt"]) == {"Our map.txt": ("copy.txt", "map.txt")}
+
+
+def meant_of_all(database: Database, documents: list[str], names: list[str]) -> list[Meant]:
+    """Return what names mean as it is found among all documents and all that these are called."""
+    also = other_names(database, "default", documents)
+    of_other = {other: document for document, others in also.items() for other in others}
+    found = dict.fromkeys(one if one in documents else of_other.get(one, one) for one in names)
+    return [Meant(one, also.get(one, ())) for one in found]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_names_mean_is_what_is_found_among_the_names_of_all_documents(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    database = Database(tmp_path / "db.sqlite3")
+    store = DocumentStore(database, "default", embedder="fake", dimension=2)
+    files = ["a.txt", "b.txt", "sub/a.txt", "box.zip", "sub/box.zip", "ж.txt", "x\u202ey.txt", "\udcff.txt"]
+    within = ["lamp.txt", "more.zip", "more.zip/lamp.txt"]
+    called = [shown(prefix + file) for prefix in ("", "attic/") for file in files]
+    called += [f"{one}/{inner}" for one in called if one.endswith(".zip") for inner in within]
+    documents = draw.sample(called, len(called) // 2)
+    for name in documents:
+        put(store, name)
+    folders = FolderStore(database)
+    for prefix in ("", "attic/"):
+        folder = folders.bind(BoundFolder(id=0, collection="default", path=Path(f"/{prefix}x"), prefix=prefix))
+        known = [
+            KnownFile(
+                file, Stamp(1, 1, 1, 1), 1, "x", draw.choice([*called, None]), draw.choice("xxxy"), None,
+                draw.choice([None, None, "2026"]),
+            )
+            for file in draw.sample(files, 6)
+        ]  # fmt: skip
+        folders.put(folder.id, known)
+    settings = SettingsInUse(load(data_dir=tmp_path))
+    named = DocumentNames(settings, database, Homes(settings, database))
+    for one in [*called, "gone.txt", "a.txt/", ""]:
+        assert named.meant([one]) == meant_of_all(database, sorted(documents), [one])
+    many = draw.sample([*called, "gone.txt"], 9)
+    assert named.meant(many) == meant_of_all(database, sorted(documents), many)
+
+
+def test_a_name_is_looked_for_without_reading_the_list_of_documents(tmp_path: Path) -> None:
+    database = Database(tmp_path / "db.sqlite3")
+    store = DocumentStore(database, "default", embedder="fake", dimension=2)
+    put(store, "a.txt")
+    folder = FolderStore(database).bind(BoundFolder(id=0, collection="default", path=Path("/papers")))
+    FolderStore(database).put(
+        folder.id, [KnownFile(name, Stamp(1, 1, 1, 1), 1, "x", "a.txt", "x") for name in ("a.txt", "b.txt")]
+    )
+    settings = SettingsInUse(load(data_dir=tmp_path))
+    named = DocumentNames(settings, database, Homes(settings, database))
+    asked: list[str] = []
+    database._connection.set_trace_callback(asked.append)
+    assert named.own(["b.txt", "a.txt", "gone.txt"]) == ["a.txt", "gone.txt"]
+    database._connection.set_trace_callback(None)
+    plans = [database.rows(f"EXPLAIN QUERY PLAN {sql}") for sql in asked if sql.startswith("SELECT")]
+    read = [
+        row["detail"]
+        for plan in plans
+        for row in plan
+        if re.match(r"SCAN (d|f|documents|folder_files)\b", row["detail"])
+    ]
+    assert plans
+    assert read == []
+
+
+def put(store: DocumentStore, name: str) -> None:
+    store.put(
+        name, sha256="x", media_type="t", pages=None, text="x", chunks=[Chunk(None, 0, 1, "x")],
+        vectors=np.ones((1, 2), np.float32),
+    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Names of documents of a collection in PostgreSQL: many changed at once, and found by content."""
+"""Names of documents of a collection in PostgreSQL: many changed or looked for, and by content."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from localcrag.backends.postgres.document_store import PostgresStore
 from localcrag.backends.postgres.names import find, search_by_name
@@ -31,6 +31,16 @@ class PostgresNames:
                     if document["title"] is None and abs(document["layout"]) >= LEAST_LAYOUT:
                         search_by_name(session, store.id, document["id"], new)
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
+
+    def there(self, names: Iterable[str]) -> set[str]:
+        """Return those of these names that documents have."""
+        store = self._store()
+        sql = (
+            "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
+            "AND name = ANY(CAST(:names AS text[]))"
+        )
+        asked = [one for one in names if "\0" not in one]  # PostgreSQL has none in a text.
+        return {row["name"] for row in store.database.rows(sql, collection=store.id, names=asked)}
 
     def within(self, name: str) -> list[str]:
         """Return the document of that name, if it is there, and those that came within it, by name."""

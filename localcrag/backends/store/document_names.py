@@ -1,8 +1,9 @@
-"""Names of documents of a collection: many changed at once, and found by content."""
+"""Names of documents of a collection: many changed or looked for at once, and by content."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shelving import collection_row, search_by_name
@@ -33,6 +34,14 @@ class LocalNames:
                 connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (shelf, new))
                 connection.execute(rename, (new, shelf, there))
                 search_by_name(connection, shelf, new)
+
+    def there(self, names: Iterable[str]) -> set[str]:
+        """Return those of these names that documents have."""
+        sql = (
+            "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
+            "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
+        )
+        return {row["name"] for row in self._database.rows(sql, json.dumps([*names]), self._collection)}
 
     def within(self, name: str) -> list[str]:
         """Return the document of that name, if it is there, and those that came within it, by name."""

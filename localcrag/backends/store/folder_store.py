@@ -23,6 +23,10 @@ _ALSO = (
 )
 _ALSO_OF = _ALSO.replace("folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value")
 """Of these documents. CROSS JOIN: else SQLite reads all files of a folder, and does not look up these."""
+_HOLDER = (
+    "SELECT document FROM folder_files WHERE folder_id = ? AND path = ? AND gone_at IS NULL AND stored = sha256 "
+    "AND document IS NOT NULL"
+)
 _PUT = "INSERT OR REPLACE INTO folder_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -125,6 +129,17 @@ class FolderStore:
             for document, names in found.items()
             if len(names) > 1 or any(self._has_file(folder, document) for folder in folders)
         }
+
+    def holders(self, collection: str, files: Iterable[str]) -> dict[str, list[str]]:
+        """Return the documents whose content files called so have, by what these are called. Raises StoreError."""
+        found: dict[str, list[str]] = {}
+        wanted = [*files]
+        for folder in self.folders(collection):
+            for name in wanted:
+                path = os.fsencode(name.removeprefix(folder.prefix))
+                if name.startswith(folder.prefix) and (rows := self._database.rows(_HOLDER, folder.id, path)):
+                    found.setdefault(name, []).append(rows[0]["document"])
+        return found
 
     def counts(self, folder: int) -> FolderCounts:
         """Return how many files of a folder are in, failed and are gone. Raises StoreError."""
