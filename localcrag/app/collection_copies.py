@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.moving import Moved
 from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.store import collection_queries, collection_settings, deleted_words, shelving
+from localcrag.backends.store.arriving import arriving, still_arrives
 from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT
@@ -21,6 +23,11 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused
 from localcrag.records.stored_document import StoredDocument
 from localcrag.text.titles import in_front, named
+
+LONGEST_PIECE = 0.1
+"""Seconds after which an import lets others have the database: who asks something waits so long."""
+BETWEEN = 0.02
+"""Seconds for which it does: another process looks every 100 ms at most whether it may write (sqlite3_busy_timeout)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +139,60 @@ class CollectionCopies:
         """Make a new collection of a file, all or nothing; yields its name and how far it is.
 
         It is called as in the file unless a name is given; `beside`: with a number where there is one of that name.
-        Where another embedder made its vectors than the one in use, it is embedded anew like any such collection.
-        Raises NameRefused and StoreError.
+        Others can read and write meanwhile: it is put in piece by piece, and shown when it is whole. Where another
+        embedder made its vectors than the one in use, it is embedded anew like any such collection. Raises NameRefused
+        and StoreError.
         """
-        with closing(CollectionReader(file)) as reader, self._database.transaction() as connection:
+        with closing(CollectionReader(file)) as reader:
             about = reader.about
-            wanted = self._beside(about.name) if beside else name or about.name
-            new = shelving.make_collection(
-                connection, wanted, embedder=about.embedder, dimension=about.dimension, created_at=_now()
-            )
-            home = self._collections.homes.local(new)
-            yield new, Moved(0, about.documents)
-            for done, document in enumerate(reader.documents(), start=1):
-                home.put_stored(document)
-                yield new, Moved(done, about.documents)
-            home.put_folder_tags(about.folder_tags)
+            wanted = self._name_of(about, name, beside=beside)
+            yield wanted, Moved(0, about.documents)
+            whole = arriving(self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now())
+            with whole as hidden:
+                done = 0
+                for some in self._put(reader.documents(), hidden):
+                    done += some
+                    yield wanted, Moved(done, about.documents)
+                new = self._show(hidden, about, name, beside=beside)
+        yield new, Moved(about.documents, about.documents)
+
+    def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
+        """Put documents in, some in a transaction each, and yield of each how many; others are let in between."""
+        home = self._collections.homes.local(hidden)
+        while True:
+            count, begun = 0, time.perf_counter()
+            with self._database.transaction():
+                for document in documents:
+                    home.put_stored(document)
+                    count += 1
+                    if time.perf_counter() - begun > LONGEST_PIECE:
+                        break
+            if not count:
+                return
+            still_arrives(self._database, hidden)
+            yield count
+            time.sleep(BETWEEN)
+
+    def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+        """Return what a collection of a file is to be called. Raises NameRefused where there is one of that name."""
+        if beside:
+            return self._beside(about.name)
+        wanted = shelving.checked(name or about.name, "collection")
+        with self._database.transaction() as connection:
+            shelving.require_free(connection, wanted)
+        return wanted
+
+    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, beside: bool) -> str:
+        """Show a collection that is whole, with what was chosen for it; return its name. Raises NameRefused."""
+        with self._database.transaction():
+            new = self._name_of(about, name, beside=beside)
+            shelving.rename_collection(self._database, hidden, new)
+            self._collections.homes.local(new).put_folder_tags(about.folder_tags)
             if about.preset:
                 collection_settings.set_preset(self._database, new, Preset(about.preset))
             if about.web:
                 collection_settings.set_web_mode(self._database, new, WebMode(about.web))
+        return new
 
     def _beside(self, name: str) -> str:
         """Return a name that no collection has: this one, or with a number."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from localcrag.app import overwriting
 from localcrag.app.machine import folder_size
-from localcrag.backends.store import backup_file, deleted_words
+from localcrag.backends.store import arriving, backup_file, deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.durable_files import remove_abandoned, whole_or_not_at_all
 from localcrag.privacy import egress_log
@@ -37,6 +37,7 @@ class Storage:
         self._lock = threading.Lock()
         # What a killed process left half-done.
         database.put_back_files(data_dir)
+        arriving.remove_abandoned(database)
         remove_abandoned(data_dir, *LEFT_OVER)
 
     @property

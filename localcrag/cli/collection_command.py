@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,12 +128,17 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
     assembly = _opened(settings)
     names: list[str] = []
 
-    def steps() -> Iterator[Moved]:
-        for name, moved in assembly.collection_copies.import_file(parsed.file, parsed.name):
+    def noted(events: Iterator[tuple[str, Moved]]) -> Iterator[Moved]:
+        for name, moved in events:
             names[:] = [name]
             yield moved
 
-    number = _shown(steps(), parsed, "checked and put in")
+    try:
+        with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
+            number = _shown(noted(events), parsed, "checked and put in")
+    except BaseException:
+        overwrite_the_rest(assembly)  # What was put in until then is removed, and full text has its words still.
+        raise
     said = f"{names[0]}: {counted(number, 'document')} imported."
     if names[0] in assembly.collections.embedders.to_embed():
         said += f" Before it can be asked: localcrag ingest --re-embed --collection {names[0]}"

@@ -73,7 +73,7 @@ class CarryEvents:
         file, name, moved = Path(given), "", Moved(0, 0)
         doing = _("%(name)s is checked and put in", name=file.name)
         yield None, _said(doing, moved), gr.skip()
-        # In a thread of its own: one transaction spans it, and Gradio goes on with a generator in whichever thread.
+        # A page that is closed meanwhile does not stop it.
         job = Job(lambda: self._imported(file), name="import of a collection")
         try:
             for some in job.follow():

@@ -27,6 +27,10 @@ SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, 
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
 """Ends in a condition, so that others can follow."""
+ARRIVING = "\nimport "
+"""Begins the names of collections that are on their way in (arriving.py): no name that was typed has a line break."""
+SHOWN = f"substr(k.name, 1, {len(ARRIVING)}) != char(10) || '{ARRIVING[1:]}'"
+"""Holds, in SQL, for all other collections `k`."""
 
 
 def documents_of(database: Database, collection: str) -> list[Document]:
@@ -73,8 +77,9 @@ def original_of(database: Database, collection: str, name: str) -> bytes | None:
 
 
 def collection_names(database: Database) -> list[str]:
-    """Return the names of all collections."""
-    return [row["name"] for row in database.rows("SELECT name FROM collections ORDER BY name")]
+    """Return the names of all collections that are whole."""
+    sql = f"SELECT k.name FROM collections k WHERE {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    return [row["name"] for row in database.rows(sql)]
 
 
 def number_of(database: Database, name: str) -> int:
@@ -87,16 +92,15 @@ def number_of(database: Database, name: str) -> int:
 
 def of_other_embedders(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that another embedder than this one has indexed."""
-    return [
-        row["name"] for row in database.rows("SELECT name FROM collections WHERE embedder != ? ORDER BY name", embedder)
-    ]
+    sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
+    return [row["name"] for row in database.rows(sql, embedder)]
 
 
 def of_earlier_layouts(database: Database) -> dict[str, str]:
     """Return the embedders of the collections with documents that an earlier version cut into chunks, by name."""
     rows = database.rows(
-        "SELECT DISTINCT k.name, k.embedder FROM documents d JOIN collections k ON k.id = d.collection_id "
-        "WHERE abs(d.layout) < ? ORDER BY k.name",
+        "SELECT DISTINCT k.name, k.embedder FROM documents d JOIN collections k ON k.id = d.collection_id "  # noqa: S608
+        f"WHERE abs(d.layout) < ? AND {SHOWN} ORDER BY k.name",
         LEAST_LAYOUT,
     )
     return {row["name"]: row["embedder"] for row in rows}

@@ -84,12 +84,12 @@ def remove_abandoned(folder: Path, *patterns: str) -> None:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-def is_abandoned(path: Path) -> bool:
-    """Whether no process holds a file or folder. What was made just now may be about to be held."""
+def is_abandoned(path: Path, just_made: float = JUST_MADE) -> bool:
+    """Whether no process holds a file or folder. What was made just now, in seconds, may be about to be held."""
     try:
         # A clock that was set back makes files of the future: these are old.
         age = abs(time.time() - path.stat().st_mtime)
-        if age < JUST_MADE:
+        if age < just_made:
             return False
         if fcntl is None:
             return age > FORGOTTEN

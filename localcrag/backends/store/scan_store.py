@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from localcrag.backends.store.chunk_rows import own_title, put_chunks, with_front
-from localcrag.backends.store.collection_queries import DOCUMENT, document_from
+from localcrag.backends.store.collection_queries import DOCUMENT, SHOWN, document_from
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.stored_vectors import embedded_texts
 from localcrag.records.documents import LAYOUT, Chunk, Document, ScannedPage
@@ -113,8 +113,9 @@ class ScanStore:
 def collections(database: Database) -> dict[str, str]:
     """Return which collections have pages to be read, or read and not in the text, by name, with their embedders."""
     rows = database.rows(
-        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text ORDER BY k.name"
+        "SELECT DISTINCT k.name, k.embedder FROM scans s JOIN documents d ON d.id = s.document_id "  # noqa: S608 - ours
+        "JOIN collections k ON k.id = d.collection_id WHERE s.error IS NULL AND NOT s.in_text "
+        f"AND {SHOWN} ORDER BY k.name"
     )
     return {row["name"]: row["embedder"] for row in rows}
 

@@ -24,8 +24,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
         collection_row(connection, old)
         if new == old:
             return
-        if connection.execute("SELECT 1 FROM collections WHERE name = ?", (new,)).fetchone():
-            raise NameRefused(f"There is a collection “{new}” already. Choose another name.")
+        require_free(connection, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
         # What was once chosen for a collection of that name, which is gone, is not this one's.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
@@ -49,14 +48,19 @@ def make_collection(
 ) -> str:
     """Make an empty collection of an embedder, and return its name. Raises NameRefused, also when there is one."""
     name = checked(name, "collection")
-    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
-        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+    require_free(connection, name)
     connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
     connection.execute(
         "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
         (name, embedder, dimension, created_at),
     )
     return name
+
+
+def require_free(connection: sqlite3.Connection, name: str) -> None:
+    """Raise NameRefused where there is a collection of that name."""
+    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
 
 
 def delete_collection(database: Database, name: str) -> None:
