@@ -53,7 +53,7 @@ class ChunkIndex:
         self._store, self._most_recent, self._written_after = store, most_recent, written_after
         self._folder = IndexFolder(folder, store.id)
         self._lock = threading.RLock()
-        self._documents = 0
+        self._documents, self._writable = 0, True
         self._open()
         self._folder.clean(store.index_file())
 
@@ -82,8 +82,10 @@ class ChunkIndex:
         """
         with self._lock:
             try:
-                return self._follow(growing=True)
-            except IndexFileError:  # `save` tries again, and says so.
+                return self._follow(growing=self._writable)
+            except IndexFileError:
+                # `save` tries again, and says so: a question that did would take as long each time.
+                self._writable = False
                 self._follow(growing=False)
                 return True
 
@@ -207,7 +209,7 @@ class ChunkIndex:
         except IndexFileError:
             self._folder.forget(row.name)
             raise
-        self._file, self._gone, self._state = file, gone, state
+        self._file, self._gone, self._state, self._writable = file, gone, state, True
         growth.go_on_from(file)
         self._recent.keep(self._recent.chunks > file.chunks[-1])
         self._folder.forget(before)
