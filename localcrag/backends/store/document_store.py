@@ -34,7 +34,6 @@ _COLLECTION = (
     "AND h.state = 'there' WHERE k.id = ?"
 )
 """A collection's row, with its address where it lives elsewhere."""
-"""Bytes of a file at once."""
 
 
 class DocumentStore:

@@ -104,12 +104,15 @@ class IndexFile:
         return np.where(there, places, -1)
 
     def _with_same(self, rows: Ids, cosines: Vectors) -> Found:
-        if not len(self._same):
-            return rows, cosines
         starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
-        pieces = zip(rows, starts, ends, strict=True)
-        every = np.concatenate([np.append(row, self._same[start:end]) for row, start, end in pieces])
-        return every, np.repeat(cosines, 1 + ends - starts)
+        more = ends - starts
+        if not more.any():
+            return rows, cosines
+        first = np.repeat(np.arange(len(rows)), 1 + more)
+        # Of a row and those that are the same: 0 is the row itself, the others are counted from 1.
+        number = np.arange(len(first)) - np.repeat(np.cumsum(1 + more) - (1 + more), 1 + more)
+        every = np.where(number == 0, rows[first], self._same[starts[first] + number - 1])
+        return every, cosines[first]
 
 
 class Growth:

@@ -14,6 +14,8 @@ MOST_GONE = 0.3
 """Share of a file's chunks that are gone, beyond which it is made anew without them: they cost time and memory."""
 MOST_IN_GRAPH = 5_000
 """Nearest that the graph is asked for."""
+MORE = 1.25
+"""Times as many as would have enough that are allowed if these were spread evenly; so few are asked for first."""
 COMPARED = 40
 """Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15 (scripts/bench_scale.py)."""
 
@@ -36,8 +38,7 @@ def nearest_rows(
         there = ~gone[rows]
         return there if chosen is None else there & chosen[file.documents[rows]]
 
-    # Half as many again as would have them if they were spread evenly.
-    evenly = number if chosen is None else 1.5 * number / max(share, 1 / file.rows)
+    evenly = number if chosen is None else MORE * number / max(share, 1 / file.rows)
     wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, gone.mean())))
     while wanted <= MOST_IN_GRAPH and COMPARED * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
         found = file.nearest(vector, wanted, 2 * number)

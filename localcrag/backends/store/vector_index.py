@@ -35,7 +35,7 @@ WRITTEN_AFTER = 50_000
 """Chunks that are added before the file is written for the first time, so that who is killed meanwhile goes on there;
 later, a quarter of what it has already."""
 SPARE = 32
-"""Chunks taken beside those asked for: the vectors in the file are rounded, and those in SQLite put them in order."""
+"""Chunks taken beside those asked for, up to EXACT: vectors in the file are rounded, those in SQLite put in order."""
 EXACT = 64
 """Nearest of the file whose vectors are read from SQLite; further down the rounded ones do, and cost no read each."""
 BATCH = 5_000
@@ -243,7 +243,8 @@ class ChunkIndex:
             found = self._recent.nearest(vector, k, allowed)
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
-                rows, rounded = nearest_rows(self._file, self._gone, vector, k + SPARE, chosen=chosen, share=share)
+                number = max(k, min(k + SPARE, EXACT))
+                rows, rounded = nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
                 chunks = self._file.chunks[rows].tolist()
                 found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
                 stored = self._store.vectors(chunks[:EXACT])
