@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,7 @@ from localcrag.backends.store.collection_file import AboutCollection, Collection
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.enums import Preset, WebMode
-from localcrag.records.errors import NameRefused
+from localcrag.records.errors import NameRefused, UnknownDocument
 from localcrag.records.stored_document import StoredDocument
 from localcrag.text.titles import in_front, named
 
@@ -51,28 +51,33 @@ class CollectionCopies:
     def copy(self, name: str, new: str) -> Generator[Moved, None, None]:
         """Copy a collection, with its settings and calibrations, into a new one in the data folder; yields how far.
 
-        In one transaction, in which nobody else can write. Raises UnknownCollection, NameRefused and StoreError.
+        Others can read and write meanwhile, and see the copy when it is whole; a document that is removed before its
+        turn has come is not in it. Raises UnknownCollection, NameRefused and StoreError.
         """
         collection_queries.require_collection(self._database, name)
         source = self._collections.homes.of(name)
         embedder, dimension = source.embedder()
         names = [one.name for one in source.documents()]
-        with self._database.transaction() as connection:
-            new = shelving.make_collection(connection, new, embedder=embedder, dimension=dimension, created_at=_now())
-            target = self._collections.homes.local(new)
-            yield Moved(0, len(names))
-            for done, document in enumerate(names, start=1):
-                target.put_stored(source.stored(document))
+        new = self._free(new)
+        yield Moved(0, len(names))
+        whole = arriving(self._database, embedder=embedder, dimension=dimension, created_at=_now())
+        with whole as hidden:
+            done = 0
+            for some in self._put(_stored(source, names), hidden):
+                done += some
                 yield Moved(done, len(names))
-            target.put_folder_tags(source.folder_tags())
-            for table, columns in (
-                ("collection_settings", "preset, web, embedder"),
-                ("calibrations", "scorer, weights, embedder, made_at, undone_at, record"),
-            ):
-                sql = (
-                    f"INSERT INTO {table} (collection, {columns}) SELECT ?, {columns} FROM {table} WHERE collection = ?"  # noqa: S608 - names of ours
-                )
-                connection.execute(sql, (new, name))
+            with self._database.transaction() as connection:
+                shelving.rename_collection(self._database, hidden, new)
+                self._collections.homes.local(new).put_folder_tags(source.folder_tags())
+                for table, columns in (
+                    ("collection_settings", "preset, web, embedder"),
+                    ("calibrations", "scorer, weights, embedder, made_at, undone_at, record"),
+                ):
+                    sql = (
+                        f"INSERT INTO {table} (collection, {columns}) SELECT ?, {columns} FROM {table} "  # noqa: S608 - names of ours
+                        "WHERE collection = ?"
+                    )
+                    connection.execute(sql, (new, name))
 
     def merge(self, origin: str, target: str) -> Merged:
         """Put all documents of a collection into another one, with the questions asked of it, and remove it.
@@ -175,9 +180,11 @@ class CollectionCopies:
 
     def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:
         """Return what a collection of a file is to be called. Raises NameRefused where there is one of that name."""
-        if beside:
-            return self._beside(about.name)
-        wanted = shelving.checked(name or about.name, "collection")
+        return self._beside(about.name) if beside else self._free(name or about.name)
+
+    def _free(self, name: str) -> str:
+        """Return a name for a new collection as it is stored. Raises NameRefused where there is one of that name."""
+        wanted = shelving.checked(name, "collection")
         with self._database.transaction() as connection:
             shelving.require_free(connection, wanted)
         return wanted
@@ -270,6 +277,13 @@ def _own_tags(home: Home, name: str) -> Sequence[str]:
 
 def _both(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
     return {folder: sorted({*first.get(folder, ()), *second.get(folder, ())}) for folder in sorted({*first, *second})}
+
+
+def _stored(home: Home, names: Sequence[str]) -> Iterator[StoredDocument]:
+    """Yield the documents of these names that are there still."""
+    for name in names:
+        with suppress(UnknownDocument):
+            yield home.stored(name)
 
 
 def _now() -> str:

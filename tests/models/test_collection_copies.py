@@ -9,6 +9,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.app.moving import Moved
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.records.events import RunFinished
@@ -77,7 +78,7 @@ def test_a_copy_that_is_broken_off_leaves_nothing(assembly: Assembly) -> None:
     next(steps)
     steps.close()
     assert "again" not in assembly.collections.names()
-    assert len(list(assembly.collection_copies.copy("one", "again"))) == 4
+    assert list(assembly.collection_copies.copy("one", "again"))[-1] == Moved(3, 3)
 
 
 def test_two_documents_of_one_name_are_both_found_after_a_merge(assembly: Assembly) -> None:

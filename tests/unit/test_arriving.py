@@ -1,4 +1,4 @@
-"""An import lets others read and write, and is seen when it is whole or not at all, whatever ends it."""
+"""An import, or a copy, lets others read and write, and is seen when it is whole or not at all, whatever ends it."""
 
 from __future__ import annotations
 
@@ -85,6 +85,20 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
     assert [one.name for one in assembly.collections.documents("house")] == ["a.pdf", "b.pdf", "c.pdf"]
     assert assembly.collections.tags.of_folders("house") == {"house": ["home"]}
     assert "files" not in rows(assembly)
+
+
+def test_others_read_write_and_delete_while_a_collection_is_copied(assembly: Assembly, tmp_path: Path) -> None:
+    list(assembly.collection_copies.import_file(file_of(tmp_path, "a.pdf", "b.pdf", "c.pdf")))
+    steps = assembly.collection_copies.copy("house", "again")
+    assert next(steps).done == 0
+    assert next(steps).done == 1
+    with closing(sqlite3.connect(assembly.database.path, timeout=0, isolation_level=None)) as other:
+        assert collection_names(assembly.database) == ["house"]
+        other.execute("DELETE FROM documents WHERE name = 'b.pdf'")
+        list(steps)
+    assert [one.name for one in assembly.collections.documents("again")] == ["a.pdf", "c.pdf"]
+    assert assembly.collections.tags.of_folders("again") == {"house": ["home"]}
+    assert assembly.collections.names() == ["again", "house"]
 
 
 def test_an_import_that_meets_what_cannot_be_leaves_nothing(assembly: Assembly, tmp_path: Path) -> None:
