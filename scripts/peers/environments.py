@@ -32,14 +32,16 @@ def python_for(packages: Sequence[str], folder: Path) -> Path:
     """Return the Python with our packages and these, made once below `folder`. Raises NotInstalled."""
     if not packages:
         return Path(sys.executable)
-    place = folder / hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:12]
+    # Another checkout has packages of its own: what shares those of this one is not for it.
+    shared = site.getsitepackages()
+    place = folder / hashlib.sha256("\n".join((sys.version, *shared, *packages)).encode()).hexdigest()[:12]
     python = place / "bin" / "python"
     if (place / DONE).is_file():
         return python
     shutil.rmtree(place, ignore_errors=True)
     _run(sys.executable, "-m", "venv", str(place))
     # What comes with the program comes before ours; what it needs and we have is not installed again.
-    (_site_packages(python) / SHARED).write_text("\n".join(site.getsitepackages()), "utf-8")
+    (_site_packages(python) / SHARED).write_text("\n".join(shared), "utf-8")
     _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *packages)
     (place / DONE).write_text("\n".join(packages), "utf-8")
     return python
