@@ -54,7 +54,7 @@ NIGHT, LONGEST_NIGHT, AWAY = 2.0, 300.0, 100 * MIB
 """Minutes without a question after which models are put away here, seconds after which they have to be, and the bytes
 that this gives back at least."""
 BRIEF = {"LOCALCRAG_RERANKED": "4", "LOCALCRAG_K": "3", "LOCALCRAG_ANSWER_TOKENS": "20"}
-"""Settings of the brief form: passages scored and kept, and tokens of an answer; 11, 6 and 320 by default."""
+"""Settings of the brief form: passages scored and kept, and tokens of an answer; 10, 6 and 320 by default."""
 WARM, KILLED = 0.1, 4
 """Of the one long life, what is left out; every so manieth process is killed."""
 

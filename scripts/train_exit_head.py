@@ -43,7 +43,7 @@ from localcrag.steps.evaluate.evaluate import best, grade, graded
 from localcrag.text.words import overlap
 
 LOOKED_AT = 11
-"""Passages of a question: as many as the app's relevance model reads (settings.reranked)."""
+"""Passages of a question: as many as the app's relevance model read when the head was trained (settings.reranked)."""
 OTHERS = 4
 """Nearest passages beside its own, of a general question."""
 CUTS = (-5.0, -5.5, -6.0, -6.5, -7.0)

@@ -152,7 +152,7 @@ class RetrievalSettings(Group):
     )
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Passages kept for a question.")
     reranked: Annotated[int, Unit("passages")] = Field(
-        11,
+        10,
         ge=1,
         le=200,
         description="Passages that are scored at most: k, and the others where none of these is CORRECT.",
