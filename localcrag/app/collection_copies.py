@@ -62,9 +62,7 @@ class CollectionCopies:
         yield Moved(0, len(names))
         whole = arriving(self._database, embedder=embedder, dimension=dimension, created_at=_now())
         with whole as hidden:
-            done = 0
-            for some in self._put(_stored(source, names), hidden):
-                done += some
+            for done in self._put(_stored(source, names), hidden):
                 yield Moved(done, len(names))
             with self._database.transaction() as connection:
                 shelving.rename_collection(self._database, hidden, new)
@@ -154,28 +152,26 @@ class CollectionCopies:
             yield wanted, Moved(0, about.documents)
             whole = arriving(self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now())
             with whole as hidden:
-                done = 0
-                for some in self._put(reader.documents(), hidden):
-                    done += some
+                for done in self._put(reader.documents(), hidden):
                     yield wanted, Moved(done, about.documents)
                 new = self._show(hidden, about, name, beside=beside)
         yield new, Moved(about.documents, about.documents)
 
     def _put(self, documents: Iterator[StoredDocument], hidden: str) -> Iterator[int]:
-        """Put documents in, some in a transaction each, and yield of each how many; others are let in between."""
-        home = self._collections.homes.local(hidden)
+        """Put documents in, some in a transaction each; yield behind each how many are in, and let others write."""
+        home, done = self._collections.homes.local(hidden), 0
         while True:
-            count, begun = 0, time.perf_counter()
+            before, begun = done, time.perf_counter()
             with self._database.transaction():
                 for document in documents:
                     home.put_stored(document)
-                    count += 1
+                    done += 1
                     if time.perf_counter() - begun > LONGEST_PIECE:
                         break
-            if not count:
+            if done == before:
                 return
             still_arrives(self._database, hidden)
-            yield count
+            yield done
             time.sleep(BETWEEN)
 
     def _name_of(self, about: AboutCollection, name: str | None, *, beside: bool) -> str:

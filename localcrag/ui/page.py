@@ -118,10 +118,10 @@ def build(assembly: Assembly) -> App:
         said.then(chats.log, [column.where], [column.log], **PRIVATE)
     tell_all(page)
     speaks.speak(assembly.settings.language)
-    go_on(assembly, uploads, embeddings := screen.models.embeddings)
+    go_on(assembly, uploads, screen.models.embeddings)
     overwriting = overwriting_beside(assembly, uploads, lambda: chats.conversations.busy)
     late_turns = RegularLooks(assembly.chats.catch_up, BETWEEN_WRITES, "late turns")
-    return App(page, chats, uploads, documents_do, keeper, overwriting, late_turns, embeddings, made)
+    return App(page, chats, uploads, documents_do, keeper, overwriting, late_turns, screen.models.embeddings, made)
 
 
 def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> MadeFiles:

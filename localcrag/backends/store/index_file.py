@@ -105,14 +105,14 @@ class IndexFile:
 
     def _with_same(self, rows: Ids, cosines: Vectors) -> Found:
         starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
-        more = ends - starts
-        if not more.any():
+        if (starts == ends).all():
             return rows, cosines
-        first = np.repeat(np.arange(len(rows)), 1 + more)
+        of_each = 1 + ends - starts
+        place = np.repeat(np.arange(len(rows)), of_each)
         # Of a row and those that are the same: 0 is the row itself, the others are counted from 1.
-        number = np.arange(len(first)) - np.repeat(np.cumsum(1 + more) - (1 + more), 1 + more)
-        every = np.where(number == 0, rows[first], self._same[starts[first] + number - 1])
-        return every, cosines[first]
+        number = np.arange(len(place)) - np.repeat(np.cumsum(of_each) - of_each, of_each)
+        every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
+        return every, cosines[place]
 
 
 class Growth:
