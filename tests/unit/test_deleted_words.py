@@ -11,21 +11,25 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.health import examine_stored
 from localcrag.app.overwriting import Overwriting
-from localcrag.backends.store import deleted_words
+from localcrag.backends.store import deleted_words, shelving
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.label_store import LabelStore, PinStore
+from localcrag.backends.store.web_cache import StoredAnswers
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import ScorerKind
 from localcrag.records.errors import StoreError
+from localcrag.records.web import WebAnswer, WebResult
 from localcrag.runs.chats import Chat, TurnState
 from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.runs.labels import Label, LabelKind
@@ -240,8 +244,50 @@ def removed_pin(database: Database, word: str) -> None:
     pins.remove("run")
 
 
-@pytest.mark.parametrize("remove", [removed_chat, asked_in_other_words, removed_label, removed_pin])
-def test_what_chats_labels_and_pins_said_is_in_no_byte_soon_after_they_are_gone(
+def pinned_anew(database: Database, word: str) -> None:
+    pins = PinStore(database)
+    pins.put("default", Question(id="run", question=f"Where is the {word} kept?", held_by=HeldBy.DOCUMENTS))
+    pins.put("default", Question(id="run", question="Where is the heron kept?", held_by=HeldBy.DOCUMENTS))
+
+
+def renamed_chat(database: Database, word: str) -> None:
+    chats = ChatStore(database)
+    chat = chats.begin("default")
+    for title in (f"The {word}", "The heron"):
+        chats.change(dataclasses.replace(chat, title=title))
+
+
+def renamed_document(database: Database, word: str) -> None:
+    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    put(store, f"{word}.txt", "the heron is kept in Oakham")
+    shelving.rename_document(database, "default", f"{word}.txt", "heron.txt")
+
+
+def expired_web_answer(database: Database, word: str) -> None:
+    answers = web_answers(database)
+    answers.put("bird", WebAnswer((WebResult("Birds", "http://a.example", f"The {word} sings.", None),), ()))
+    later = datetime.now(UTC) + timedelta(hours=2)
+    web_answers(database, now=lambda: later).get("heron")
+
+
+def newer_web_answer(database: Database, word: str) -> None:
+    for said in (word, "heron"):
+        found = WebResult("Birds", "http://a.example", f"The {said} sings.", None)
+        web_answers(database).put("bird", WebAnswer((found,), ()))
+
+
+def web_answers(database: Database, **clock: Any) -> StoredAnswers:
+    return StoredAnswers(database, endpoint="http://a.example", parameters={}, hours=1, **clock)
+
+
+@pytest.mark.parametrize(
+    "remove",
+    [
+        removed_chat, renamed_chat, asked_in_other_words, removed_label, removed_pin, pinned_anew, renamed_document,
+        expired_web_answer, newer_web_answer,
+    ],
+)  # fmt: skip
+def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
     remove: Callable[[Database, str], None], tmp_path: Path
 ) -> None:
     database, store = opened(tmp_path)
@@ -251,7 +297,15 @@ def test_what_chats_labels_and_pins_said_is_in_no_byte_soon_after_they_are_gone(
     assert holding(tmp_path, "quormvellity"), "the log of writes has it"
     assert Overwriting(database).look()
     assert holding(tmp_path, "quormvellity") == []
+    assert not Overwriting(database).look(), "and it is known to be done"
     assert store.full_text("Oakham", 3)
+    database.close()
+
+
+def test_asking_and_answering_leaves_nothing_to_overwrite(tmp_path: Path) -> None:
+    database, _ = opened(tmp_path)
+    asked_in_a_chat(database, "heron")
+    assert not deleted_words.are_left(database)
     database.close()
 
 
@@ -270,7 +324,7 @@ import os, signal, sys
 from pathlib import Path
 from localcrag.app.assemble import Assembly
 from localcrag.app.health import examine_stored
-from localcrag.backends.store import deleted_words
+from localcrag.backends.store import deleted_words, shelving
 from localcrag.backends.store.database import Database
 
 deleted_words.PAGES = 1

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Preset
 from localcrag.records.errors import StoreError, UnknownChat
@@ -120,7 +119,7 @@ class ChatStore:
         with self._writing() as connection:
             self._touch(connection, chat_id)
             sql = "DELETE FROM chat_turns WHERE chat_id = ? AND number >= ?"
-            deleted_words.note(connection, connection.execute(sql, (chat_id, number)).rowcount)
+            connection.execute(sql, (chat_id, number))
 
     def change(self, chat: Chat) -> None:
         """Take over what was chosen for a chat; an empty title is made of its first question."""
@@ -137,7 +136,7 @@ class ChatStore:
         """Remove a chat with its turns. Their runs stay."""
         with self._writing() as connection:
             self._touch(connection, chat_id)
-            deleted_words.note(connection, connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,)).rowcount)
+            connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
 
     def settle(self) -> int:
         """Mark what was being answered when the server ended as stopped; return how many there were."""

@@ -4,7 +4,7 @@ SQLite overwrites rows by itself (`secure_delete`). Two places keep words: full 
 the note that they are deleted, until its parts are merged into one; the log (`-wal`) has pages as they were. A merge
 reads and writes all of full text, whatever was deleted: once for many documents costs as much as once for one. It is
 done in steps, each a transaction of its own, so that others read and write meanwhile; who is killed leaves a note of
-what is left (`words_to_overwrite`).
+what is left (`words_to_overwrite`, which triggers of the schema count up).
 
 FTS5 can overwrite words as they are deleted (`secure-delete`, from SQLite 3.42 on). It then notes in the table that no
 SQLite before 3.42 may read or write it, until the table is made anew (`rebuild`); Debian 12 has 3.40.
@@ -12,7 +12,6 @@ SQLite before 3.42 may read or write it, until the table is made anew (`rebuild`
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable
 
@@ -29,12 +28,6 @@ each of their transactions brings a part that the merge begins anew for."""
 def _let_others() -> None:
     """Let threads that wait for the database have it: who asks for a lock again at once gets it before them."""
     time.sleep(0.001)
-
-
-def note(connection: sqlite3.Connection, gone: int) -> None:
-    """Note that so many rows with words were deleted; of chunks and documents, triggers do."""
-    if gone:
-        connection.execute("UPDATE words_to_overwrite SET deleted = deleted + ?", (gone,))
 
 
 def are_left(database: Database) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.records.enums import Origin, ScorerKind
 from localcrag.records.errors import LabelError, StoreError
@@ -51,7 +50,6 @@ class LabelStore:
             found = connection.execute(
                 "DELETE FROM labels WHERE run_id = ? AND kind = ? AND target = ?", (run_id, kind, target)
             )
-            deleted_words.note(connection, found.rowcount)
         return found.rowcount > 0
 
     def find(
@@ -69,7 +67,7 @@ class LabelStore:
         """
         rows = self._database.rows(
             "SELECT * FROM labels WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
-            "AND kind = coalesce(?, kind) ORDER BY labelled_at, id",
+            "AND kind = coalesce(?, kind) ORDER BY id",
             collection,
             run_id,
             kind,
@@ -83,7 +81,6 @@ class LabelStore:
         with self._database.transaction() as connection:
             for label_id in ids:
                 removed += connection.execute("DELETE FROM labels WHERE id = ?", (label_id,)).rowcount
-            deleted_words.note(connection, removed)
         return removed
 
 
@@ -97,8 +94,10 @@ class PinStore:
         """Pin a question, in place of what its run was pinned with before. Raises StoreError."""
         pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
         with self._database.transaction() as connection:
+            # Not replaced: what is put in place of a row is not noted as deleted, and an upsert keeps the old place.
+            connection.execute("DELETE FROM pins WHERE run_id = ?", (pin.run_id,))
             connection.execute(
-                "INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)",
+                "INSERT INTO pins VALUES (?, ?, ?, ?)",
                 (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode()),
             )
         return pin
@@ -107,7 +106,7 @@ class PinStore:
         """Return pins, oldest first; only those of a collection or run where one is given. Raises StoreError."""
         rows = self._database.rows(
             "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
-            "ORDER BY pinned_at, rowid",
+            "ORDER BY rowid",
             collection,
             run_id,
         )
@@ -119,7 +118,6 @@ class PinStore:
         """Unpin. Raises LabelError when nothing of that run is pinned, and StoreError."""
         with self._database.transaction() as connection:
             found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
-            deleted_words.note(connection, found.rowcount)
         if not found.rowcount:
             raise LabelError(f"Nothing is pinned of the run “{run_id}”. `localcrag pins list` shows what is.")
 

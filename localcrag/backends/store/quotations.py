@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Iterable
 
-from localcrag.backends.store import deleted_words
 from localcrag.backends.store.database import Database
 from localcrag.records.forgetting import Removed
 from localcrag.runs.chats import title_from
@@ -39,7 +38,6 @@ def remove_quotations(database: Database, quoting: Quoting) -> Removed:
         _remove(connection, "runs", "id", quoted)
         for run, record in redacted.items():
             connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
-        deleted_words.note(connection, len(redacted) + len(turns))
         for turn in turns:
             sql = "DELETE FROM chat_turns WHERE chat_id = ? AND number = ?"
             connection.execute(sql, (turn["chat_id"], turn["number"]))
@@ -142,5 +140,4 @@ def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Itera
     removed = 0
     for key in keys:
         removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - ours
-    deleted_words.note(connection, removed)
     return removed
