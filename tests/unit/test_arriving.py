@@ -179,6 +179,8 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
     for _, moved in assembly.collection_copies.import_file(file_of(tmp_path, "a.pdf", "b.pdf")):
         if moved.done == 1:
             assembly.database.copy_to(copy)
+            assert assembly.database.rows("SELECT count(*) FROM documents")[0][0] == 1
+            assert assembly.storage.back_up(tmp_path / "backup").documents == 0
     with closing(Assembly(load(data_dir=copy.parent))) as other:
         assert rows(other) == {}
 

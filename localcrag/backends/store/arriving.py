@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from localcrag.backends.store.collection_queries import ARRIVING, SHOWN
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.durable_files import PART, held, is_abandoned
+from localcrag.backends.store.shown_collections import ARRIVING, SHOWN
 from localcrag.records.errors import StoreError
 
 AT_ONCE = 50

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localcrag.backends.store.durable_files import whole_or_not_at_all
 from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.shown_collections import SHOWN
 from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, said_by
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import StoreError
@@ -106,9 +107,9 @@ def _wrong(copy: sqlite3.Connection) -> Iterator[str]:
 
 
 def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
-    def number(table: str) -> int:
+    def number(of: str) -> int:
         with suppress(sqlite3.OperationalError):  # an old version's, without that table
-            return int(copy.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - a table of ours
+            return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - a table of ours
         return 0
 
     elsewhere: list[str] = []
@@ -118,4 +119,6 @@ def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
             "WHERE h.state = 'there' ORDER BY k.name"
         )
         elsewhere = [row[0] for row in rows]
-    return BackedUp(path, size, number("documents"), number("chats"), number("runs"), tuple(elsewhere))
+    # Those of a collection that was being imported meanwhile are removed when the backup is in use.
+    documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {SHOWN}")
+    return BackedUp(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.shown_collections import SHOWN
 from localcrag.records.documents import LEAST_LAYOUT, Document
 from localcrag.records.errors import EmbedderMismatch, UnknownCollection, UnknownDocument
 
@@ -27,10 +28,6 @@ SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, 
 FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
 """
 """Ends in a condition, so that others can follow."""
-ARRIVING = "\nimport "
-"""Begins the names of collections that are on their way in (arriving.py): no name that was typed has a line break."""
-SHOWN = f"substr(k.name, 1, {len(ARRIVING)}) != char(10) || '{ARRIVING[1:]}'"
-"""Holds, in SQL, for all other collections `k`."""
 
 
 def documents_of(database: Database, collection: str) -> list[Document]:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from localcrag.backends.store.chunk_rows import own_title, put_chunks, with_front
-from localcrag.backends.store.collection_queries import DOCUMENT, SHOWN, document_from
+from localcrag.backends.store.collection_queries import DOCUMENT, document_from
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.shown_collections import SHOWN
 from localcrag.backends.store.stored_vectors import embedded_texts
 from localcrag.records.documents import LAYOUT, Chunk, Document, ScannedPage
 from localcrag.records.protocols import Vectors
