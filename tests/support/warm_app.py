@@ -37,8 +37,12 @@ LONGEST = 2**20
 def main() -> None:
     for name in IMPORTED:
         import_module(name)
-    # A fork has the thread alone that forks.
-    assert len(list(Path("/proc/self/task").iterdir())) == 1
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    assert threads == 1, (
+        f"{threads} threads after the imports: a fork has the one alone that forks. scripts/test.py has libraries begin "
+        "none (OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, OMP_THREAD_LIMIT=1 and RAYON_NUM_THREADS=1); so does who "
+        "calls pytest."
+    )
     gc.collect()
     gc.freeze()
     asked = socket.socket(fileno=int(sys.argv[1]))
