@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from localcrag.records.errors import StoreError
 FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
 """The indexes of full text."""
 PRAGMAS = (
-    "journal_mode = WAL", "foreign_keys = ON", "secure_delete = ON",
+    "foreign_keys = ON", "secure_delete = ON",
     # What is reported done is on the disk, past a power cut: NORMAL would lose the last transactions of a WAL.
     "synchronous = FULL",
     # The same on macOS, where fsync leaves it in the disk's own memory; elsewhere it changes nothing.
@@ -53,6 +54,7 @@ class Database:
             )
             self._connection.row_factory = sqlite3.Row
             self._connection.create_function("chosen", 1, lambda number: number in self._chosen)
+            self._use_wal()
             for pragma in PRAGMAS:
                 self._connection.execute(f"PRAGMA {pragma}")
             self._migrate()
@@ -65,6 +67,21 @@ class Database:
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
                 "full; if the file is damaged, restore it from a backup or move it away to begin anew."
             ) from error
+
+    def _use_wal(self) -> None:
+        """Have writes go to a log beside the file, as a new one has to be told.
+
+        SQLite itself does not wait here for another process that is about to write, which at a first start is there.
+        """
+        end = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(0.01)
 
     def _migrate(self) -> None:
         with self.transaction() as connection:
