@@ -18,6 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import torch
+
 from fault_injection import folder, work
 from localcrag.app.assemble import Assembly
 from localcrag.settings import Settings, load
@@ -50,7 +52,9 @@ class Models:
         assembly.close()
 
     def opened(self, data: Path) -> Assembly:
-        """Open a data folder as the app does, with these models. Raises LocalcragError."""
+        """Open a data folder as the app does, with these models, in a fork. Raises LocalcragError."""
+        # Torch makes its pool of threads anew after a fork, and two threads that ask for it at once get none.
+        torch.set_num_threads(1)
         assembly = Assembly(settings_of(data))
         assembly.models.share(embedder=self._embedder, scorer=self._scorer)
         if self._llm:

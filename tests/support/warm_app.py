@@ -39,8 +39,8 @@ def main() -> None:
         import_module(name)
     threads = len(list(Path("/proc/self/task").iterdir()))
     assert threads == 1, (
-        f"{threads} threads after the imports: a fork has the one alone that forks. scripts/test.py has libraries begin "
-        "none (OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, OMP_THREAD_LIMIT=1 and RAYON_NUM_THREADS=1); so does who "
+        f"{threads} threads after the imports: a fork has the one alone that forks. scripts/test.py has libraries "
+        "begin none (OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, OMP_THREAD_LIMIT=1, RAYON_NUM_THREADS=1); so does who "
         "calls pytest."
     )
     gc.collect()
