@@ -19,6 +19,10 @@ SWITCHES = {
     "TRANSFORMERS_OFFLINE": "1",
     # The hub's own transfers are made outside Python, where the guard does not see them (egress_guard.py).
     "HF_HUB_DISABLE_XET": "1",
+    # Gradio counts how long the last 10,000 events took, for a page of its own that is closed here, and sums that up at
+    # each event anew: 6 to 13 ms.
+    "GRADIO_ANALYTICS_MAX_EVENTS": "1",
+    "GRADIO_ANALYTICS_CACHE_FREQUENCY": "1000000000",
     # Gradio asks matplotlib, at each event, what it draws on: without this, that looks for a screen, has a program
     # find all fonts, and leaves a list of them in the person's folder.
     "MPLBACKEND": "agg",

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
@@ -149,6 +150,14 @@ def test_what_a_tab_holds_does_not_grow_with_what_it_is_told(app: App) -> None:
     assert set(tab.config_values) == held
     assert set(tab.blocks_config.blocks) == set(app.page.default_config.blocks)
     assert tab.config_values[app.chats.at.column.log._id]["props"]["value"] == "answer 19"
+
+
+def test_what_gradio_counts_of_events_neither_grows_nor_takes_time(app: App) -> None:
+    queue: Any = app.page._queue
+    queue.events_recorded = 100_000
+    event = {"time": 0.0, "status": "success", "process_time": 0.1, "function": "follow", "session_hash": "tab"}
+    assert queue.compute_analytics_summary([event]) == {"functions": {}}, "summed up anew"
+    assert queue.ANALYTICS_MAX_EVENTS == 1
 
 
 def test_a_long_chat_shows_its_newest_turns_and_the_earlier_ones_to_the_tab_that_asks(
