@@ -8,7 +8,7 @@ from collections.abc import Callable
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.regular_looks import RegularLooks
 from localcrag.app.settings_in_use import SettingsInUse
-from localcrag.backends.processes.memory import give_back, trim
+from localcrag.backends.processes.memory import give_back, tidy
 
 BETWEEN_LOOKS = 20.0
 """Seconds between two looks, so that models stay at most so much longer than was set."""
@@ -33,7 +33,7 @@ class IdleModels(RegularLooks):
         now, uses = self._clock(), self._models.uses()
         if uses != self._used or self._models.in_use():
             self._used, self._since = uses, now
-            trim()
+            tidy()
         minutes = self._settings.now.idle_minutes
         if not minutes or now - self._since < minutes * 60 or not self._models.put_away():
             return False

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from localcrag.app.assemble import Assembly
+from localcrag.backends.processes.memory import settle
 from localcrag.records.errors import LocalcragError
 
 
@@ -20,6 +21,7 @@ def warm_up_beside(assembly: Assembly, *, closing: Callable[[], bool] = lambda: 
 def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
     try:
         assembly.warm_up()
+        settle()
     except LocalcragError as error:
         # Whoever asks a question is told again.
         if not closing():

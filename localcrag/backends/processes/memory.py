@@ -8,10 +8,36 @@ import sys
 from contextlib import suppress
 
 
-def give_back() -> None:
-    """Collect what only circles of objects hold, and return what is free then."""
+def settle() -> None:
+    """Have later collections of circles leave out all objects that are there now: libraries, and models that stay.
+
+    To find circles that nobody holds, Python looks at all objects: at 650,000 for 0.2 to 0.3 s, in which nothing else
+    goes on, and so once in five minutes. Until then each question leaves a sixth of a MiB; and what is free between
+    pieces that stay is never given back. Of what came since, a collection takes 2 ms. (Linux, one core, by hand.)
+    """
     gc.collect()
+    gc.freeze()
+
+
+def tidy() -> None:
+    """Return to the system what is free, and before, where the process has settled, what only circles hold."""
+    if _settled():
+        gc.collect()
     trim()
+
+
+def give_back() -> None:
+    """Collect what only circles of objects hold, models that were let go among them, and return what is free then."""
+    settled = _settled()
+    gc.unfreeze()
+    gc.collect()
+    if settled:
+        gc.freeze()
+    trim()
+
+
+def _settled() -> bool:
+    return gc.get_freeze_count() > 0
 
 
 def trim() -> None:

@@ -1,0 +1,51 @@
+"""Objects that only hold each other are freed soon, and those that were there from the beginning are not looked at."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from localcrag.backends.processes import memory
+
+
+class Circle:
+    """Holds itself."""
+
+    def __init__(self) -> None:
+        self.held = self
+
+
+@pytest.fixture(autouse=True)
+def python_collects_nothing() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_circles_that_came_since_are_freed_and_what_was_there_is_left() -> None:
+    there = Circle()
+    first = weakref.ref(there)
+    memory.settle()
+    later = weakref.ref(Circle())
+    del there
+    memory.tidy()
+    assert later() is None
+    assert first() is not None
+    memory.give_back()
+    assert first() is None, "as models are that are put away"
+    again = weakref.ref(Circle())
+    memory.tidy()
+    assert again() is None, "it is settled still"
+
+
+def test_a_process_that_has_not_settled_is_not_made_to_look_at_everything() -> None:
+    circle = weakref.ref(Circle())
+    memory.tidy()
+    assert circle() is not None
+    memory.give_back()
+    assert circle() is None
+    assert gc.get_freeze_count() == 0
