@@ -43,7 +43,7 @@ from tests.support.page_driver import (
     whole,
 )
 
-PAGES, DOCUMENTS, TURNS, TABS, MORE_THAN_CONNECTIONS = 2000, 499, 200, 14, 8
+PAGES, DOCUMENTS, TURNS, TABS, MORE_THAN_CONNECTIONS = 2000, 499, 200, 9, 8
 WITH_TEXT = 50
 QUESTION = "Which berth has the ferry to Skarvoy?"
 RICH_QUESTION = "How long is a crossing?"

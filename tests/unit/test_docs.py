@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ OUR_PATH = re.compile(r"\b(?:localcrag|scripts|tests|docs|models)/[\w./-]*\w")
 FILE_NAME = re.compile(r"^[\w./-]*\w\.(?:py|md|toml|json|jsonl|txt|html|css|js|po|mo|png|gguf)$")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 LINKED = re.compile(r"\[`[^`\n]+`\]")
+CHOSEN_TESTS = re.compile(r'(tests/[\w/]+\.py)\s+-k\s+(?:"([^"]+)"|(\w+))')
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 NOT_OF_THE_REPOSITORY = {
     "settings.json", "server_keys.json", "model_checks.json",
@@ -50,6 +52,11 @@ def test_a_page_made_from_the_code_is_what_the_code_says(page: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in WRITTEN if page not in PAGES], ids=the)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert [name for name in named_files(text_of(page)) if not is_there(name, page)] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=the)
+def test_every_test_that_a_page_chooses_is_there(page: Path) -> None:
+    assert list(missing_tests(text_of(page))) == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=the)
@@ -91,6 +98,8 @@ def test_what_is_not_there_would_be_noticed() -> None:
     assert [name for name in named_files(text) if not is_there(name, page)] == [
         "planted.py", "scripts/gone.py", "localcrag/no.py",
     ]  # fmt: skip
+    chosen = "`tests/unit/test_deleted_words.py -k killed_midway`, and `tests/unit/test_deleted_words.py -k planted`"
+    assert list(missing_tests(chosen)) == ["tests/unit/test_deleted_words.py -k planted"]
     assert not leads_somewhere("gone.md", page)
     assert not leads_somewhere("../README.md#no-such-heading", page)
     assert leads_somewhere("../README.md", page)
@@ -108,6 +117,13 @@ def is_there(name: str, page: Path) -> bool:
     if Path(name).name in NOT_OF_THE_REPOSITORY or A_MODEL.match(name):
         return True
     return any((folder / name).exists() for folder in (ROOT, ROOT / "localcrag", page.parent))
+
+
+def missing_tests(text: str) -> Iterator[str]:
+    """Yield what `-k` chooses of a file's tests where no test's name, nor a case's, has it."""
+    for file, some, one in CHOSEN_TESTS.findall(text):
+        source = text_of(ROOT / file)
+        yield from (f"{file} -k {word}" for word in (some or one).split(" or ") if word not in source)
 
 
 def leads_somewhere(link: str, page: Path) -> bool:
