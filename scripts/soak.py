@@ -7,12 +7,13 @@
 The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to
 documents, follow-ups, computed tables, lists, the web (a search server of the tests), what nobody answers, stopped
 answers, passes over all passages; between two, a file is changed, deleted, added or tagged, a scan read, an answer
-labelled, pinned or exported, a chat renamed or deleted. `localcrag serve` and `localcrag mcp` are asked now and then.
-In a night nobody asks anything until the models are put away. The first half is asked of one process; in the second
-it is started anew again and again, every fourth time after a kill. `--small` is what fits some minutes; `--minutes`
-ends sooner. With `--brief`, the models have a third to do for a question (BRIEF): what grows, grows by the question,
-not by the passage or the token. With --folder, what is left to do of a week is done by the next call with that folder;
-with --postgresql, the collection lives in a PostgreSQL server of the tests, which ends with the call: no --folder then.
+labelled, pinned or exported, a chat renamed or deleted. Meanwhile `localcrag serve` and `localcrag mcp` are asked,
+EACH questions for one to the page. In a night nobody asks anything until the models are put away. The first half is
+asked of one process of the page; in the second it is started anew again and again, every fourth time after a kill.
+`--small` is what fits some minutes; `--minutes` ends sooner. With `--brief`, the models have a third to do for a
+question (BRIEF): what grows, grows by the question, not by the passage or the token. With --folder, what is left to do
+of a week is done by the next call with that folder; with --postgresql, the collection lives in a PostgreSQL server of
+the tests, which ends with the call: no --folder then.
 
 Printed is by how much each figure grows with a thousand questions, with the 95 % interval of a bootstrap over blocks.
 What belongs to a process is of the longest-lived one, without its first tenth, in which caches fill. Whatever is kept
@@ -22,6 +23,7 @@ of questions by design (runs, turns, web answers) is in “database” alone, an
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import statistics
@@ -47,14 +49,17 @@ from tests.support.search_servers import SEARX, real_searx
 from tests.support.web_pages import PAGES
 
 MIB = 2**20
-EVERY, OTHERS, TOLD, SMALL = 5, 10, 50, (60, 4, 1)
-"""Questions between two looks, two to other programs, and two that are told on the way; questions, restarts and nights
-of the small form."""
-NIGHT, LONGEST_NIGHT, AWAY = 2.0, 300.0, 100 * MIB
+EACH = 3
+"""Questions to `localcrag serve`, and as many to `localcrag mcp`, for one to the page, which takes the longest."""
+EVERY, TOLD, SMALL = 5, 50, (60, 4, 1)
+"""Questions to the page between two looks, and two that are told; questions, restarts and nights of the small form."""
+NIGHT, LONGEST_NIGHT, AWAY = 0.5, 300.0, 100 * MIB
 """Minutes without a question after which models are put away here, seconds after which they have to be, and the bytes
 that this gives back at least."""
-BRIEF = {"LOCALCRAG_RERANKED": "4", "LOCALCRAG_K": "3", "LOCALCRAG_ANSWER_TOKENS": "20"}
+BRIEF = {"LOCALCRAG_RERANKED": "3", "LOCALCRAG_K": "2", "LOCALCRAG_ANSWER_TOKENS": "16"}
 """Settings of the brief form: passages scored and kept, and tokens of an answer; 10, 6 and 320 by default."""
+ONE_THREAD = {"LOCALCRAG_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""For each of the programs, which compute at the same time."""
 WARM, KILLED = 0.1, 4
 """Of the one long life, what is left out; every so manieth process is killed."""
 
@@ -93,8 +98,9 @@ def main() -> int:
         folder = given.folder or Path(held.enter_context(tempfile.TemporaryDirectory(dir=given.work)))
         folder.mkdir(exist_ok=True)
         address = held.enter_context(a_server()).new() if given.postgresql else None
+        to_page = math.ceil(questions / (1 + 2 * EACH))
         plan = Plan(
-            questions, restarts, nights, minutes=given.minutes, seed=given.seed, postgresql=address, brief=given.brief
+            to_page, restarts, nights, minutes=given.minutes, seed=given.seed, postgresql=address, brief=given.brief
         )
         week, diary = use(folder, plan)
     return 1 if report(week, diary) else 0
@@ -125,7 +131,10 @@ def arguments(said: Sequence[str] | None = None) -> argparse.Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is to be done; `postgresql` is the address of an empty database for the collection."""
+    """How much is to be done; `postgresql` is the address of an empty database for the collection.
+
+    `questions` are those to the page; with `others`, `localcrag serve` and `localcrag mcp` are asked EACH for each.
+    """
 
     questions: int
     restarts: int = 0
@@ -168,7 +177,7 @@ def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
     with search(folder) as searxng, ExitStack() as beside:
         chosen = {
             "LOCALCRAG_SEARXNG_URL": searxng, "LOCALCRAG_WEB": "always", "TMPDIR": str(temporary),
-            "LOCALCRAG_IDLE_MINUTES": str(NIGHT), **(BRIEF if plan.brief else {}),
+            "LOCALCRAG_IDLE_MINUTES": str(NIGHT), **ONE_THREAD, **(BRIEF if plan.brief else {}),
         }  # fmt: skip
         others: OtherPrograms | None = None
         while week.questions < plan.questions and time.monotonic() < until:
@@ -186,6 +195,8 @@ def use(folder: Path, plan: Plan) -> tuple[Week, Diary]:
                 if life % KILLED == KILLED - 1:
                     os.kill(process, signal.SIGKILL)
             print(f"{week.questions} questions, {week.files} files after life {life}", file=sys.stderr, flush=True)
+        if others:
+            others.finish()
     week.count()
     return week, diary
 
@@ -202,11 +213,13 @@ class Around:
 
 
 def _one(week: Week, plan: Plan, diary: Diary, around: Around) -> None:
-    """Ask a question, and look where it is time to."""
+    """Ask a question, the other programs meanwhile, and look where it is time to."""
+    others = around.others
+    if others:
+        for _ in range(EACH):
+            others.ask(week.question(), week.question())
     diary.add(week.step())
-    number, others = week.questions, around.others
-    if others and number % OTHERS == 0:
-        others.ask(week.question())
+    number = week.questions
     if number % EVERY == 0:
         of_page = held(around.process, around.data, around.temporary)
         of_others = others.held() if others else {}
@@ -216,6 +229,7 @@ def _one(week: Week, plan: Plan, diary: Diary, around: Around) -> None:
     if plan.night_after(number):
         sleeping = {"the page": around.process}
         if others:
+            others.finish()
             sleeping |= {"serve": others.api.process, "mcp": others.mcp.process.pid}
         diary.add(Night(number, night(sleeping)))
 
@@ -251,8 +265,10 @@ def search(folder: Path) -> Iterator[str]:
 def report(week: Week, diary: Diary) -> list[str]:
     """Print the table; return the names of what grows."""
     lives, sittings = 1 + max(look.life for look in diary.looks), 1 + max(look.sitting for look in diary.looks)
-    print(f"{week.questions:,} questions, {week.files:,} files added, changed or deleted, {lives} starts")
-    print(f"{sittings} sittings, {len(diary.nights)} nights")
+    others = EACH if diary.looks[-1].others else 0
+    total = 1 + 2 * others
+    print(f"{total * week.questions:,} questions, {week.questions:,} of them to the page, {lives} starts of the page")
+    print(f"{week.files:,} files added, changed or deleted, {sittings} sittings, {len(diary.nights)} nights")
     print(", ".join(f"{number:,} {what}" for what, number in week.outcomes.items()))
     print(f"{'':<30}{'first':>10}{'last':>10}{'per 1,000':>11}{'from':>10}{'to':>10}  verdict")
     of_page = _longest(diary.looks, lambda look: (look.sitting, look.life))
@@ -260,17 +276,18 @@ def report(week: Week, diary: Diary) -> list[str]:
     for name, figure in FIGURES.items():
         of = of_page if figure.of_process else diary.looks
         values = [getattr(look.held, name) / figure.unit for look in of]
-        grown += _line(name, [look.questions for look in of], values, figure)
+        grown += _line(name, [total * look.questions for look in of], values, figure)
     numbers, ratios = slowness(diary.took)
-    grown += _line("seconds of a core, % of usual", numbers, ratios, Figure(1, SLOWER))
+    grown += _line("seconds of a core, % of usual", [total * number for number in numbers], ratios, Figure(1, SLOWER))
     of_others = _longest([look for look in diary.looks if look.others], lambda look: look.sitting)
+    asked = [total * look.questions for look in of_others]
     for program in sorted({name for look in of_others for name in look.others}):
         for name in ("memory", "open_files", "threads"):
             values = [getattr(look.others[program], name) / FIGURES[name].unit for look in of_others]
-            grown += _line(f"{program}: {name}", [look.questions for look in of_others], values, FIGURES[name])
+            grown += _line(f"{program}: {name}", asked, values, FIGURES[name])
     for one in diary.nights:
         told = ", ".join(f"{name} {before:,.0f} to {after:,.0f}" for name, (before, after) in one.mib.items())
-        print(f"night after {one.question:,} questions, MiB: {told}")
+        print(f"night after {total * one.question:,} questions, MiB: {told}")
     print(f"\nGROWS: {', '.join(grown)}" if grown else "\nNothing grows beyond what is tolerated.")
     return grown
 

@@ -18,10 +18,12 @@ PLACES = (
     "Lindau", "Bergen", "Porto", "Ravenna", "Galway", "Kotor", "Visby", "Trieste", "Cadiz", "Rostock", "Brest", "Pula",
 )  # fmt: skip
 TABLE = "berths.csv"
-CHATS_KEPT, TURNS = 8, 12
+CHATS_KEPT, TURNS = 8, 8
 """Chats that are not deleted, and questions of one before the next is begun."""
 SCANNED = 60
 """Questions between two scans, whose text takes some seconds to recognise."""
+CHANGED = 8
+"""Files that are changed at once."""
 TOTALS = ("Which place has the most passengers?", "What is the total of the passengers?")
 WEB = ("How high is Mount Everest above the sea?", "Which is the largest island in the world?")
 
@@ -85,7 +87,7 @@ class Week:
         took = Took(self.questions, kind, worked(self._process) - start)
         self.questions, self._turns = self.questions + 1, self._turns + 1
         between = (
-            self._change_a_file, self._label, self._look_around, self._change_a_file, self._pin, self._export,
+            self._change_files, self._label, self._look_around, self._change_files, self._pin, self._export,
             self._change_the_table, self._delete_and_add, self._tag, self._tidy,
         )  # fmt: skip
         between[self.questions % len(between)]()
@@ -95,7 +97,10 @@ class Week:
 
     def question(self) -> str:
         """Return a question for another program."""
-        asked = (f"From which berth does the ferry to {self._place()} leave?", TOTALS[0], WEB[0])
+        asked = (
+            f"From which berth does the ferry to {self._place()} leave?", *TOTALS, self._chosen.choice(WEB),
+            f"What does the purple zebra number {self.questions} eat for breakfast?",
+        )  # fmt: skip
         return self._chosen.choice(asked)
 
     def count(self) -> None:
@@ -120,10 +125,10 @@ class Week:
             self.page.do("lc-log", "submit", turn=row[1], question="", read_all=self.questions % 2 == 0)
             self.page.follow()
 
-    def _change_a_file(self) -> None:
-        place = self._place()
-        self.page.upload({f"{place}.md": self._document(place)})
-        self.files += 1
+    def _change_files(self) -> None:
+        places = self._chosen.sample(PLACES, CHANGED)
+        self.page.upload({f"{place}.md": self._document(place) for place in places})
+        self.files += CHANGED
 
     def _change_the_table(self) -> None:
         self.page.upload({TABLE: self._table()})
