@@ -25,6 +25,8 @@ FULL_TEXT = ("chunks_fts", "chunks_fts_stems")
 """The indexes of full text."""
 PRAGMAS = (
     "foreign_keys = ON", "secure_delete = ON",
+    # A row that is replaced counts as deleted for triggers, too: what it said is to be overwritten.
+    "recursive_triggers = ON",
     # What is reported done is on the disk, past a power cut: NORMAL would lose the last transactions of a WAL.
     "synchronous = FULL",
     # The same on macOS, where fsync leaves it in the disk's own memory; elsewhere it changes nothing.

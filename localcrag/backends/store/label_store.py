@@ -94,10 +94,8 @@ class PinStore:
         """Pin a question, in place of what its run was pinned with before. Raises StoreError."""
         pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
         with self._database.transaction() as connection:
-            # Not replaced: what is put in place of a row is not noted as deleted, and an upsert keeps the old place.
-            connection.execute("DELETE FROM pins WHERE run_id = ?", (pin.run_id,))
             connection.execute(
-                "INSERT INTO pins VALUES (?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)",
                 (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode()),
             )
         return pin

@@ -61,12 +61,9 @@ class StoredAnswers:
         if not self._hours:
             return
         with self._database.transaction() as connection:
-            key = (self._endpoint, query, self._parameters)
-            # Not replaced: what is put in place of a row is not noted as deleted.
-            connection.execute("DELETE FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?", key)
             connection.execute(
-                "INSERT INTO web_cache VALUES (?, ?, ?, ?, ?)",
-                (*key, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
+                "INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)",
+                (self._endpoint, query, self._parameters, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
             )
 
     def _delete_old(self) -> None:
