@@ -15,7 +15,7 @@ from localcrag.backends.postgres import vacuuming
 from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.store import deleted_words, table_traces
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.quotations import passages_of, remove_quotations
+from localcrag.backends.store.quotations import are_quoted, passages_of, remove_quotations
 from localcrag.backends.traces.search import search
 from localcrag.records.errors import UnknownDocument
 from localcrag.records.forgetting import Forgotten, Mark, Place, Searched
@@ -90,7 +90,7 @@ class Forgetting:
 
     def is_quoted(self, names: Sequence[str], collection: str | None = None) -> bool:
         """Return whether a run found something in one of these documents, which may be gone. Raises StoreError."""
-        return bool(passages_of(self._database, self._settings.collection(collection), names))
+        return are_quoted(self._database, self._settings.collection(collection), names)
 
     def overwrite(self, collection: str | None = None) -> None:
         """Have nothing of what was deleted be in the files of the database and of a collection's vector index.

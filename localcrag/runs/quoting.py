@@ -101,12 +101,6 @@ def _pieces(answer: str) -> list[str]:
     return [piece.strip(_AROUND) for piece in _BETWEEN.split(answer)]
 
 
-def documents_of(run: Mapping[str, Any]) -> list[str]:
-    """Return the names of the documents that a stored run found something in, or computed on."""
-    found = [one.get("document") for part in ("passages", "sources") for one in run.get(part, ())]
-    return [name for name in (*found, (run.get("computation") or {}).get("document")) if name]
-
-
 def answers_before(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     """Return the turns that a stored run was read with: question and answer."""
     return [(turn["question"], turn["answer"]) for turn in run.get("history", ())]

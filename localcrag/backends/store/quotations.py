@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from localcrag.backends.store.database import Database
 from localcrag.records.forgetting import Removed
 from localcrag.runs.chats import title_from
-from localcrag.runs.quoting import Quoting, answers_before, documents_of
+from localcrag.runs.quoting import Quoting, answers_before
 
 Turns = list[sqlite3.Row]
 
 
 def passages_of(database: Database, collection: str, names: Iterable[str]) -> list[str]:
     """Return what runs found in documents of these names, which may be gone; each text once. Raises StoreError."""
-    wanted = set(names)
-    texts: dict[str, None] = {}
-    for row in database.rows("SELECT record FROM runs WHERE collection = ?", collection):
-        run = json.loads(row["record"])
-        if not wanted.isdisjoint(documents_of(run)):
-            texts |= dict.fromkeys(one["text"] for one in run["passages"] if one.get("document") in wanted)
-    return list(texts)
+    with database.transaction() as connection:
+        return list(dict.fromkeys(_passages(connection, collection, frozenset(names))))
+
+
+def are_quoted(database: Database, collection: str, names: Iterable[str]) -> bool:
+    """Return whether a run found something in documents of these names, which may be gone. Raises StoreError."""
+    with database.transaction() as connection:
+        return any(True for _ in _passages(connection, collection, frozenset(names)))
+
+
+def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[str]) -> Iterator[str]:
+    """Yield what runs found in the documents, a run at a time: all records can be more than there is memory for.
+
+    Only those are read in which SQLite finds one of the names, written as a record has it.
+    """
+    sql = (
+        "SELECT record FROM runs WHERE collection = ? "
+        "AND EXISTS (SELECT 1 FROM json_each(?) AS name WHERE instr(record, name.value))"
+    )
+    as_written = [json.dumps(name, ensure_ascii=False) for name in names]
+    for row in connection.execute(sql, (collection, json.dumps(as_written))):
+        found = json.loads(row["record"])["passages"]
+        yield from (one["text"] for one in found if one.get("document") in names)
 
 
 def remove_quotations(database: Database, quoting: Quoting) -> Removed:

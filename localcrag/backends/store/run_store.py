@@ -115,6 +115,10 @@ class RunStore:
                 found.append(_scored(row, question, scorer, models, json.loads(row["passages"])))
         return found
 
+    def count(self) -> int:
+        """Return how many runs there are. Raises StoreError."""
+        return int(self._database.rows("SELECT count(*) FROM runs")[0][0])
+
     def stamp(self) -> tuple[int, int]:
         """Return a value that changes whenever a run is stored or removed."""
         (row,) = self._database.rows("SELECT count(*), coalesce(max(rowid), 0) FROM runs")

@@ -67,7 +67,7 @@ class StorageSettings:
                     sum(len(assembly.collections.documents(name)) for name in assembly.collections.names()),
                 ),
                 (_("chats"), len(assembly.chats.chats())),
-                (_("questions"), len(assembly.runs.newest())),
+                (_("questions"), assembly.runs.count()),
             ]
             left = egress_report.line(assembly.egress.summary())
             attempts = [(one, egress_report.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
