@@ -1,14 +1,16 @@
 """Kill localcrag again and again at moments of chance, or have its calls fail, and count what is lost.
 
     .venv/bin/python scripts/faults.py [--kills 1000] [--seed 1]
-    .venv/bin/python scripts/faults.py --every-call [--step 10] [--faults no-space broken half killed full]
+    .venv/bin/python scripts/faults.py --every-call [--step 10] [--faults no-space broken half killed full no-memory]
 
 Each process is a fork that has the real models. It opens the folder that the last one left, compares all that is in
 it with what was reported, checks SQLite's file, every table, both full-text indexes and the vector index, and goes on
 working until it is killed. A thousand kills took 20 minutes on two cores busy with other work. For Linux and macOS.
 
 With --every-call a small session without models is done again and again, each time with another call that fails (a
-library put before libc, fault_injection/shim.c), and the next start looks what is lost. For Linux, with a C compiler.
+library put before libc, fault_injection/shim.c), and the next start looks what is lost. With `no-memory`, not asked for
+otherwise, SQLite gets none: once for each way that it comes to ask for some (which of its functions are under way). For
+Linux, with a C compiler.
 
     .venv/bin/python scripts/faults.py --every-call --upgrades --faults killed
 
@@ -39,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 FAULTS = ("no-space", "broken", "half", "killed", "full")
 """How a call fails: ENOSPC once, EIO once, half written, the process killed there, ENOSPC from there on."""
 MEMORY = ("no-memory",)
-"""SQLite gets no memory, once: there are many more of these."""
+"""SQLite gets no memory, once for each way that it comes to ask for some."""
 
 
 def main() -> int:
@@ -124,8 +126,8 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
         return upgraded(place, given.upgrades, faults, given.step)
     outcome = EveryCall(place).fail(faults, given.step)
     print(outcome.table())
-    counted = f"{outcome.calls} calls and {outcome.allocations} allocations of SQLite"
-    print(f"\n{counted} in a session without a fault; {outcome.seconds:.0f} s.")
+    memory = f"{outcome.allocations} allocations of SQLite, which come {len(outcome.ways)} ways"
+    print(f"\n{outcome.calls} calls and {memory}, in a session without a fault; {outcome.seconds:.0f} s.")
     return outcome.losses.total()
 
 

@@ -32,7 +32,9 @@ class Outcome:
     calls: int = 0
     """That change files, in a session without a fault."""
     allocations: int = 0
-    """That SQLite makes in such a session."""
+    """That SQLite makes in such a session, from opening to closing the app."""
+    ways: list[int] = field(default_factory=list)
+    """That these come, a number each."""
     ends: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How the session ended, by the call that failed and one of ENDS."""
     losses: Counter[str] = field(default_factory=Counter)
@@ -71,18 +73,20 @@ class EveryCall:
             assembly.close()
 
     def fail(self, faults: Sequence[Fault], every: int = 1) -> Outcome:
-        """Have each call fail in each of these ways, or every so manieth; return what came of it."""
+        """Have each call, or way of an allocation, fail like this, or every so manieth; return what came of it."""
         begun = time.monotonic()
-        self.outcome.calls, self.outcome.allocations = self._once(0, Fault.NONE)
+        counted = self._once(0, Fault.NONE)
+        self.outcome.calls, self.outcome.allocations = int(counted["counted"]), int(counted["allocations"])
+        self.outcome.ways = list(counted["ways"])
         for fault in faults:
-            number_of = self.outcome.allocations if fault is Fault.NO_MEMORY else self.outcome.calls
-            for number in range(int(fault) % every, number_of, every):
+            numbers = self.outcome.ways if fault is Fault.NO_MEMORY else range(self.outcome.calls)
+            for number in numbers[int(fault) % every :: every]:
                 self._once(number, fault)
         self.outcome.seconds = time.monotonic() - begun
         return self.outcome
 
-    def _once(self, number: int, fault: Fault) -> tuple[int, int]:
-        """Do one session and the next start; return how many calls and allocations there were."""
+    def _once(self, number: int, fault: Fault) -> dict[str, Any]:
+        """Do one session and the next start; return what was counted, where the session ended by itself."""
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir()
         world = self._prepared()
@@ -103,7 +107,7 @@ class EveryCall:
             self.outcome.ends[call, end] += 1
         what = f"{fault.name} at call {number} ({ended.get('hit') or call})"
         self._lost(call, what, problems)
-        return int(ended.get("counted", 0)), int(ended.get("allocations", 0))
+        return ended
 
     def _prepared(self) -> World:
         """Put into the empty folder what is there before; return what that is."""
@@ -122,7 +126,9 @@ class EveryCall:
             self._shim.pause(False)
             assembly.close()
             self._shim.pause(True)
-        tell("ended", hit=self._shim.hit, counted=self._shim.counted, allocations=self._shim.allocations)
+        shim = self._shim
+        ways = shim.ways if fault is Fault.NONE else []
+        tell("ended", hit=shim.hit, counted=shim.counted, allocations=shim.allocations, ways=ways)
 
     def _to_its_end(self, run: Callable[[Tell], None]) -> list[Line]:
         return to_its_end(run, self._place / "session.log")

@@ -22,7 +22,7 @@
 
 enum fault { NONE, NO_SPACE, BROKEN, HALF, KILLED, FULL, NO_MEMORY };
 /* FULL: nothing more can be written from that call on; to remove files, to sync and to rename goes well.
-   NO_MEMORY: of an allocation, counted by themselves. */
+   NO_MEMORY: of an allocation, whose way is given in place of a number. */
 
 static char folder[PATH_MAX];
 static long counted, wanted = -1;
@@ -33,7 +33,7 @@ static int hits, paused;
 void faults_arm(const char *below, long number, int kind) {
     snprintf(folder, sizeof folder, "%s/", below);
     counted = 0, hits = 0, paused = 0, hit[0] = 0, wanted = number, fault = kind;
-    allocations_arm(kind == NO_MEMORY ? number : -1);
+    allocations_arm(kind == NONE ? LEARN : kind == NO_MEMORY ? FAIL : LEAVE, (uint64_t)number);
 }
 long faults_counted(void) { return counted; }
 void faults_pause(int whether) { paused = whether, allocations_pause(whether); }

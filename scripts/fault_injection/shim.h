@@ -1,12 +1,14 @@
 /* What the parts of the library know of each other. */
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The name of an open file, written into a buffer of PATH_MAX; NULL where it has none. */
 const char *faults_name_of(int descriptor, char *into);
 
-/* allocations.c: have the allocation of this number fail, of those that SQLite makes; -1: none. */
-void allocations_arm(long number);
+/* allocations.c: leave SQLite's allocations alone, learn which ways they come, or have the first fail that comes so. */
+enum allocations { LEAVE, LEARN, FAIL };
+void allocations_arm(enum allocations what, uint64_t way);
 void allocations_pause(int whether);
 int allocations_hit(void);
 

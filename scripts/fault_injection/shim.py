@@ -30,7 +30,7 @@ class Fault(IntEnum):
     FULL = 5
     """ENOSPC for all that writes or makes a file from there on."""
     NO_MEMORY = 6
-    """SQLite gets no memory, once; its allocations are counted by themselves."""
+    """SQLite gets no memory, once; which allocation is said by its way (see `Shim.ways`)."""
 
 
 def compiled(place: Path) -> Path:
@@ -59,14 +59,15 @@ class Shim:
         self._library = ctypes.CDLL(os.environ[LOADED])
         self._library.faults_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
         self._library.faults_record.argtypes = [ctypes.c_char_p]
-        for counting in ("counted", "allocations", "recorded"):
+        self._library.faults_ways.argtypes = [ctypes.POINTER(ctypes.POINTER(ctypes.c_long))]
+        for counting in ("counted", "allocations", "ways", "recorded"):
             getattr(self._library, f"faults_{counting}").restype = ctypes.c_long
         self._library.faults_hit.restype = ctypes.c_char_p
 
     def arm(self, folder: Path, number: int, fault: Fault) -> None:
         """Count the calls that change files below a folder from now on; the one of this number, from 0, fails.
 
-        With NO_MEMORY it is the allocation of this number.
+        With NO_MEMORY the first allocation fails that comes this way.
         """
         self._library.faults_arm(os.fsencode(folder), number, int(fault))
 
@@ -81,8 +82,17 @@ class Shim:
 
     @property
     def allocations(self) -> int:
-        """How many allocations SQLite made."""
+        """How many allocations SQLite made, in a session in which nothing failed."""
         return int(self._library.faults_allocations())
+
+    @property
+    def ways(self) -> list[int]:
+        """The ways these came: of each, a number for the functions of SQLite that were under way, in first order.
+
+        They hold for this process and its forks, which have the library where it is here.
+        """
+        into = ctypes.POINTER(ctypes.c_long)()
+        return into[: self._library.faults_ways(ctypes.byref(into))]
 
     def record(self, file: Path) -> None:
         """Write down in a file, from now on, what is done to files below the folder. Raises OSError."""
