@@ -25,8 +25,10 @@ EVERYDAY = (
     "tests/browser/test_first_start.py",
 )
 """What runs without --all; tests/README.md has the folders and their times."""
-WORKERS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Two tests at a time, those of a file in one process; files in the order of tests/conftest.py."""
+WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Three tests at a time, those of a file in one process; files in the order of tests/conftest.py.
+
+On two cores, too: a quarter of the time, a test waits for a browser, a disk or a process to end."""
 SPEED = ("scripts/bench.py", "--against", "--quick")
 """Before the tests, whose workers would be in its way, and whose summary comes last."""
 SLOWEST = "--durations=30"

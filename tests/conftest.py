@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with the folder that it is in, and with `search` when it asks Debian's searx.
 
-    The files that take longest come first: two workers that share them out then end at about the same time.
+    The files that take longest come first: workers that share them out then end at about the same time.
     """
     for item in items:
         item.add_marker(folder(item))

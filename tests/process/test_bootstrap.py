@@ -494,7 +494,7 @@ def test_run_refuses_a_wrong_argument_before_set_up(project: Project) -> None:
     assert not (project.root / ".venv").exists()
 
 
-WORKERS = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"]
+WORKERS = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"]
 CHECKS = [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]]
 SPEED = ["bench.py", "--against", "--quick", ""]
 """The last is the number of threads that it was told."""
