@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from localcrag.app.foreign_documents import mostly_foreign
@@ -232,7 +232,7 @@ class Collections:
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document and what was made from it, with its attachments; return how many it had.
 
-        Raises UnknownCollection, UnknownDocument and StoreError; see OpenCollections.follow.
+        Raises UnknownCollection, UnknownDocument and StoreError; nothing once it is gone: see OpenCollections.follow.
         """
         name = self._settings.collection(collection)
         collection_queries.require_collection(self._database, name)
@@ -243,8 +243,11 @@ class Collections:
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Give a document another name. Raises NameRefused, UnknownDocument and StoreError."""
         name = self._settings.collection(collection)
-        self.homes.of(name).rename_document(old, new)
-        FolderStore(self._database).renamed(name, {old: shelving.checked(new, "document")})
+        home = self.homes.of(name)
+        # A server's rows cannot be written together with those here.
+        with nullcontext() if isinstance(home, PostgresHome) else self._database.transaction():
+            home.rename_document(old, new)
+            FolderStore(self._database).renamed(name, {old: shelving.checked(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""

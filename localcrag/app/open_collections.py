@@ -8,7 +8,8 @@ from localcrag.app.homes import Homes, Index, Store
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.own_embedders import OwnEmbedders
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.records.errors import IndexFileError
+from localcrag.backends.store.sqlite_errors import said_by
+from localcrag.records.errors import IndexFileError, StoreError
 from localcrag.records.protocols import Embedder
 
 
@@ -43,7 +44,7 @@ class OpenCollection:
 
 
 class OpenCollections:
-    """The collections that were opened. `unwritten` says of which the index file could not be written last, and why."""
+    """The collections that were opened. `unwritten` says of which the index could not follow a change last, and why."""
 
     def __init__(self, homes: Homes, embedders: OwnEmbedders, made: LazyCache) -> None:
         self._homes, self._embedders, self._made = homes, embedders, made
@@ -81,10 +82,16 @@ class OpenCollections:
     def follow(self, name: str) -> None:
         """Bring a collection's vector index to what the database holds, now that something was changed in it.
 
-        An index file that cannot be written does not undo the change: `unwritten` says so then, questions find what is
-        there without it, and it is written with the next change. A server keeps its index itself. Raises StoreError.
+        What fails here does not undo the change: `unwritten` says so then, and the next question or change tries again.
+        An index file that cannot be written is not needed to find what is there. A server keeps its index itself.
         """
-        if isinstance(self.store(name), DocumentStore):
-            index = self.following(name)
-            index.refresh()
-            index.save()
+        try:
+            if isinstance(self.store(name), DocumentStore):
+                index = self.following(name)
+                index.refresh()
+                index.save()
+        except StoreError as error:
+            self.unwritten[name] = (
+                f"What was to be changed in “{name}” is changed, but its vector index could not be read anew: "
+                f"{said_by(error.__cause__ or error).rstrip('.')}. The next question or change tries again."
+            )

@@ -64,6 +64,28 @@ def test_a_deletion_is_done_and_said_where_the_index_file_cannot_be_written_afte
     assembly.close()
 
 
+def test_a_document_whose_renaming_fails_has_its_old_name(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry")
+    with assembly.database.transaction() as connection:
+        connection.execute("ALTER TABLE folder_files RENAME TO elsewhere")
+    with pytest.raises(StoreError, match="folder_files"):
+        assembly.collections.rename_document("ferry.txt", "boat.txt", "default")
+    assert [one.name for one in assembly.collections.documents("default")] == ["ferry.txt"]
+    assembly.close()
+
+
+def test_tags_that_cannot_be_taken_are_none_given(tmp_path: Path) -> None:
+    assembly = opened(tmp_path, "ferry")
+    home = assembly.collections.homes.of("default")
+    home.tag(["ferry.txt"], ["harbour"], [])
+    with assembly.database.transaction() as connection:
+        connection.execute("CREATE TRIGGER stuck BEFORE DELETE ON document_tags BEGIN SELECT raise(ABORT, 'no'); END")
+    with pytest.raises(StoreError, match="no\\."):
+        home.tag(["ferry.txt"], ["port"], ["harbour"])
+    assert {tag for one in home.documents() for tag in one.tags} == {"harbour"}
+    assembly.close()
+
+
 def test_files_are_added_and_found_where_the_index_file_cannot_be_written_afterwards(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,15 +165,22 @@ def test_more_chunks_than_a_question_compares_are_found_where_no_file_can_be_wri
     assembly.close()
 
 
-def test_any_other_failure_of_the_database_after_a_deletion_is_not_kept_quiet(tmp_path: Path) -> None:
+def test_any_other_failure_of_the_database_after_a_deletion_is_said_beside_it(tmp_path: Path) -> None:
     assembly = opened(tmp_path, "ferry", "lamp", "pier")
     with assembly.database.transaction() as connection:
         # The index asks it what has changed.
-        connection.execute("DROP TABLE chunk_changes")
-        connection.execute("DROP TRIGGER document_leaves")
-        connection.execute("DROP TRIGGER chunk_leaves")
-    with pytest.raises(StoreError, match="chunk_changes"):
-        assembly.collections.delete_document("lamp.txt", "default")
+        connection.execute("ALTER TABLE chunk_changes RENAME TO elsewhere")
+    collections = assembly.collections
+    collections.delete_document("lamp.txt", "default")
+    assert [one.name for one in collections.documents("default")] == ["ferry.txt", "pier.txt"]
+    said = collections.opened.unwritten["default"]
+    assert said.startswith("What was to be changed in “default” is changed, but its vector index could not be read")
+    assert "no such table: chunk_changes. The next question or change tries again." in said
+    assert said in listed(collections, "default")
+    with assembly.database.transaction() as connection:
+        connection.execute("ALTER TABLE elsewhere RENAME TO chunk_changes")
+    found = collections.index("default").nearest(FakeEmbedder().embed(["lamp"])[0], 9)
+    assert {chunk for chunk, _ in found} == set(collections.store("default").chunk_ids())
     assembly.close()
 
 

@@ -77,9 +77,10 @@ class LocalHome:
         shelving.rename_document(self._database, self.name, old, new)
 
     def tag(self, documents: Sequence[str], put: Sequence[str], take: Sequence[str]) -> None:
-        """Give tags to documents or folders and take others; see tag_store. Raises as that does."""
-        tag_store.tag(self._database, self.name, documents, put)
-        tag_store.untag(self._database, self.name, documents, take)
+        """Give tags to documents or folders and take others, all or nothing; see tag_store. Raises as that does."""
+        with self._database.transaction():
+            tag_store.tag(self._database, self.name, documents, put)
+            tag_store.untag(self._database, self.name, documents, take)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders, both in order."""
