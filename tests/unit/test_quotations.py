@@ -34,6 +34,13 @@ def test_a_document_is_found_by_its_name_as_it_is_written_in_runs(database: Data
     assert not are_quoted(database, "default", [name[1:]])
 
 
+def test_a_run_of_a_very_old_version_that_names_it_in_its_question_quotes_nothing(database: Database) -> None:
+    with database.transaction() as connection:
+        row = ("r", "2025-01-01", "default", "a.txt", None, '{"question":"a.txt"}')
+        connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
+    assert not are_quoted(database, "default", ["a.txt"])
+
+
 @pytest.mark.parametrize(
     ("looked_for", "found"),
     [

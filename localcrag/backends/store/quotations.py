@@ -37,7 +37,7 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
     )
     as_written = [json.dumps(name, ensure_ascii=False) for name in names]
     for row in connection.execute(sql, (collection, json.dumps(as_written))):
-        found = json.loads(row["record"])["passages"]
+        found = json.loads(row["record"]).get("passages", ())
         yield from (one["text"] for one in found if one.get("document") in names)
 
 
