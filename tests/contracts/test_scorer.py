@@ -172,10 +172,9 @@ def test_of_a_question_and_a_text_that_are_both_too_long_both_are_seen(of_any_te
     filler = "word " * 3_000
     texts = [f"{text} {filler}" for text in (RELEVANT, IRRELEVANT)]
     relevant, irrelevant = of_any_text.logits(f"{QUESTION} {filler}", texts)
-    others = {of_any_text.logits(f"{other} {filler}", texts)[0] for other in ("How do plants make sugar?", "Who sang?")}
+    other_question, _ = of_any_text.logits(f"How do plants make sugar? {filler}", texts)
     assert relevant != irrelevant
-    # In int8, two questions may come to the same logit.
-    assert others - {relevant}
+    assert relevant != other_question
 
 
 PASSAGE = f"{IRRELEVANT} {RELEVANT} Breakfast is paid for by the traveller."
