@@ -12,10 +12,6 @@ library put before libc, fault_injection/shim.c), and the next start looks what 
 otherwise, SQLite gets none: once for each way that it comes to ask for some (which of its functions are under way). For
 Linux, with a C compiler.
 
-    .venv/bin/python scripts/faults.py --every-call --upgrades --faults killed
-
-does so while a folder of each older schema is opened and brought up to date (tests/data/schemas/).
-
     .venv/bin/python scripts/faults.py --power-cuts 1000 [--seed 1]
 
 writes down all that such a session does to files, loses of it what was not synced at a moment of chance, and looks.
@@ -55,7 +51,6 @@ def main() -> int:
         "--faults", nargs="+", default=FAULTS, choices=FAULTS + MEMORY, help="with --every-call: how they fail"
     )
     parser.add_argument("--power-cuts", type=int, metavar="N", help="cut the power so often in a small session (Linux)")
-    parser.add_argument("--upgrades", type=int, nargs="*", metavar="SCHEMA", help="with --every-call: open old folders")
     parser.add_argument("--full-disk", action="store_true", help="do a small session on too small disks (Linux)")
     given = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="localcrag-faults-"))
@@ -120,10 +115,6 @@ def every_call(place: Path, given: argparse.Namespace) -> int:
         print(f"\n{cuts.done} changes of files and {cuts.syncs} syncs in a session; {cuts.seconds:.0f} s.")
         return cuts.losses.total()
     faults = [shim.Fault[name.upper().replace("-", "_")] for name in given.faults]
-    if given.upgrades is not None:
-        from fault_injection.upgrades import upgraded  # noqa: PLC0415
-
-        return upgraded(place, given.upgrades, faults, given.step)
     outcome = EveryCall(place).fail(faults, given.step)
     print(outcome.table())
     memory = f"{outcome.allocations} allocations of SQLite, which come {len(outcome.ways)} ways"

@@ -29,6 +29,7 @@ from localcrag.app.web import Web
 from localcrag.backends.processes.memory import trim
 from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.database_header import DATABASE_NAME
 from localcrag.backends.store.egress_ledger import EgressLedger
 from localcrag.backends.store.run_store import RunStore
 from localcrag.pipeline import answer, answer_selection
@@ -50,7 +51,6 @@ from localcrag.steps.evaluate.score_cache import ScoreCache
 from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.refine.manual_selection import Choice
 
-DATABASE_NAME = "localcrag.sqlite3"
 _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
@@ -182,11 +182,10 @@ class Assembly:
 
         Raises SettingsError as well, when its settings are no longer valid.
         """
-        question, history = replay.question_of(run)
         settings = self._settings_of(run, web)
         scope = run.scope or SearchScope(0, 0)
         return self.ask(
-            question, history=history, settings=settings, preset=run.preset, replays=run.run_id,
+            run.question, history=run.history, settings=settings, preset=run.preset, replays=run.run_id,
             restriction=scope.restriction, read_all=scope.whole,
         )  # fmt: skip
 
@@ -233,7 +232,7 @@ class Assembly:
         self.storage.close()
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
-        chosen = replay.settings_of(run, relevance=self.settings.relevance, web=web)
+        chosen = replay.settings_of(run, web=web)
         return settings_module.changed(self.settings, **chosen)
 
     def _drop(self, changes: Iterable[str]) -> None:

@@ -18,7 +18,6 @@ from localcrag.backends.store import collection_queries, collection_settings, de
 from localcrag.backends.store.arriving import arriving, still_arrives
 from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused, UnknownDocument
 from localcrag.records.stored_document import StoredDocument
@@ -259,7 +258,7 @@ def _called(document: StoredDocument, name: str) -> StoredDocument:
     if name == document.name:
         return document
     chunks = document.chunks
-    if document.title is None and abs(document.layout) >= LEAST_LAYOUT:
+    if document.title is None:
         chunks = tuple(
             replace(one, front=in_front(named(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead))
             for one in chunks

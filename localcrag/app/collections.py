@@ -32,7 +32,6 @@ from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.steps.ingest.ingest import ingest
 from localcrag.steps.ingest.pace import Counted
 from localcrag.steps.ingest.read_scans import Parts, read_scans
-from localcrag.steps.ingest.renew import renew
 from localcrag.text.places import place
 
 SCAN_DPI = 200
@@ -212,22 +211,6 @@ class Collections:
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
         data_dir = self._settings.now.data_dir
         return as_file(member.data, data_dir, prefix=".within-", what=member.name, changed=member.changed)
-
-    def outdated(self) -> list[str]:
-        """Return the names of the collections of which an earlier version cut documents into chunks."""
-        return self.homes.outdated(self.embedders.is_there)
-
-    def renew(self, collection: str | None = None) -> Generator[IngestEvent, None, None]:
-        """Cut documents of an earlier version anew; see localcrag.steps.ingest.renew. Raises UnknownCollection."""
-        name = self._settings.collection(collection)
-        collection_queries.require_collection(self._database, name)
-        opened = self.opened.of(name)
-        return renew(
-            shelf=opened.store,
-            index=self.opened.following(name),
-            embedder=opened.embedder,
-            chunk_tokens=self._settings.now.chunk_tokens,
-        )
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document and what was made from it, with its attachments; return how many it had.

@@ -18,7 +18,6 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
     collections = assembly.collections
     return Uploads(
         lambda upload, collection: assembly.ingest([upload], collection),
-        collections.renew,
         ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
         read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
         scanned=collections.scanned,
@@ -28,7 +27,7 @@ def files_in_background(assembly: Assembly, keeper: FolderKeeper, busy: Callable
 
 
 def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
-    """Go on with what an earlier start left to do: documents to be cut anew, scans, collections to be embedded anew."""
+    """Go on with what an earlier start left to do: scans, collections to be embedded anew."""
     if assembly.collections.homes.elsewhere():
         # Their servers are asked, and may be away: nobody waits for that.
         threading.Thread(target=_take_up, args=(assembly, files, embeddings), daemon=True).start()
@@ -39,7 +38,6 @@ def go_on(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
 def _take_up(assembly: Assembly, files: Uploads, embeddings: ReEmbeddings) -> None:
     for collection in assembly.collections.embedders.left_to_do():
         embeddings.start(collection)
-    files.renew(assembly.collections.outdated())
     files.recognise(assembly.collections.scanned())
 
 

@@ -79,12 +79,6 @@ class Homes:
         there = self._elsewhere(lambda home: home.to_recognise() and embeds(home.embedder()[0]))
         return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
 
-    def outdated(self, embeds: Callable[[str], bool]) -> list[str]:
-        """Return those of which an earlier version cut documents into chunks; see to_recognise."""
-        here = collection_queries.of_earlier_layouts(self._database)
-        there = self._elsewhere(lambda home: home.outdated() and embeds(home.embedder()[0]))
-        return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
-
     def of_other_embedders(self) -> list[str]:
         """Return the names of the collections that another embedder than the one in use has indexed."""
         own, there = self._settings.now.embedder, collection_homes.there(self._database)

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from localcrag.app.assemble import DATABASE_NAME, Assembly
+from localcrag.app.assemble import Assembly
 from localcrag.app.health import Finding, State
 from localcrag.backends.store import replacing, salvage
 from localcrag.backends.store.database import Database, bring_up
+from localcrag.backends.store.database_header import DATABASE_NAME, check_data_folder
+from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.settings import Settings
+from localcrag.steps.ingest.recut import recut
 
 MADE_ANEW = ("index", "cache")
 """Folders with nothing that cannot be made again: vector indexes, faster copies of models, measured formats."""
@@ -26,6 +29,7 @@ def restore(settings: Settings, file: Path) -> BackedUp:
     No other process may have the folder open. See replacing.replace.
     """
     path = settings.data_dir / DATABASE_NAME
+    check_data_folder(path)
     told = replacing.replace(path, file, bring_up)
     database = Database(path)
     try:
@@ -41,6 +45,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
     No other process may have the folder open.
     """
     path = settings.data_dir / DATABASE_NAME
+    check_data_folder(path)
     yield _database(path)
     for name in MADE_ANEW:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)
@@ -104,15 +109,25 @@ def _indexes_anew(live: sqlite3.Connection) -> bool:
 
 
 def _collection(assembly: Assembly, name: str) -> Finding:
-    """Cut documents anew that lost chunks, and make the collection's index; a server's collections are left alone."""
+    """Cut documents again that lost their chunks, and make the index of a collection that is not in a server."""
     if name in [one.name for one in assembly.collections.homes.elsewhere()]:
         return Finding(f"collection {name}", State.OFF, "lives in a PostgreSQL server, and was left as it is")
     try:
-        cut = sum(1 for _ in assembly.collections.renew(name)) if name in assembly.collections.outdated() else 0
+        cut = _recut(assembly, name)
         index = assembly.collections.index(name)
         index.refresh()
         index.save()
     except LocalcragError as error:
         return Finding(f"collection {name}", State.FAILED, str(error))
-    anew = ", some documents cut anew" if cut else ""
-    return Finding(f"collection {name}", State.OK, f"{len(index)} chunks in its index, made anew{anew}")
+    recut = f", {cut} cut again from their text: add their files again to read them with all headings" if cut else ""
+    return Finding(f"collection {name}", State.OK, f"{len(index)} chunks in its index, made anew{recut}")
+
+
+def _recut(assembly: Assembly, name: str) -> int:
+    """Cut the documents of a collection that have no chunks from their text, and return how many have some now."""
+    lost = [one for one in assembly.collections.documents(name) if one.characters and not one.chunks]
+    if not lost:
+        return 0
+    embedder = assembly.collections.embedders.of(name)
+    store = DocumentStore(assembly.database, name, embedder=embedder.name, dimension=embedder.dimension)
+    return recut(lost, shelf=store, embedder=embedder, chunk_tokens=assembly.settings.chunk_tokens)

@@ -16,11 +16,10 @@ from localcrag.records.ingest import IngestProgress, IngestResult
 class Uploading(Task):
     """A file and how far it is; `result` says what became of one that is done.
 
-    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that `renews` is
-    no file, but all documents of a collection that an earlier version added; one that `recognises` is all scans of a
-    collection, and `results` says what became of each document. One that is a `folder` stands for all files in it, too
-    many for a row each; one that `follows` brings the bound folder of that number in step. One that is `locked` can be
-    added with its password.
+    A `copy` is removed when it is done or dismissed; `original` and `refused` are as in Upload. One that
+    `recognises` is no file, but all scans of a collection, and `results` says what became of each document. One that is
+    a `folder` stands for all files in it, too many for a row each; one that `follows` brings the bound folder of that
+    number in step. One that is `locked` can be added with its password.
     """
 
     id: int
@@ -29,7 +28,6 @@ class Uploading(Task):
     copy: bool = True
     original: bool = False
     refused: str | None = None
-    renews: bool = False
     recognises: bool = False
     folder: bool = False
     follows: int | None = None
@@ -40,13 +38,13 @@ class Uploading(Task):
 
     @property
     def later(self) -> bool:
-        """Files of today go before documents that questions find already."""
-        return self.renews or self.follows is not None
+        """Files go before folders that are followed, whose documents questions find already."""
+        return self.follows is not None
 
     @property
     def is_file(self) -> bool:
         """Whether somebody gave it to be added."""
-        return not (self.renews or self.recognises or self.follows is not None)
+        return not (self.recognises or self.follows is not None)
 
     @property
     def lane(self) -> str:

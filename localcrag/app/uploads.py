@@ -26,8 +26,6 @@ MOST_RESULTS = 20
 """Of the documents whose text was recognised, the latest that are named."""
 Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
 """Adds a file to a collection."""
-Renew = Callable[[str], Generator[IngestEvent, None, None]]
-"""Cuts those documents of a collection anew that an earlier version cut into chunks."""
 IngestFolder = Callable[[Path, str], Generator[IngestEvent, None, None]]
 """Adds all files of a folder to a collection, as they are found."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
@@ -44,7 +42,6 @@ class Uploads:
     def __init__(
         self,
         ingest: Ingest,
-        renew: Renew | None = None,
         *,
         ingest_folder: IngestFolder | None = None,
         read_scans: ReadScans | None = None,
@@ -58,7 +55,7 @@ class Uploads:
         """
         self._busy = busy
         self._passwords: dict[int, str] = {}
-        self._ingest, self._renew, self._read_scans, self._scanned = ingest, renew, read_scans, scanned
+        self._ingest, self._read_scans, self._scanned = ingest, read_scans, scanned
         self._ingest_folder, self._follow = ingest_folder, follow
         self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
@@ -102,13 +99,6 @@ class Uploads:
             original=True, folder=True,
         )  # fmt: skip
         self._files.start(one)
-
-    def renew(self, collections: Sequence[str]) -> None:
-        """Cut the documents of these collections anew that an earlier version added."""
-        for name in collections:
-            self._files.start(
-                Uploading(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, renews=True)
-            )
 
     def recognise(self, collections: Sequence[str]) -> None:
         """Recognise the text of these collections' scans, where that is not under way."""
@@ -176,8 +166,6 @@ class Uploads:
         self._files.close()
 
     def _add(self, one: Uploading, tell: Tell[Uploading]) -> Uploading:
-        if one.renews and self._renew:
-            return self._renewed(one, self._renew, tell)
         if one.recognises and self._read_scans:
             return self._recognised(one, self._read_scans, tell)
         if one.follows is not None and self._follow:
@@ -216,15 +204,6 @@ class Uploads:
         self.recognise(self._scanned())
         result = of_folder(one.name, count, failed)
         return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
-
-    def _renewed(self, one: Uploading, renew: Renew, tell: Tell[Uploading]) -> Uploading:
-        """Renew a collection; between two documents, files that are waiting go first, and it goes on behind them."""
-        try:
-            with closing(renew(one.collection)) as events:
-                return self._until_files_wait(one, events, tell)
-        except UnknownCollection:
-            # Deleted, or called otherwise by now: whatever is left is renewed at the next start.
-            return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
     def _followed(self, one: Uploading, number: int, follow: Follow, tell: Tell[Uploading]) -> Uploading:
         """Bring a bound folder in step; between two documents, files that are waiting go first."""

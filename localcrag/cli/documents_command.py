@@ -56,9 +56,6 @@ def _line(one: Document) -> str:
     scans = [f"read by OCR, {one.confidence:.2f}"] if one.confidence is not None else []
     scans += [f"{counted(one.waiting, 'page')} to be recognised"] if one.waiting else []
     scans += [f"{counted(one.illegible, 'page')} not readable"] if one.illegible else []
-    again = "read by an earlier version: add it again"
-    of_pdf = " (pages that are pictures are recognised then, too)" if one.kind == "PDF" else ""
-    scans += [f"{again}{of_pdf}"] if one.gains_when_added_again else []
     scans += [also_named(one.also)] if one.also else []
     tags = [", ".join(f"#{tag}" for tag in one.tags)] if one.tags else []
     said = ", ".join([one.kind, f"{pages}{counted(one.chunks, 'chunk')}", *scans, *tags, one.added_at])

@@ -29,9 +29,6 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files, or folders of files")
     command.add_argument("--re-embed", action="store_true", help="embed what is there anew, for another embedder")
     command.add_argument(
-        "--renew", action="store_true", help="take in headings, tables and lists of what an earlier version added"
-    )
-    command.add_argument(
         "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
     )
     command.add_argument(
@@ -43,8 +40,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    if sum((bool(parsed.paths), parsed.re_embed, parsed.renew, parsed.read_scans)) != 1:
-        raise SettingsError("Name files or folders to add, or --re-embed, --renew or --read-scans without any.")
+    if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
+        raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
     assembly = Assembly(settings)
     try:
         return _done(assembly, parsed)
@@ -63,9 +60,7 @@ def _done(assembly: Assembly, parsed: argparse.Namespace) -> int:
         told = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
         print_result(told, parsed, f"{counted(done, 'chunk')} embedded anew.")
         return DONE
-    if parsed.renew:
-        results = terminal.show_ingest(assembly.collections.renew(), quiet=parsed.json)
-    elif parsed.read_scans:
+    if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
     else:
         results = _add(assembly, FoundFiles(parsed.paths), quiet=parsed.json)

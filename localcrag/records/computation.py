@@ -11,7 +11,7 @@ from localcrag.records.enums import Operation
 class TableRow:
     """A row of a table: its cells under the table's header, and its place in the document's text, in characters.
 
-    `number` is that of a sheet's row, as in SheetRow; None elsewhere, and in runs that were stored before.
+    `number` is that of a sheet's row, as in SheetRow; None elsewhere.
     """
 
     cells: tuple[str, ...]

@@ -10,24 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any, Self
 
-from localcrag.records.document_kinds import OLD_SLIDES, PDF_TYPE, SHEETS, kind_of
+from localcrag.records.document_kinds import kind_of
 from localcrag.text.blocks import Heading
 from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
 from localcrag.text.sheet_rows import SheetRow
 
-LAYOUT = 7
-"""The rules by which documents are read and cut into chunks now; what is added again is read anew where its number is
-another."""
-LEAST_LAYOUT = 2
-"""Documents of an earlier number are cut anew in the background, from their stored text. Later rules are of reading: by
-them, those of this number would gain nothing there, and lose what their reader knew of headings."""
-READ_BETTER_SINCE = {PDF_TYPE: 5, OLD_SLIDES: 6, **dict.fromkeys(SHEETS, 6)}
-"""Kinds of documents that are read better than by rules of a lower number: tables, and which pages of a PDF are no text
-that means something, so that they wait for text recognition; slides; numbers of rows."""
 ARCHIVE = "application/zip"
 """The media type of files that hold others and say nothing themselves."""
-FROM_TEXT = -LAYOUT
-"""Of a document that was cut anew from its stored text, without what a reader of its file knows of headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +161,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of a collection, as stored. `layout` are the rules by which it was cut into chunks.
+    """One file of a collection, as stored.
 
     `waiting` of its pages have no text and are still to be read by text recognition; `recognised` were, with the mean
     `confidence`; `illegible` show text in a script that it does not read, or cannot be drawn. `tags` are its own and
@@ -189,7 +178,6 @@ class Document:
     chunks: int
     added_at: str
     dated: str | None = None
-    layout: int = LAYOUT
     waiting: int = 0
     recognised: int = 0
     illegible: int = 0
@@ -212,14 +200,6 @@ class Document:
     def kind(self) -> str:
         """What people call this kind of document."""
         return kind_of(self.media_type)
-
-    @property
-    def gains_when_added_again(self) -> bool:
-        """Whether its file would be read better now.
-
-        So are the kinds above that older rules read, and what was cut anew from its stored text, without its file.
-        """
-        return self.layout < 0 or self.layout < READ_BETTER_SINCE.get(self.media_type, 0)
 
     @property
     def day(self) -> str:

@@ -30,12 +30,11 @@ class Thresholds:
 class Passage:
     """A chunk or a web result retrieved for a question. `id` is unique within its run.
 
-    `title` is that of the document or web page, and None in runs that were stored before documents had one; `section`
-    is the path of headings that the passage stands under and `lead` what leads into a list or table that begins before
-    it, where there are any; `dated` is the document's day, YYYY-MM-DD, where one is known; `confidence` is that of text
-    recognition, where it read the passage; `rows` are its lines that are rows of a sheet. `cosine` and `overlap` are
-    those of question and passage `in_context`: of their embeddings, and the share of the question's content words that
-    the passage holds (None in runs that were stored before there was one).
+    `title` is that of the document or web page; `section` is the path of headings that the passage stands under and
+    `lead` what leads into a list or table that begins before it, where there are any; `dated` is the document's day,
+    YYYY-MM-DD, where one is known; `confidence` is that of text recognition, where it read the passage; `rows` are its
+    lines that are rows of a sheet. `cosine` and `overlap` are those of question and passage `in_context`: of their
+    embeddings, and the share of the question's content words that the passage holds.
     """
 
     id: str
@@ -88,7 +87,7 @@ Judgements = MutableMapping[tuple[str, str, str], Judgement]
 class Strip:
     """A sentence or so of a passage (`passage` is its id), scored and kept or dropped; offsets count in the passage.
 
-    `reason` is None in runs that were stored before there was one. `points` are the language model's key points that
+    `points` are the language model's key points that
     the strip carries, in the model's words.
     """
 
@@ -107,7 +106,7 @@ class Strip:
 class Source:
     """Where evidence comes from: a page of a document, or a web page. `dated` is its day, where one is known.
 
-    `also` are the other names of the document, see Document.also; none in runs that were stored before there were any.
+    `also` are the other names of the document, see Document.also.
     """
 
     id: str

@@ -85,8 +85,7 @@ EVERYWHERE = Restriction()
 class SearchScope:
     """How many `documents` of how many a question was put to, and by what restriction.
 
-    `read` are how many of their `passages` were looked at: all of them where `whole`, else those that were scored. Both
-    are 0 in runs of an earlier version.
+    `read` are how many of their `passages` were looked at: all of them where `whole`, else those that were scored.
     """
 
     documents: int

@@ -128,7 +128,7 @@ class Run:
     `plain_prompt_tokens` the length of the prompt that plain RAG would have sent: every retrieved passage, whole.
     `abstained`: there is no answer; `uncertain`: none is sure, and the likeliest passages are shown, below one or
     alone. `readings` are the two that a doubtful question has; none for others. `scope` says which documents were
-    searched; None of runs of an earlier version. `computation` is what was computed on a table, where that is the
+    searched, once that is known. `computation` is what was computed on a table, where that is the
     answer.
     """
 
@@ -160,7 +160,7 @@ class Run:
     steps: tuple[StepCost, ...] = ()
     warnings: tuple[str, ...] = ()
     models: dict[str, str] = field(default_factory=dict)
-    # Below: defaults, since runs that were stored before these fields came must stay readable.
+    # A field that comes after 0.1.0 needs a default: runs that were stored without it must stay readable.
     settings: dict[str, bool | int | float | str | None] = field(default_factory=dict)
     history: tuple[Turn, ...] = ()
     replays: str | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from localcrag.records.documents import Chunk
 
-COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title", "layout")
+COLUMNS = ("name", "sha256", "media_type", "pages", "text", "added_at", "dated", "title")
 """What is kept of a document itself, as fields here and columns in both homes are called."""
 
 
@@ -46,7 +46,6 @@ class StoredDocument:
     added_at: str
     dated: str | None
     title: str | None
-    layout: int
     chunks: tuple[StoredChunk, ...]
     tags: tuple[str, ...]
     scans: tuple[StoredScan, ...]

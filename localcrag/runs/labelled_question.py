@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from localcrag.records.enums import Action, Origin
 from localcrag.records.passages import Evidence
 from localcrag.records.run import Run, Support
-from localcrag.runs import replay
 from localcrag.runs.evaluation_set import HeldBy, Question
 from localcrag.steps.answer import layout
 from localcrag.steps.answer.cite import cited, without_citations
@@ -38,7 +37,6 @@ def proposed(run: Run) -> Question:
     of each, the kept strip behind it; shortest first. A run that abstained is a question that nobody holds the answer
     to, unless its documents were called enough: then a model or time was lacking.
     """
-    question, history = replay.question_of(run)
     nobody = run.without_answer and run.action is not Action.CORRECT
     answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or nobody else _accepted(run)
     sources = [source for source in run.sources if source.id in {piece.source for piece in pieces}]
@@ -48,12 +46,12 @@ def proposed(run: Run) -> Question:
     names = dict.fromkeys(source.document for source in sources if source.document)
     return Question(
         id=run.run_id,
-        question=question,
+        question=run.question,
         held_by=held_by,
         answers=answers,
         documents=tuple(names) if held_by is HeldBy.DOCUMENTS else (),
         web=run.web.results,
-        history=history,
+        history=run.history,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
-from localcrag.records.run import Run, Turn
+from localcrag.records.run import Run
 from localcrag.text.decimals import decimals
 from localcrag.text.places import place
 from localcrag.text.words import shorten
@@ -22,30 +22,12 @@ MOVED = 0.005
 NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
 
 
-def question_of(run: Run) -> tuple[str, tuple[Turn, ...]]:
-    """Return what to ask, and the earlier turns to read it with.
+def settings_of(run: Run, *, web: WebMode) -> dict[str, Any]:
+    """Return the settings that a run is replayed under.
 
-    Of a follow-up whose conversation was not stored (by an earlier version), the question as it was understood.
+    Thresholds are those that were set by hand; the others follow the preset and the model.
     """
-    if run.history or run.standalone_question == run.question:
-        return run.question, run.history
-    return run.standalone_question, ()
-
-
-def settings_of(run: Run, *, relevance: str, web: WebMode) -> dict[str, Any]:
-    """Return the settings that a run is replayed under; `relevance` is the name of today's relevance model.
-
-    Thresholds are those that were set by hand; the others follow the preset and the model. Of a run that was stored
-    without its settings, they are the run's if the model is still the same.
-    """
-    if run.settings:
-        chosen: dict[str, Any] = dict(run.settings)
-    else:
-        chosen = {"policy": run.policy, "scorer": run.scorer}
-        if run.models.get("relevance") == relevance:
-            own = run.thresholds
-            chosen |= {"upper": own.upper, "lower": own.lower, "strip": own.strip}
-    return {**chosen, "collection": run.collection, "preset": run.preset, "web": web}
+    return {**run.settings, "collection": run.collection, "preset": run.preset, "web": web}
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def uploads(items: Sequence[Uploading], said: str | None = None, deleted: Sequen
         open=sum(one.open for one in items if not one.recognises),
         recognising=any(one.open for one in items if one.recognises),
         words=words,
-        done=[one for one in items if one.state is TaskState.DONE and not (one.renews or one.recognises)],
+        done=[one for one in items if one.state is TaskState.DONE and not one.recognises],
     )
 
 

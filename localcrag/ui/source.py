@@ -132,7 +132,7 @@ def document_view(
         if picture:
             return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
     text = assembly.collections.text(name, collection)
-    # A page of a document without a picture, as of a PDF that an earlier version added, says nothing about its text.
+    # Documents without pictures of their pages, such as letters, have page numbers that say nothing about the text.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )

@@ -210,8 +210,6 @@ def look(data: Path, tell: Tell) -> None:
 
 def tell_what_is_there(assembly: Assembly, data: Path, tell: Tell) -> None:
     """Tell the facts, and the problems; a word of a document that is gone may not be found."""
-    if "default" in assembly.collections.names():
-        assembly.collections.store("default")  # which completes what an older version did not know of
     facts = folder.facts_of(data, assembly.database)
     gone = [] if f"document default/{NAMES[1]}" in facts else GONE
     problems = list(folder.problems_of(assembly, gone)) + list(_usable(assembly))

@@ -15,8 +15,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from localcrag.app.assemble import DATABASE_NAME, Assembly
+from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
+from localcrag.backends.store.database_header import DATABASE_NAME
 from localcrag.settings import REPOSITORY_MODELS, load
 from tests.support.app_process import running_app, standing_still
 from tests.support.documents import make_html, make_pages_pdf, make_pdf

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from localcrag.app.assemble import DATABASE_NAME, Assembly
+from localcrag.app.assemble import Assembly
+from localcrag.backends.store.database_header import DATABASE_NAME
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import Upload
 from localcrag.records.run import Run

@@ -171,7 +171,7 @@ def test_a_stored_document_is_the_same_wherever_it_is_put(homes: Homes, text: st
     file.write_bytes(b"\0\xff%PDF")
     stored = StoredDocument(
         name="x", sha256="s", media_type="t", pages=None, text=f"ab {text}", added_at="2026-01-02T03:04:05+00:00",
-        dated="2025-12-31", title=None, layout=-7,
+        dated="2025-12-31", title=None,
         chunks=(StoredChunk(chunk, "in front\nof it", VECTOR),) * 2,
         tags=("a", "Ü"), scans=(StoredScan(1, None, None, None, None, False), StoredScan(2, "{}", 0.5, 1.5, "e", True)),
         original=file.read_bytes(),

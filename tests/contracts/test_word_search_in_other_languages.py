@@ -13,7 +13,6 @@ from localcrag.backends.store.shelving import move_documents, rename_document
 from localcrag.records.documents import Chunk
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
-from tests.support.old_databases import old_database
 from tests.support.other_languages import LEASES
 
 GERMAN = LEASES["de"]
@@ -74,21 +73,6 @@ def test_a_collection_in_english_is_searched_as_before(tmp_path: Path) -> None:
     put(store, "en", ENGLISH)
     assert store.full_text("Kaution deposits", 5) == store.chunk_ids()
     assert Database(tmp_path / "db.sqlite3").rows("SELECT * FROM chunks_fts_stems") == []
-
-
-def test_documents_of_an_earlier_version_are_found_by_their_stems_once_they_are_opened(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    ids = "WITH RECURSIVE ids (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM ids WHERE id < 120)"
-    old_database(
-        tmp_path / "db.sqlite3", 13,
-        "INSERT INTO collections VALUES (1, 'c', 'fake', 8, '2026-01-01')",
-        "INSERT INTO documents (id, collection_id, name, sha256, media_type, text, added_at, layout) "  # noqa: S608
-        f"{ids} SELECT id, 1, id, id, 't', '', '2026-01-01', 7 FROM ids",
-        f"INSERT INTO chunks (document_id, start, \"end\", text) {ids} SELECT id, 0, 9, '{GERMAN}' FROM ids",  # noqa: S608
-        f"UPDATE collections SET embedder = '{embedder.name}', dimension = {embedder.dimension}",  # noqa: S608
-    )  # fmt: skip
-    store = opened(tmp_path)
-    assert len(store.full_text("Haus", 200)) == sum(store.languages().values()) == 120
 
 
 def test_stems_go_with_their_chunks(tmp_path: Path) -> None:

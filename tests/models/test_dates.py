@@ -11,10 +11,6 @@ import pytest
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.backends.readers.open_document import open_document
-from localcrag.backends.store.collection_queries import documents_of
-from localcrag.backends.store.database import Database
-from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import Upload
 from localcrag.records.web import WebResult
@@ -23,7 +19,6 @@ from localcrag.steps.web.search import to_passages
 from localcrag.text.dates import date_of, iso_date
 from tests.support import documents
 from tests.support.fakes import FakeEmbedder
-from tests.support.old_databases import old_database
 
 TODAY = date(2026, 11, 21)
 
@@ -174,28 +169,6 @@ def test_documents_are_stored_with_their_date(assembly: Assembly, tmp_path: Path
     ids = store.chunk_ids()
     of_chunks = {store.chunks([chunk])[chunk][0]: day for chunk, day in store.dates(ids).items()}
     assert of_chunks == {"a.pdf": "2021-07-04", "b.txt": "2022-02-03"}
-
-
-def test_a_database_from_before_there_were_dates_is_brought_up(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite3"
-    old_database(
-        path,
-        2,
-        "INSERT INTO collections VALUES (1, 'default', 'fake-embedder', 64, '2026-01-01')",
-        "INSERT INTO documents VALUES (1, 1, 'a.txt', 'x', 'text/plain', NULL, 'Text.', '2026-01-01')",
-        "INSERT INTO chunks VALUES (1, 1, NULL, 0, 5, 'Text.')",
-    )
-    database = Database(path)
-    assert [(one.name, one.dated) for one in documents_of(database, "default")] == [("a.txt", None)]
-    store = DocumentStore(database, "default", embedder="fake-embedder", dimension=64)
-    assert store.dates([1]) == {}
-    store.put(
-        "b.txt", sha256="y", media_type="text/plain", pages=None, text="Text.", chunks=[],
-        vectors=FakeEmbedder().embed([]), dated="2024-05-02",
-    )  # fmt: skip
-    assert store.find("b.txt").dated == "2024-05-02"  # type: ignore[union-attr]
-    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
-    database.close()
 
 
 @pytest.mark.parametrize(

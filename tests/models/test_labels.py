@@ -13,7 +13,6 @@ from localcrag.app.assemble import Assembly
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.export_files import write_lines, write_set
 from localcrag.backends.store.label_store import LabelStore, PinStore
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.records.enums import Action
 from localcrag.records.errors import LabelError, ReportError, UnknownRun
 from localcrag.records.run import Run, Turn
@@ -23,7 +22,6 @@ from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from tests.support.desk import ANSWERABLE, DOCUMENT, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
-from tests.support.old_databases import old_database
 
 ANSWER, PASSAGE, SENTENCE = LabelKind.ANSWER, LabelKind.PASSAGE, LabelKind.SENTENCE
 LIMIT = "The limit is 195 euros."
@@ -115,13 +113,6 @@ def test_labels_are_found_and_removed_by_document_also_those_of_answers(
     assert [label.kind for label in quoting] == [ANSWER, SENTENCE]
     assert store.remove([label.id for label in quoting if label.id]) == 2
     assert len(store.find()) == 1
-
-
-def test_a_database_of_the_version_before_gets_the_tables(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite3"
-    old_database(path, 4)
-    assert LabelStore(Database(path)).find() == []
-    assert SCHEMA_VERSION >= 5
 
 
 # What a run proposes.

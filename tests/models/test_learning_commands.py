@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.app.assemble import DATABASE_NAME
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.database_header import DATABASE_NAME
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.run_store import RunStore
 from localcrag.records.documents import Chunk

@@ -129,7 +129,7 @@ def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> Non
     one.close()
 
 
-def test_documents_of_before_and_scans_are_worked_on_in_a_collection_with_an_embedder_of_its_own(
+def test_scans_are_read_in_a_collection_with_an_embedder_of_its_own(
     tmp_path: Path,
 ) -> None:
     data, embedder = started_before(tmp_path / "data"), Counting()
@@ -142,12 +142,10 @@ def test_documents_of_before_and_scans_are_worked_on_in_a_collection_with_an_emb
     picture(["The lantern is kept in the cellar."]).save(tmp_path / "note.png")
     for _ in assembly.ingest(uploads_from([tmp_path / "tarn.txt", tmp_path / "note.png"]), "own"):
         pass
-    with assembly.database.transaction() as connection:
-        connection.execute("UPDATE documents SET layout = 1 WHERE name = 'tarn.txt'")
-    assert (assembly.collections.outdated(), assembly.collections.scanned()) == (["own"], ["own"])
-    for events in (assembly.collections.renew("own"), assembly.collections.read_scans("own")):
-        assert [one.error for one in events if isinstance(one, IngestResult)] == [None]
-    assert (assembly.collections.outdated(), assembly.collections.scanned()) == ([], [])
+    assert assembly.collections.scanned() == ["own"]
+    events = assembly.collections.read_scans("own")
+    assert [one.error for one in events if isinstance(one, IngestResult)] == [None]
+    assert assembly.collections.scanned() == []
     assert "lantern" in assembly.collections.text("note.png", "own")
     found = assembly.collections.index("own").nearest(embedder.embed(["the lantern is kept in the cellar"])[0], 1)
     assert found[0][1] > 0.8, "by what was read, with the title in front"
@@ -157,9 +155,11 @@ def test_documents_of_before_and_scans_are_worked_on_in_a_collection_with_an_emb
 def test_a_collection_whose_embedder_is_not_there_is_left_alone(tmp_path: Path) -> None:
     data, embedder = started_before(tmp_path / "data"), Counting()
     assembly = opened(data, embedder)
-    add(assembly, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
+    picture(["The lantern is kept in the cellar."]).save(tmp_path / "note.png")
+    for _ in assembly.ingest(uploads_from([tmp_path / "note.png"])):
+        pass
+    assert assembly.collections.scanned() == ["default"]
     with assembly.database.transaction() as connection:
-        connection.execute("UPDATE documents SET layout = 1")
         connection.execute("UPDATE collections SET embedder = 'no-such-model'")
-    assert assembly.collections.outdated() == []
+    assert assembly.collections.scanned() == []
     assembly.close()

@@ -265,7 +265,7 @@ def test_errors_are_json_too(data: Path) -> None:
         "presets use fast", "runs list", "runs export", "runs stats", "runs thresholds", "labels", "labels list",
         "labels remove --all", "labels export --as training x.jsonl", "labels export --as set x", "pins", "pins list",
         "gaps", "gaps list", "eval --pinned", "calibrate show", "calibrate undo", "calibrate --from-use",
-        "ingest --renew", "ingest --re-embed",
+        "ingest --re-embed",
     ],
 )  # fmt: skip
 def test_a_collection_that_is_not_there_is_an_error_that_names_those_there_are(data: Path, command: str) -> None:

@@ -26,7 +26,6 @@ from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
 from tests.support.filled_folders import EMBEDDER, NAME, filled
 from tests.support.first_start import started_before
-from tests.support.old_databases import old_database
 
 
 def names_in(data: Path) -> list[str]:
@@ -81,17 +80,6 @@ def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path
     assert "| all | losses: 0 |" in done.stdout
     assert "can only be read: make it writable" in done.stdout
     assert "is full: what was to be written is not in it" in done.stdout
-
-
-@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="killed by a library put before libc")
-def test_nothing_is_lost_where_an_upgrade_of_an_old_folder_is_killed(tmp_path: Path) -> None:
-    options = ["--every-call", "--upgrades", "1", "9", "15", "--step", "100", "--faults", "killed"]
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), *options]
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (total,) = [line for line in done.stdout.splitlines() if line.startswith("| all ")]
-    assert total.endswith("| 0 |")
 
 
 def test_a_backup_is_private_and_brings_documents_and_settings_to_another_folder(tmp_path: Path) -> None:
@@ -208,27 +196,6 @@ def test_files_of_a_backup_are_put_back_by_the_next_start_where_the_restore_was_
 def test_two_copies_within_a_second_have_names_of_their_own(tmp_path: Path) -> None:
     storage = Storage(tmp_path, tmp_path / "models", Database(tmp_path / NAME), lambda: None)
     assert len({storage.back_up().path for _ in range(5)}) == 5
-
-
-@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
-def test_a_data_folder_of_every_schema_keeps_its_documents_findable_and_its_runs(tmp_path: Path, version: int) -> None:
-    path = tmp_path / NAME
-    columns = "(id, collection_id, name, sha256, media_type, text, added_at)"
-    old_database(
-        path, version,
-        f"INSERT INTO collections VALUES (1, 'default', '{EMBEDDER.name}', {EMBEDDER.dimension}, '2026-01-01')",  # noqa: S608
-        f"INSERT INTO documents {columns} VALUES (1, 1, 'ferry.txt', 'x', 'text/plain', 'The ferry waits.', '2026')",  # noqa: S608
-        "INSERT INTO chunks (id, document_id, start, \"end\", text) VALUES (1, 1, 0, 16, 'The ferry waits.')",
-        f"INSERT INTO vectors VALUES (1, zeroblob({4 * EMBEDDER.dimension}))",  # noqa: S608
-        "INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')",
-    )  # fmt: skip
-    database = Database(path)
-    store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
-    assert store.full_text("ferry", 5) == [1]
-    assert store.text("ferry.txt") == "The ferry waits."
-    assert [row["question"] for row in database.rows("SELECT question FROM runs")] == ["Why?"]
-    assert database.rows("PRAGMA integrity_check")[0][0] == "ok"
-    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
 
 
 def test_a_damaged_database_is_saved_as_far_as_it_can_be_read_and_kept_beside(tmp_path: Path) -> None:

@@ -15,13 +15,11 @@ from localcrag.backends.searxng.client import SearXNG
 from localcrag.backends.store import egress_ledger
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.egress_ledger import EgressLedger, EgressSummary
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.privacy import egress_log
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose
 from localcrag.records.errors import NoResults
 from localcrag.settings import load
 from localcrag.text import translation
-from tests.support.old_databases import old_database
 from tests.support.search_servers import answer_reply, closed_port, scripted_search
 
 QUERY = "größte Insel"
@@ -196,13 +194,3 @@ def test_deleting_everything_empties_it_and_going_back_to_a_copy_does_not(egress
     assert assembly.egress.newest() == []
     assert not (egress_folder / egress_log.FOLDER_NAME).exists()
     assembly.close()
-
-
-def test_a_database_of_the_version_before_gets_the_table(egress_folder: Path) -> None:
-    path = egress_folder / "localcrag.sqlite3"
-    old_database(path, 8)
-    database = Database(path)
-    assert SCHEMA_VERSION >= 9
-    noted("a:1")
-    assert [one.destination for one in EgressLedger(database, egress_folder).newest(9)] == ["a:1"]
-    database.close()

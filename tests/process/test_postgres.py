@@ -231,6 +231,13 @@ def test_tables_of_a_newer_localcrag_are_left_alone(database: PostgresDatabase) 
         schema.prepare(database)
 
 
+def test_tables_of_before_0_1_0_are_left_alone_with_what_to_do(database: PostgresDatabase) -> None:
+    schema.prepare(database)
+    database.rows("UPDATE localcrag.about SET version = 1")
+    with pytest.raises(StoreError, match=r"before 0\.1\.0.*Nothing was changed.*DROP SCHEMA localcrag CASCADE"):
+        schema.prepare(database)
+
+
 def test_two_that_make_the_tables_at_once_make_them_once(postgres: PostgresServer) -> None:
     address = parse_postgres(postgres.new())
     databases = [PostgresDatabase(address) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Only this user may look into what localcrag writes: made anew, and made before by an older version."""
+"""Only this user may look into what localcrag writes, also where others could look into it before."""
 
 from __future__ import annotations
 

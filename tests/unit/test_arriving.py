@@ -19,7 +19,7 @@ from localcrag.app import collection_copies
 from localcrag.app.assemble import Assembly
 from localcrag.backends.store import arriving, scan_store
 from localcrag.backends.store.collection_file import AboutCollection, CollectionWriter
-from localcrag.backends.store.collection_queries import collection_names, of_earlier_layouts, of_other_embedders
+from localcrag.backends.store.collection_queries import collection_names, of_other_embedders
 from localcrag.backends.store.database import Database
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import NameRefused, StoreError
@@ -31,7 +31,7 @@ DIMENSION = 4
 VECTOR = np.array([0.5, 0.5, 0.5, 0.5], "<f4").tobytes()
 DOCUMENT = StoredDocument(
     name="lease.pdf", sha256="a" * 64, media_type="application/pdf", pages=1, text="lighthouse",
-    added_at="2026-11-28T02:00:00+00:00", dated=None, title=None, layout=1,
+    added_at="2026-11-28T02:00:00+00:00", dated=None, title=None,
     chunks=(StoredChunk(Chunk(1, 0, 10, "lighthouse"), "lease", VECTOR),),
     tags=("contract",), scans=(StoredScan(1, None, None, None, None, False),), original=b"%PDF",
 )  # fmt: skip
@@ -71,17 +71,16 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
     assembly: Assembly, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a.pdf", "b.pdf", "c.pdf")
-    seen: list[tuple[int, list[str], list[str], list[str], list[str]]] = []
+    seen: list[tuple[int, list[str], list[str], list[str]]] = []
     with closing(sqlite3.connect(assembly.database.path, timeout=0, isolation_level=None)) as other:
         for _, moved in assembly.collection_copies.import_file(file):
             other.execute("INSERT INTO collection_settings (collection, web) VALUES (?, 'never')", (str(len(seen)),))
             listed = collection_names(assembly.database)
             waiting = scan_store.collections(assembly.database)
             others = of_other_embedders(assembly.database, "mine")
-            outdated = of_earlier_layouts(assembly.database)
-            seen.append((moved.done, listed, [*waiting], others, [*outdated]))
+            seen.append((moved.done, listed, [*waiting], others))
     there = ["house"]
-    assert seen == [*((done, [], [], [], []) for done in range(4)), (3, there, there, there, there)]
+    assert seen == [*((done, [], [], []) for done in range(4)), (3, there, there, there)]
     assert [one.name for one in assembly.collections.documents("house")] == ["a.pdf", "b.pdf", "c.pdf"]
     assert assembly.collections.tags.of_folders("house") == {"house": ["home"]}
     assert "files" not in rows(assembly)

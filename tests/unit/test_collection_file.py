@@ -16,7 +16,7 @@ import pytest
 
 from localcrag.backends.store import collection_file
 from localcrag.backends.store.collection_file import AboutCollection, CollectionReader, CollectionWriter
-from localcrag.records.documents import LAYOUT, Chunk
+from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
 from localcrag.text.sheet_rows import SheetRow
@@ -28,7 +28,7 @@ SCANNED = json.dumps(
 )
 DOCUMENT = StoredDocument(
     name="house/lease.pdf", sha256="a" * 64, media_type="application/pdf", pages=2, text="Die Miete beträgt 900 Euro.",
-    added_at="2026-11-28T02:00:00+00:00", dated="2026-11-01", title="Miete", layout=LAYOUT,
+    added_at="2026-11-28T02:00:00+00:00", dated="2026-11-01", title="Miete",
     chunks=(StoredChunk(Chunk(1, 0, 9, "Die Miete", "Teil 1", None, 0.5, (SheetRow(0, "A", 2),)), "Miete", VECTOR),),
     tags=("contract",), scans=(StoredScan(2, SCANNED, 0.9, 1.0, None, True),), original=b"%PDF \x00\xff",
 )  # fmt: skip
@@ -157,7 +157,6 @@ def _chunk(**fields: Any) -> StoredDocument:
         (lambda: replace(DOCUMENT, pages=-1), "number of pages"),
         (lambda: replace(DOCUMENT, added_at="<b>now</b>"), "time"),
         (lambda: replace(DOCUMENT, dated="tomorrow"), "day"),
-        (lambda: replace(DOCUMENT, layout=LAYOUT + 1), "of a newer localcrag"),
         (lambda: replace(DOCUMENT, tags=("a,b",)), "a tag is not right"),
         (lambda: replace(DOCUMENT, scans=(StoredScan(2, "{}", None, None, None, False),)), "recognised on page 2"),
         (lambda: replace(DOCUMENT, scans=(StoredScan(0, None, None, None, None, False),)), "scanned page"),

@@ -37,7 +37,6 @@ from localcrag.settings import load
 from localcrag.text.distinctive import forms
 from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder, FakeScorer
-from tests.support.old_databases import old_database
 
 EMBEDDER = FakeEmbedder()
 NAME = "localcrag.sqlite3"
@@ -162,21 +161,6 @@ def test_a_process_that_reads_keeps_it_noted(tmp_path: Path) -> None:
     deleted_words.overwrite(database)
     assert not deleted_words.are_left(database)
     assert holding(tmp_path, "quormvellity") == []
-    database.close()
-
-
-def test_a_database_of_before_has_it_noted_if_it_ever_had_documents(tmp_path: Path) -> None:
-    columns = "(id, collection_id, name, sha256, media_type, text, added_at)"
-    old_database(
-        tmp_path / NAME, 20,
-        f"INSERT INTO collections VALUES (1, 'default', '{EMBEDDER.name}', {EMBEDDER.dimension}, '2026-01-01')",  # noqa: S608
-        f"INSERT INTO documents {columns} VALUES (1, 1, 'ferry.txt', 'x', 'text/plain', 'The ferry.', '2026')",  # noqa: S608
-        "DELETE FROM documents",
-    )  # fmt: skip
-    database = Database(tmp_path / NAME)
-    assert deleted_words.are_left(database)
-    deleted_words.overwrite(database)
-    assert not deleted_words.are_left(database)
     database.close()
 
 

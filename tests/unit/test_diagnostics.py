@@ -22,13 +22,9 @@ from localcrag.runs.diagnostics import totals, totals_in_words
 from localcrag.settings import OF_A_RUN, changed, load
 from localcrag.steps.answer.generate import plain_prompt
 from localcrag.steps.evaluate.decide import compared
-from tests.support import DATA
 from tests.support.desk import ANSWERABLE, DOCUMENT, HALF, UNANSWERABLE, WEB, Desk, with_web
 from tests.support.fakes import FakeLanguageModel, FakeWeb
 from tests.support.made_records import some_run
-
-STORED = DATA / "stored_run_before_totals.json"
-"""A run as the version before these fields stored it."""
 
 
 @pytest.fixture
@@ -86,19 +82,6 @@ def test_json_has_the_totals_and_a_reason_beside_every_grade(asked: Run) -> None
     ]
 
 
-def test_a_run_that_an_earlier_version_stored_can_be_read_shown_reported_and_replayed() -> None:
-    run = record.read(STORED.read_bytes())
-    assert run.question == HALF
-    assert (run.settings, run.history, run.replays, run.plain_prompt_tokens) == ({}, (), None, None)
-    assert record.read(record.dump(run)) == run
-    assert record.to_json(run)["totals"]["prompt_share"] is None
-    assert "Which hotel limit suits Paris?" in report.markdown(run)
-    kept = replay.settings_of(run, relevance="fake-scorer", web=WebMode.NEVER)
-    assert (kept["upper"], kept["lower"], kept["strip"]) == (0.7, 0.3, 0.5)
-    other_scale = replay.settings_of(run, relevance="another", web=WebMode.NEVER)
-    assert "upper" not in other_scale
-
-
 # Aggregates.
 
 
@@ -124,7 +107,6 @@ def test_the_store_counts_stored_runs_like_the_runs_themselves(tmp_path: Path) -
     assert (lines[0].web_used, lines[1].abstained, lines[1].question) == (True, True, "as understood?")
     assert lines[0].steps == (StepCost("retrieve", 0.5), StepCost("generate", 1.5, 1))
     assert [line.run_id for line in store.lines("other")] == ["run-4"]
-    assert saved(tmp_path / "earlier", record.read(STORED.read_bytes())).lines()[0].web_used
 
 
 def line(
@@ -222,10 +204,9 @@ def test_runs_are_listed_by_collection_and_action(tmp_path: Path) -> None:
 
 
 def replayed(desk: Desk, before: Run, **chosen: Any) -> Run:
-    desk.settings = changed(desk.settings, **{**replay.settings_of(before, relevance="fake-scorer", web=WebMode.NEVER),
+    desk.settings = changed(desk.settings, **{**replay.settings_of(before, web=WebMode.NEVER),
                                               **chosen})  # fmt: skip
-    question, history = replay.question_of(before)
-    return desk.ask(question, *history)[1]
+    return desk.ask(before.question, *before.history)[1]
 
 
 def test_a_replay_of_an_unchanged_world_differs_in_nothing_but_time(tmp_path: Path) -> None:
@@ -255,14 +236,11 @@ def test_a_replay_never_asks_the_web_unless_told_to(tmp_path: Path) -> None:
     assert replayed(desk, before, web=WebMode.ALWAYS).web.used
 
 
-def test_a_follow_up_is_replayed_with_its_conversation(tmp_path: Path) -> None:
+def test_a_follow_up_is_stored_with_its_conversation(tmp_path: Path) -> None:
     desk = Desk(tmp_path, *DOCUMENT)
     history = Turn("What is the hotel limit in London?", "195 euros.")
     before = desk.ask("And in Bergen?", history)[1]
     assert before.history == (history,)
-    assert replay.question_of(before) == ("And in Bergen?", (history,))
-    forgotten = dataclasses.replace(before, history=())
-    assert replay.question_of(forgotten) == (before.standalone_question, ())
     assert desk.ask(ANSWERABLE, history)[1].history == (), "a question that stands alone is read without"
 
 

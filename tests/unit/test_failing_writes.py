@@ -20,9 +20,7 @@ from localcrag.cli.ingest_command import _done as done
 from localcrag.cli.opened import index_warnings
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.documents import Chunk
-from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError
-from localcrag.records.ingest import IngestResult
 from localcrag.settings import load
 from localcrag.ui.documents import listed
 from tests.support import ROOT
@@ -96,7 +94,7 @@ def test_files_are_added_and_found_where_the_index_file_cannot_be_written_afterw
     for word in ("lamp", "pier"):
         (tmp_path / f"{word}.txt").write_text(f"{word} " * 20)
     parsed = argparse.Namespace(
-        paths=[tmp_path / "lamp.txt", tmp_path / "pier.txt"], re_embed=False, renew=False, read_scans=False, json=True
+        paths=[tmp_path / "lamp.txt", tmp_path / "pier.txt"], re_embed=False, read_scans=False, json=True
     )
     assert done(assembly, parsed) == 0
     out, err = capsys.readouterr()
@@ -129,17 +127,6 @@ def test_a_file_dropped_on_the_page_is_in_and_the_list_says_that_the_index_file_
     assert "lamp.txt" in listed(assembly.collections, "default")
     assert "data-unwritten" in listed(assembly.collections, "default")
     uploads.close()
-    assembly.close()
-
-
-def test_documents_are_cut_anew_where_the_index_file_cannot_be_written_afterwards(tmp_path: Path) -> None:
-    assembly = opened(tmp_path, "ferry", "lamp", "pier")
-    (tmp_path / "index").write_text("where the folder would be")
-    with assembly.database.transaction() as connection:
-        connection.execute("UPDATE documents SET layout = 1")
-    results = [one for one in assembly.collections.renew("default") if isinstance(one, IngestResult)]
-    assert [one.status for one in results] == [IngestStatus.UPDATED] * 3
-    assert "index could not be written" in assembly.collections.opened.unwritten["default"]
     assembly.close()
 
 

@@ -13,7 +13,9 @@ from localcrag.backends.store.database import Database
 def test_a_process_that_is_about_to_write_the_first_tables_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "localcrag.sqlite3"
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        # Both: a file with a header, but without tables, as a new database is.
         other.execute("CREATE TABLE any (thing)")
+        other.execute("DROP TABLE any")
         other.execute("BEGIN IMMEDIATE")
         ended = threading.Timer(0.5, other.execute, ["COMMIT"])
         ended.start()

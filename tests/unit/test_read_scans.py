@@ -246,29 +246,6 @@ def test_whatever_becomes_of_a_document_meanwhile_nothing_is_mixed_up(shelf: She
     assert len({row["text"] for row in rows}) == len(rows)
 
 
-def test_the_same_file_added_again_is_not_read_again(shelf: Shelf) -> None:
-    shelf.add()
-    results(shelf.reads())
-    with shelf.database.transaction() as connection:
-        connection.execute("UPDATE documents SET layout = 3")  # as an earlier version cut it
-    assert shelf.add().status is IngestStatus.UPDATED
-    assert (shelf.one.waiting, shelf.one.recognised) == (0, 3)
-    assert len(results(shelf.reads(lambda *_: pytest.fail("it was read before")))) == 1
-    assert shelf.store.full_text("deposit", 5)
-
-
-def test_printed_pages_are_read_by_todays_rules_when_others_are_recognised(shelf: Shelf) -> None:
-    shelf.add()
-    today = shelf.store.text("lease.pdf")
-    with shelf.database.transaction() as connection:
-        connection.execute("UPDATE documents SET layout = 3, text = 'as an earlier version read the first page'")
-    assert shelf.one.gains_when_added_again
-    results(shelf.reads())
-    # So nothing would be gained by adding it again, and nothing says so.
-    assert shelf.store.text("lease.pdf").startswith(today.strip())
-    assert not shelf.one.gains_when_added_again
-
-
 def test_only_what_is_new_is_embedded(shelf: Shelf) -> None:
     shelf.add()
     results(shelf.reads())

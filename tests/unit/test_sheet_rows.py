@@ -31,7 +31,6 @@ from tests.support.desk import Desk
 from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder
 from tests.support.office_files import Cell, make_xlsx
-from tests.support.old_databases import old_database
 from tests.support.spreadsheet_files import make_ods, make_xls, make_xlsb
 
 STOCK: list[list[str | float]] = [
@@ -288,26 +287,6 @@ def test_chunks_keep_their_rows_in_another_collection(desk: Desk, tmp_path: Path
     other = DocumentStore(database, "other", embedder=embedder.name, dimension=embedder.dimension)
     move_documents(database, ["prices.xlsx"], "default", "other")
     assert [chunk for _, chunk in other.chunks(other.chunk_ids()).values()] == before
-
-
-def test_the_chunks_of_an_earlier_database_have_no_rows_and_new_ones_do(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    old_database(
-        tmp_path / "db.sqlite3", 12,
-        f"INSERT INTO collections VALUES (1, 'default', '{embedder.name}', {embedder.dimension}, '2026-01-01')",  # noqa: S608
-        "INSERT INTO documents (id, collection_id, name, sha256, media_type, text, added_at, layout) "
-        "VALUES (1, 1, 'old.csv', 'x', 'text/csv', 'a | b', '2026-01-01', 5)",
-        "INSERT INTO chunks (id, document_id, start, \"end\", text) VALUES (7, 1, 0, 5, 'a | b')",
-    )  # fmt: skip
-    store = DocumentStore(
-        Database(tmp_path / "db.sqlite3"), "default", embedder=embedder.name, dimension=embedder.dimension
-    )
-    assert store.chunks([7])[7][1].rows == ()
-    assert [one.gains_when_added_again for one in store.documents()] == [True]
-    (tmp_path / "a").write_text("Name,Price\nLamp,31\n")
-    put(store, tmp_path / "a", "old.csv")
-    (chunk,) = (chunk for _, chunk in store.chunks(store.chunk_ids()).values())
-    assert [row.number for row in chunk.rows] == [1, 2]
 
 
 def test_an_answer_names_sheet_and_row_of_what_it_cites(desk: Desk) -> None:

@@ -13,12 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localcrag.backends.store.calibration_store import CalibrationStore
 from localcrag.backends.store.collection_queries import DOCUMENT, original_of, text_of
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.run_store import RunStore
-from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.shelving import rename_document
 from localcrag.backends.store.stored_vectors import replace_vectors
 from localcrag.backends.store.vector_index import BATCH, ChunkIndex
@@ -28,9 +26,7 @@ from localcrag.records.ingest import FileAsRead
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.steps.evaluate.applied_calibration import ScorerIdentity
 from tests.support.fakes import FakeEmbedder
-from tests.support.old_databases import old_database
 
 EMBEDDER = FakeEmbedder()
 
@@ -133,15 +129,13 @@ def test_a_few_chunks_need_no_file_and_one_that_is_damaged_is_forgotten(tmp_path
     assert list(tmp_path.glob("*.usearch")) == []
 
 
-def test_what_a_killed_process_and_an_earlier_version_left_is_removed_and_what_another_writes_is_not(
-    tmp_path: Path,
-) -> None:
+def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr", "dogs bark")
     killed, written_now, of_another = (
         tmp_path / name for name in ("collection-1-aa.tmp", "collection-1-bb.tmp", "collection-11-aa.tmp")
     )
-    for path in (killed, written_now, of_another, tmp_path / "collection-1.hnsw"):
+    for path in (killed, written_now, of_another):
         path.write_bytes(b"x")
     os.utime(killed, (0, 0))
     os.utime(of_another, (0, 0))
@@ -328,17 +322,6 @@ def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
     assert store.full_text("cats", 5)
 
 
-def test_a_database_of_an_older_version_is_brought_up_and_keeps_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite3"
-    old_database(path, 1, "INSERT INTO runs VALUES ('r', '2026-01-01', 'default', 'Why?', NULL, '{}')")
-    database = Database(path)
-    assert database.rows("SELECT question FROM runs")[0]["question"] == "Why?"
-    assert database.rows("SELECT * FROM collection_settings") == []
-    assert database.rows("SELECT * FROM web_cache") == []
-    assert database.rows("PRAGMA user_version")[0][0] == SCHEMA_VERSION
-    database.close()
-
-
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     database = Database(tmp_path / "db.sqlite3")
     with database.transaction() as connection:
@@ -424,14 +407,8 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
 
 def test_a_list_of_documents_reads_no_texts_and_knows_how_long_they_are(tmp_path: Path) -> None:
     path = tmp_path / "db.sqlite3"
-    old_database(
-        path,
-        16,
-        "INSERT INTO collections VALUES (1, 'default', 'fake-embedder', 64, '2026-01-01')",
-        "INSERT INTO documents (collection_id, name, sha256, media_type, text, added_at) "
-        "VALUES (1, 'old.txt', 'x', 'text/plain', 'Grüße', '2026-01-01')",
-    )
     store = open_store(tmp_path)
+    put(store, "old.txt", "Grüße")
     put(store, "new.txt", "three words here")
     assert [(one.name, one.characters) for one in store.documents()] == [("new.txt", 16), ("old.txt", 5)]
     database = Database(path)
@@ -440,13 +417,6 @@ def test_a_list_of_documents_reads_no_texts_and_knows_how_long_they_are(tmp_path
     assert [one.characters for one in store.documents()] == [16, 4]
     plan = [row["detail"] for row in database.rows(f"EXPLAIN QUERY PLAN {DOCUMENT} ORDER BY d.name", "default")]
     assert "SEARCH d USING COVERING INDEX documents_listed (collection_id=?)" in plan
-
-
-def test_a_database_of_before_calibrations_gets_their_table(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite3"
-    old_database(path, 5)
-    identity = ScorerIdentity("relevance-v3", "0" * 64, "all-minilm-l6-v2")
-    assert CalibrationStore(Database(path)).history(identity, "default") == []
 
 
 def keep(store: DocumentStore, name: str, path: Path) -> None:

@@ -14,6 +14,7 @@ from localcrag.app.uploads import Uploads
 from localcrag.app.what_is_said_of_files import FOLDER
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.folders import BoundFolder, FolderChange, FolderEvent, FolderStatus
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult, Upload
 from localcrag.ui import lists
 
@@ -213,39 +214,40 @@ def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> N
     assert set(last(uploads)) == {"b.txt"}
 
 
-def test_a_file_goes_before_renewals_that_wait_and_between_two_documents_of_one(tmp_path: Path) -> None:
+def test_a_file_goes_before_followed_folders_that_wait_and_between_two_documents_of_one(tmp_path: Path) -> None:
     done: list[str] = []
     begun, dropped = threading.Event(), threading.Event()
 
-    def renewed(collection: str) -> Generator[IngestEvent, None, None]:
+    def followed(folder: int, _: Callable[[], None]) -> Generator[FolderEvent, None, None]:
         for number in range(2):
             begun.set()
             assert dropped.wait(20)
-            done.append(f"{collection} {number}")
-            yield IngestResult(f"{number}.md", IngestStatus.UPDATED, None, 1)
+            done.append(f"folder {folder}, {number}")
+            yield FolderChange(f"{number}.md", FolderStatus.UPDATED)
 
     def taken(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
         done.append(upload.name)
         yield from taken_in(upload, collection)
 
-    uploads = Uploads(taken, renewed)
-    uploads.renew(["one", "two"])
+    uploads = Uploads(taken, follow=followed)
+    for number in (1, 2):
+        uploads.follow_folder(BoundFolder(id=number, collection="default", path=tmp_path / str(number)))
     assert begun.wait(20)
     uploads.add(files(tmp_path, "new.txt"), "default")
     dropped.set()
     for _ in uploads.follow():
         pass
-    assert done == ["one 0", "new.txt", "one 0", "one 1", "two 0", "two 1"]
+    assert done == ["folder 1, 0", "new.txt", "folder 1, 0", "folder 1, 1", "folder 2, 0", "folder 2, 1"]
     assert all(one.state is TaskState.DONE for one in uploads.items())
 
 
-def test_the_renewal_of_a_collection_that_is_gone_is_done(tmp_path: Path) -> None:
-    def renewed(collection: str) -> Generator[IngestEvent, None, None]:
+def test_reading_the_scans_of_a_collection_that_is_gone_is_done() -> None:
+    def read_scans(collection: str, _: Callable[[], None]) -> Generator[IngestEvent, None, None]:
         raise UnknownCollection(f"There is no collection “{collection}” any more.")
         yield
 
-    uploads = Uploads(taken_in, renewed)
-    uploads.renew(["gone"])
+    uploads = Uploads(taken_in, read_scans=read_scans)
+    uploads.recognise(["gone"])
     for _ in uploads.follow():
         pass
     assert [one.state for one in uploads.items()] == [TaskState.DONE]

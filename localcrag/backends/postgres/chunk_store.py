@@ -8,7 +8,7 @@ from typing import Any
 from localcrag.backends.postgres import word_search
 from localcrag.backends.postgres.chunk_rows import searched_as, vector_from
 from localcrag.backends.postgres.connection import PostgresDatabase, Row
-from localcrag.backends.postgres.queries import BEGINNINGS, DOCUMENT, collection_row, document_from
+from localcrag.backends.postgres.queries import DOCUMENT, NAMES_AND_TITLES, collection_row, document_from
 from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from
 from localcrag.backends.store.collection_queries import embedder_mismatch
 from localcrag.backends.store.stored_vectors import titles_of
@@ -85,7 +85,7 @@ class PostgresChunks:
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
-        of_these = f"{BEGINNINGS} AND id = ANY(CAST(:ids AS bigint[]))"
+        of_these = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
         titles = titles_of(self._rows(of_these, ids=sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 

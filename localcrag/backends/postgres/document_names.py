@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from localcrag.backends.postgres.document_store import PostgresStore
 from localcrag.backends.postgres.names import find, search_by_name
-from localcrag.records.documents import LEAST_LAYOUT
 
 
 class PostgresNames:
@@ -28,7 +27,7 @@ class PostgresNames:
                 for document in find(session, store.id, there):
                     store.remove(session, new)
                     session.run(rename, new=new, collection=store.id, name=there)
-                    if document["title"] is None and abs(document["layout"]) >= LEAST_LAYOUT:
+                    if document["title"] is None:
                         search_by_name(session, store.id, document["id"], new)
             session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
 

@@ -1,4 +1,4 @@
-"""A collection's documents in PostgreSQL: put, found, cut anew and removed. Knows no model."""
+"""A collection's documents in PostgreSQL: put, found and removed. Knows no model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from localcrag.backends.postgres.queries import DOCUMENT, document_from
 from localcrag.backends.store.chunk_rows import own_title, with_front
 from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.kept_file import pieces_of
-from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
+from localcrag.records.documents import Chunk, Document
 from localcrag.records.ingest import FileAsRead
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import BEGINNING, title_of
 
 NEW_DOCUMENT = (
     "INSERT INTO localcrag.documents (collection_id, id, name, sha256, media_type, pages, text, added_at, dated, "
-    "title, layout, language) VALUES (:collection, nextval('localcrag.ids'), :name, :sha256, :media_type, "
-    "CAST(:pages AS integer), :text, :added_at, :dated, :title, :layout, '') RETURNING id"
+    "title, language) VALUES (:collection, nextval('localcrag.ids'), :name, :sha256, :media_type, "
+    "CAST(:pages AS integer), :text, :added_at, :dated, :title, '') RETURNING id"
 )
 NEW_ORIGINAL = "INSERT INTO localcrag.originals VALUES (:collection, :document, :data)"
 NEW_TAG = "INSERT INTO localcrag.document_tags VALUES (:collection, :document, :tag)"
@@ -77,7 +77,7 @@ class PostgresStore(PostgresChunks):
             self.remove(session, name)
             document: int = session.rows(
                 NEW_DOCUMENT, collection=self.id, name=name, sha256=sha256, media_type=media_type, pages=pages,
-                text=text, added_at=_now(), dated=dated, title=own_title(title, name), layout=LAYOUT,
+                text=text, added_at=_now(), dated=dated, title=own_title(title, name),
             )[0]["id"]  # fmt: skip
             put_chunks(session, self.id, document, with_front(title, chunks, vectors))
             scan_rows.put(session, self.id, document, unread, read)
@@ -85,10 +85,6 @@ class PostgresStore(PostgresChunks):
                 session.run(NEW_TAG, collection=self.id, document=document, tag=row["tag"])
             if data is not None:
                 session.run(NEW_ORIGINAL, collection=self.id, document=document, data=data)
-
-    def outdated(self) -> list[Document]:
-        """Return the documents that an earlier version cut into chunks, by name."""
-        return [one for one in self.documents() if abs(one.layout) < LEAST_LAYOUT]
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
@@ -101,18 +97,6 @@ class PostgresStore(PostgresChunks):
         """Return a document's title where it is not made of its name."""
         rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {HERE} AND name = :name", name=name)
         return rows[0]["title"] if rows else None
-
-    def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
-        """Put these chunks in the place of a document's, in one transaction; see `DocumentStore.recut`."""
-        with self.writing() as session:
-            rows = session.rows(
-                f"UPDATE localcrag.documents SET title = :title, layout = :layout WHERE {HERE} AND name = :name "
-                "AND sha256 = :sha256 AND abs(layout) < :least RETURNING id",
-                collection=self.id, title=own_title(title, document.name), layout=FROM_TEXT, name=document.name,
-                sha256=document.sha256, least=LEAST_LAYOUT,
-            )  # fmt: skip
-            if rows:
-                self.replace_chunks(session, rows[0]["id"], title=title, chunks=chunks, vectors=vectors)
 
     def delete(self, name: str) -> int:
         """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""

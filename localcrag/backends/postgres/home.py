@@ -12,13 +12,13 @@ from localcrag.backends.postgres.chunk_rows import put_chunks, replace_vectors, 
 from localcrag.backends.postgres.connection import PostgresDatabase, Row, kept
 from localcrag.backends.postgres.document_names import PostgresNames
 from localcrag.backends.postgres.document_store import NEW_DOCUMENT, NEW_ORIGINAL, NEW_TAG, TAGS, PostgresStore
-from localcrag.backends.postgres.queries import BEGINNINGS, DOCUMENT, collection_row, document_from
+from localcrag.backends.postgres.queries import DOCUMENT, NAMES_AND_TITLES, collection_row, document_from
 from localcrag.backends.postgres.scans import PostgresScans
 from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from
 from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.stored_vectors import packed, titles_of
 from localcrag.records import stored_document
-from localcrag.records.documents import LEAST_LAYOUT, Document, ScannedPage
+from localcrag.records.documents import Document, ScannedPage
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
@@ -98,11 +98,6 @@ class PostgresHome:
         """Return whether pages wait for text recognition, or were read and are not in the text."""
         return bool(self._rows(f"SELECT 1 FROM localcrag.scans WHERE {HERE} AND error IS NULL AND in_text = 0 LIMIT 1"))
 
-    def outdated(self) -> bool:
-        """Return whether an earlier version cut documents into chunks."""
-        sql = f"SELECT 1 FROM localcrag.documents WHERE {HERE} AND abs(layout) < :least LIMIT 1"
-        return bool(self._rows(sql, least=LEAST_LAYOUT))
-
     def rename_document(self, old: str, new: str) -> None:
         """Give a document another name. Raises NameRefused and UnknownDocument."""
         with self._store().writing() as session:
@@ -124,7 +119,7 @@ class PostgresHome:
 
     def chunk_texts(self) -> list[tuple[int, str]]:
         """Return id and text of all chunks as they are embedded, shortest first."""
-        titles = titles_of(self._rows(BEGINNINGS))
+        titles = titles_of(self._rows(NAMES_AND_TITLES))
         rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {HERE}")
         texts = [
             (

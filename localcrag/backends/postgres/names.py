@@ -12,7 +12,6 @@ from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.shelving import checked, name_taken
 from localcrag.backends.store.stored_vectors import packed
 from localcrag.backends.store.tag_store import checked_tag, no_folder
-from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.stored_document import StoredChunk
 from localcrag.text.titles import in_front, named
 
@@ -29,7 +28,7 @@ def rename_document(session: Session, collection: int, old: str, new: str, calle
         raise name_taken(called, new)
     session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
     session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
-    if document["title"] is None and abs(document["layout"]) >= LEAST_LAYOUT:
+    if document["title"] is None:
         search_by_name(session, collection, document["id"], new)
 
 
@@ -72,8 +71,8 @@ def _document(session: Session, collection: int, name: str, called: str) -> Row:
 
 
 def find(session: Session, collection: int, name: str) -> list[Row]:
-    """Return id, title and layout of the document of that name, if there is one."""
-    sql = f"SELECT id, title, layout FROM localcrag.documents WHERE {_NAMED}"
+    """Return id and title of the document of that name, if there is one."""
+    sql = f"SELECT id, title FROM localcrag.documents WHERE {_NAMED}"
     return session.rows(sql, collection=collection, name=name)
 
 

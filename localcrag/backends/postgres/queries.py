@@ -7,11 +7,10 @@ import json
 from localcrag.backends.postgres.connection import PostgresDatabase, Row
 from localcrag.records.documents import Document
 from localcrag.records.errors import UnknownCollection
-from localcrag.text.titles import BEGINNING
 
 _OWN = "collection_id = d.collection_id AND document_id = d.id"
 DOCUMENT = f"""
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated, d.layout,
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
        (SELECT count(*) FROM localcrag.chunks WHERE {_OWN}) AS chunks, d.language, s.waiting, s.recognised, s.illegible,
        s.confidence,
        (SELECT coalesce(json_agg(tag ORDER BY tag COLLATE "C"), '[]')::text FROM (
@@ -28,11 +27,8 @@ FROM localcrag.documents d CROSS JOIN LATERAL (
 """
 """Ends in a condition, so that others can follow."""
 
-BEGINNINGS = f"""
-SELECT id, name, title, layout, left(text, {BEGINNING}) AS beginning FROM localcrag.documents
-WHERE collection_id = :collection
-"""
-"""What titles are made of (stored_vectors.titles_of); ends in a condition as well."""
+NAMES_AND_TITLES = "SELECT id, name, title FROM localcrag.documents WHERE collection_id = :collection"
+"""The query for the rows that stored_vectors.titles_of needs; ends in a condition as well."""
 
 
 def collection_row(database: PostgresDatabase, collection: int, name: str) -> Row:

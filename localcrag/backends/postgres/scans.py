@@ -10,7 +10,7 @@ from localcrag.backends.postgres.connection import Row
 from localcrag.backends.postgres.document_store import PostgresStore
 from localcrag.backends.postgres.queries import DOCUMENT, document_from
 from localcrag.backends.store.chunk_rows import own_title
-from localcrag.records.documents import LAYOUT, Chunk, Document, ScannedPage
+from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.protocols import Vectors
 from localcrag.text.titles import in_context
 
@@ -99,9 +99,9 @@ class PostgresScans:
         """
         with self._store.writing() as session:
             changed = session.run(
-                "UPDATE localcrag.documents SET text = :text, title = :title, layout = :layout "
+                "UPDATE localcrag.documents SET text = :text, title = :title "
                 "WHERE collection_id = :collection AND id = :document",
-                text=text, title=own_title(title, document.name), layout=LAYOUT, collection=self._store.id,
+                text=text, title=own_title(title, document.name), collection=self._store.id,
                 document=document.id,
             )  # fmt: skip
             if not changed:

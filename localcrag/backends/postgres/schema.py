@@ -10,7 +10,8 @@ from localcrag.backends.postgres.connection import PostgresDatabase, Session
 from localcrag.records.errors import StoreError
 from localcrag.text.lexicon.languages import ENGLISH, LEXICONS
 
-VERSION = 1
+VERSION = 2
+"""The version of the tables, which grows with each change of them. Version 1 was before 0.1.0."""
 LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
 """server_version_num, and the version with iterative scans."""
 PLAIN = "plain"
@@ -70,7 +71,6 @@ CREATE TABLE localcrag.documents (
     added_at text NOT NULL,
     dated text,
     title text,
-    layout integer NOT NULL,
     characters integer GENERATED ALWAYS AS (length(text)) STORED,
     -- ISO 639-1, 'other', or nothing where the text does not tell.
     language text NOT NULL,
@@ -173,7 +173,13 @@ def prepare(database: PostgresDatabase) -> None:
             if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
                 _make(session)
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
-    if version != VERSION:
+    if version < VERSION:
+        raise StoreError(
+            f"The tables at {database.address.at} were made by a localcrag before 0.1.0, which this version cannot "
+            "use. Nothing was changed. Choose another database, or remove these tables (in psql: DROP SCHEMA localcrag "
+            "CASCADE); then add your documents again."
+        )
+    if version > VERSION:
         raise StoreError(
             f"The tables at {database.address.at} were made by a newer localcrag (version {version}, this one knows "
             f"{VERSION}). Update localcrag."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
+from localcrag.backends.store.database_header import Header
 from localcrag.backends.store.durable_files import whole_or_not_at_all
-from localcrag.backends.store.schema import SCHEMA_VERSION
+from localcrag.backends.store.schema import APPLICATION_ID, SCHEMA_VERSION
 from localcrag.backends.store.shown_collections import SHOWN
 from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, said_by
 from localcrag.records.backed_up import BackedUp
@@ -53,9 +54,16 @@ def check(path: Path, called: Path | None = None) -> BackedUp:
         )
     try:
         with closing(opened(path)) as copy:
-            version = copy.execute("PRAGMA user_version").fetchone()[0]
+            kind, version = (
+                copy.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            )
             tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not tables >= OUR_TABLES or version < 1:
+            if tables >= OUR_TABLES and Header(kind, version).is_before_first_release:
+                raise StoreError(
+                    f"{called} was made by a localcrag before 0.1.0, which this version cannot read. Nothing was "
+                    "changed. Choose another file, or add your documents again."
+                )
+            if not tables >= OUR_TABLES or kind != APPLICATION_ID:
                 raise StoreError(f"{called} is no backup of localcrag. Nothing was changed. Choose another file.")
             if version > SCHEMA_VERSION:
                 raise StoreError(
@@ -108,17 +116,13 @@ def _wrong(copy: sqlite3.Connection) -> Iterator[str]:
 
 def _counted(copy: sqlite3.Connection, path: Path, size: int) -> BackedUp:
     def number(of: str) -> int:
-        with suppress(sqlite3.OperationalError):  # an old version's, without that table
-            return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - a table of ours
-        return 0
+        return int(copy.execute(f"SELECT count(*) FROM {of}").fetchone()[0])  # noqa: S608 - a table of ours
 
-    elsewhere: list[str] = []
-    with suppress(sqlite3.OperationalError):
-        rows = copy.execute(
-            "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
-            "WHERE h.state = 'there' ORDER BY k.name"
-        )
-        elsewhere = [row[0] for row in rows]
+    rows = copy.execute(
+        "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id "
+        "WHERE h.state = 'there' ORDER BY k.name"
+    )
+    elsewhere = [row[0] for row in rows]
     # Those of a collection that was being imported meanwhile are removed when the backup is in use.
     documents = number(f"documents d JOIN collections k ON k.id = d.collection_id WHERE {SHOWN}")
     return BackedUp(path, size, documents, number("chats"), number("runs"), tuple(elsewhere))

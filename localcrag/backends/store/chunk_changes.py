@@ -10,7 +10,7 @@ Changes = tuple[set[int], set[int]]
 """The ids of chunks that came, some of which may have been there before, and of those that went."""
 State = tuple[int, int]
 """The newest change, and the highest id of any chunk. Ids only grow: what was put since is above the one, and what left
-or moved (by the triggers of SCHEMA_15) above the other."""
+or moved (by the triggers of schema.py) above the other."""
 KEPT = 100_000
 """Changes: an index that lacks more reads all ids."""
 

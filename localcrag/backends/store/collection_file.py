@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from localcrag.backends.store.database_header import read_header
 from localcrag.backends.store.imported_document import Damaged, Written, checked, checked_about, written
 from localcrag.privacy.private_folder import to_disk
 from localcrag.records.errors import StoreError
@@ -33,9 +34,6 @@ SCHEMA = (
 )
 LONGEST = 1 << 30
 """Bytes of one value; SQLite's own limit is about as high."""
-_MAGIC, _HEADER = b"SQLite format 3\x00", 100
-_VERSION_AT, _KIND_AT = 60, 68
-"""Where in a SQLite file's header these numbers are (sqlite.org/fileformat.html, 1.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +140,18 @@ class CollectionReader:
 
     def _opened(self) -> sqlite3.Connection:
         try:
-            with self._path.open("rb") as file:
-                header = file.read(_HEADER)
+            header = read_header(self._path)
         except OSError as error:
             raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
-        version, kind = (int.from_bytes(header[at : at + 4], "big") for at in (_VERSION_AT, _KIND_AT))
-        if not header.startswith(_MAGIC) or kind != KIND:
+        if header is None or header.kind != KIND:
             raise StoreError(
                 f"{self._path} is no collection that localcrag has exported. Nothing was changed. Such files are made "
                 "by: localcrag collection export NAME FILE"
             )
-        if version != FORMAT:
+        if header.version != FORMAT:
             raise StoreError(
-                f"{self._path} has the format {version}; this localcrag knows {FORMAT}. Nothing was changed. Update "
-                "localcrag, then import it."
+                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT}. Nothing was changed. "
+                "Update localcrag, then import it."
             )
         # Nobody writes to it, and no journal beside it is looked for.
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"

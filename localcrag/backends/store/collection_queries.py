@@ -9,11 +9,11 @@ from typing import Any
 
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shown_collections import SHOWN
-from localcrag.records.documents import LEAST_LAYOUT, Document
+from localcrag.records.documents import Document
 from localcrag.records.errors import EmbedderMismatch, UnknownCollection, UnknownDocument
 
 DOCUMENT = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated, d.layout,
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
        (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
        (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
@@ -91,16 +91,6 @@ def of_other_embedders(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that another embedder than this one has indexed."""
     sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {SHOWN} ORDER BY k.name"  # noqa: S608 - ours
     return [row["name"] for row in database.rows(sql, embedder)]
-
-
-def of_earlier_layouts(database: Database) -> dict[str, str]:
-    """Return the embedders of the collections with documents that an earlier version cut into chunks, by name."""
-    rows = database.rows(
-        "SELECT DISTINCT k.name, k.embedder FROM documents d JOIN collections k ON k.id = d.collection_id "  # noqa: S608
-        f"WHERE abs(d.layout) < ? AND {SHOWN} ORDER BY k.name",
-        LEAST_LAYOUT,
-    )
-    return {row["name"]: row["embedder"] for row in rows}
 
 
 def has_a_past(database: Database, name: str) -> bool:

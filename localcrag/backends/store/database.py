@@ -1,4 +1,4 @@
-"""The SQLite file that is the source of truth: connection, migration, transactions.
+"""The SQLite file that is the source of truth: connection, schema, transactions.
 
 Knows nothing of what is stored. One connection per process, used by one thread at a time; WAL lets other processes read
 while one writes.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from localcrag.backends.store import backup_file, durable_files, replacing
-from localcrag.backends.store.schema import SCHEMA_VERSION, SCHEMAS
+from localcrag.backends.store.database_header import Header, check_data_folder, check_header
+from localcrag.backends.store.schema import APPLICATION_ID, SCHEMA, STEPS
 from localcrag.backends.store.sqlite_errors import SQLITE_FAILED, is_full, refusal
 from localcrag.privacy.private_folder import make_lasting
 from localcrag.records.backed_up import BackedUp
@@ -40,15 +41,19 @@ BUSY_TIMEOUT = 30.0
 class Database:
     """An open database file."""
 
-    def __init__(self, path: Path) -> None:
-        """Open `path`, making it and its folder if need be. Raises StoreError."""
-        self.path = path
+    def __init__(self, path: Path, *, steps: Sequence[str] = STEPS) -> None:
+        """Open `path`, making it and its folder if need be; `steps` bring the schema of 0.1.0 up to date.
+
+        Raises StoreError, also for a database that was made before 0.1.0 or by a newer version.
+        """
+        self.path, self._scripts = path, (SCHEMA, *steps)
         self._lock = threading.RLock()
         self._chosen: Container[Any] = ()
         self._open()
 
     def _open(self) -> None:
         path = self.path
+        check_data_folder(path)
         try:
             make_lasting(path.parent)
             self._connection = sqlite3.connect(
@@ -56,10 +61,11 @@ class Database:
             )
             self._connection.row_factory = sqlite3.Row
             self._connection.create_function("chosen", 1, lambda number: number in self._chosen)
+            self._check_origin()
             self._use_wal()
             for pragma in PRAGMAS:
                 self._connection.execute(f"PRAGMA {pragma}")
-            self._migrate()
+            self._bring_up_to_date()
             # Of a killed process: whoever makes one now holds this database, so that nobody opens it.
             replacing.remove_staged(path)
         except (*SQLITE_FAILED, OSError) as error:
@@ -69,6 +75,15 @@ class Database:
                 f"The database {path} cannot be opened: {error}. Check that the folder is writable and the disk not "
                 "full; if the file is damaged, restore it from a backup or move it away to begin anew."
             ) from error
+
+    def _check_origin(self) -> None:
+        """Raise StoreError for a database that localcrag cannot use, before anything is written to it."""
+        # Once more: what was written last may still be in the log of writes, which check_data_folder does not read.
+        kind, version, tables = (
+            self._connection.execute(sql).fetchone()[0]
+            for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+        )
+        check_header(Header(kind, version), self.path, empty=not tables)
 
     def _use_wal(self) -> None:
         """Have writes go to a log beside the file, as a new one has to be told.
@@ -85,19 +100,22 @@ class Database:
                     raise
             time.sleep(0.01)
 
-    def _migrate(self) -> None:
+    def _bring_up_to_date(self) -> None:
+        """Make the tables of a new database, and take the steps that an older one lacks, in one transaction."""
         with self.transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > SCHEMA_VERSION:
+            newest = len(self._scripts)
+            if version > newest:
                 raise StoreError(
                     f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
-                    f"{SCHEMA_VERSION}). Update localcrag, or use another --data-dir."
+                    f"{newest}). Update localcrag, or use another --data-dir."
                 )
-            for schema in SCHEMAS[version:]:
-                for statement in _statements(schema):
+            for script in self._scripts[version:]:
+                for statement in _statements(script):
                     connection.execute(statement)
-            if version < SCHEMA_VERSION:
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            if version < newest:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {newest}")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -244,5 +262,5 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def bring_up(path: Path) -> None:
-    """Migrate a database that nobody else has open, without a WAL beside it. Raises StoreError."""
+    """Bring a database up to date that no other process has open, without a WAL next to it. Raises StoreError."""
     Database(path).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,8 +21,8 @@ from localcrag.backends.store.collection_queries import (
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.kept_file import keep_file
-from localcrag.backends.store.stored_vectors import BEGINNINGS, titles_of
-from localcrag.records.documents import FROM_TEXT, LAYOUT, LEAST_LAYOUT, Chunk, Document
+from localcrag.backends.store.stored_vectors import NAMES_AND_TITLES, titles_of
+from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import FileAsRead
 from localcrag.records.protocols import Vectors
@@ -55,7 +56,6 @@ class DocumentStore:
             self.id: int = row["id"]
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
-        stem_index.put_missing(database, self.id)
         self.languages = stem_index.Languages(database, self.id)
         self._chunks = chunk_changes.Count(database, self.id)
 
@@ -105,10 +105,10 @@ class DocumentStore:
             self._delete(connection, name)
             document_id = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
-                "layout, characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(self.id, name, sha256, media_type, pages, text, _now(), dated, own_title(title, name)),
-                    *(LAYOUT, len(text)),
+                    len(text),
                 ),
             ).lastrowid
             put_chunks(connection, document_id or 0, with_front(title, chunks, vectors))
@@ -116,10 +116,6 @@ class DocumentStore:
             tag_store.put(connection, document_id or 0, tags)
             if original:
                 keep_file(connection, document_id or 0, original)
-
-    def outdated(self) -> list[Document]:
-        """Return the documents that an earlier version cut into chunks, by name."""
-        return [one for one in self.documents() if abs(one.layout) < LEAST_LAYOUT]
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
@@ -134,25 +130,19 @@ class DocumentStore:
         return rows[0]["title"] if rows else None
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
-        """Put these chunks in the place of a document's, in one transaction; `vectors` has a row per chunk.
+        """Give these chunks to a document without any, in one transaction; `vectors` has a row per chunk.
 
-        A document that is gone meanwhile stays gone, and one that was put anew, or has its name from another one, stays
-        as it is. Raises StoreError, UnknownCollection and EmbedderMismatch.
+        From then on its checksum is that of its text, which the chunks were made from: if its file is added again, it
+        is read again. Raises StoreError, UnknownCollection and EmbedderMismatch.
         """
         with self._database.transaction() as connection:
             self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
-            row = connection.execute(
-                "SELECT id FROM documents WHERE collection_id = ? AND name = ? AND sha256 = ? AND abs(layout) < ?",
-                (self.id, document.name, document.sha256, LEAST_LAYOUT),
-            ).fetchone()
-            if row is None:
-                return
-            connection.execute("DELETE FROM chunks WHERE document_id = ?", (row["id"],))
+            sha256 = hashlib.sha256(self.text(document.name).encode()).hexdigest()
             connection.execute(
-                "UPDATE documents SET title = ?, layout = ? WHERE id = ?",
-                (own_title(title, document.name), FROM_TEXT, row["id"]),
+                "UPDATE documents SET title = ?, sha256 = ? WHERE id = ?",
+                (own_title(title, document.name), sha256, document.id),
             )
-            put_chunks(connection, row["id"], with_front(title, chunks, vectors))
+            put_chunks(connection, document.id, with_front(title, chunks, vectors))
 
     def delete(self, name: str) -> int:
         """Remove a document with all made from it, and return of how many attachments. Raises UnknownDocument."""
@@ -231,8 +221,7 @@ class DocumentStore:
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
-        # Each document once: SQLite reads a text whole to cut its beginning off.
-        titles = titles_of(self._by_id(f"{BEGINNINGS} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
+        titles = titles_of(self._by_id(f"{NAMES_AND_TITLES} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:

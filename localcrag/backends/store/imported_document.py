@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from localcrag.backends.store.shelving import LONGEST_NAME
 from localcrag.backends.store.tag_store import checked_tag
-from localcrag.records.documents import LAYOUT, Chunk, ScannedPage
+from localcrag.records.documents import Chunk, ScannedPage
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused
 from localcrag.records.stored_document import StoredChunk, StoredDocument, StoredScan
@@ -62,7 +62,6 @@ class _Document:
     added_at: str
     dated: str | None
     title: str | None
-    layout: int
     chunks: tuple[_Chunk, ...]
     tags: tuple[str, ...]
     scans: tuple[StoredScan, ...]
@@ -93,12 +92,11 @@ def checked(one: Written, dimension: int) -> StoredDocument:
     _need(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
     _need(_TIME.fullmatch(read.added_at), name, "time")
     _need(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
-    _need(abs(read.layout) <= LAYOUT, name, "layout, of a newer localcrag,")
     title = _line(read.title)
     vectors = _vectors(one.vectors, len(read.chunks), dimension, name)
     return StoredDocument(
         name=name, sha256=read.sha256, media_type=read.media_type, pages=read.pages, text=read.text,
-        added_at=read.added_at, dated=read.dated, title=title, layout=read.layout,
+        added_at=read.added_at, dated=read.dated, title=title,
         chunks=tuple(
             StoredChunk(_chunk(chunk.chunk, read, name), _UNSEEN.sub(" ", chunk.front), vector)
             for chunk, vector in zip(read.chunks, vectors, strict=True)

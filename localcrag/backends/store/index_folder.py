@@ -81,7 +81,7 @@ class IndexFolder:
                 (self._folder / name).unlink()
 
     def clean(self, row: IndexRow | None, forgotten: float = FORGOTTEN) -> None:
-        """Remove what killed processes and earlier versions, which used hnswlib, left beside the file in use.
+        """Remove what killed processes left beside the file in use.
 
         Files that nobody has written to for so many seconds.
         """
@@ -90,7 +90,7 @@ class IndexFolder:
                 # Another process may be writing one now, or may not have said yet that it has.
                 age = abs(time.time() - path.stat().st_mtime)
                 left = is_abandoned(path) if path.suffix == ".tmp" else age >= forgotten
-                if path.suffix == ".hnsw" or (left and not (row and path.name == row.name)):
+                if left and not (row and path.name == row.name):
                     path.unlink()
 
     def remove(self) -> None:

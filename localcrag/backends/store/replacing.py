@@ -56,8 +56,8 @@ def held_alone(path: Path) -> Iterator[sqlite3.Connection | None]:
         connection.close()
 
 
-def replace(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackedUp:
-    """Put a backup in the place of the database `path`, and return what it held; `migrate` brings one up to date.
+def replace(path: Path, copy: Path, bring_up: Callable[[Path], None]) -> BackedUp:
+    """Put a backup in the place of the database `path`, and return what it held; `bring_up` brings one up to date.
 
     What left this computer stays in the ledger, whatever the copy knows of. Killed at any moment, the old database is
     there or the new one. One that cannot be read is kept beside, in a folder `damaged-…`. Raises StoreError, and has
@@ -68,7 +68,7 @@ def replace(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackedUp
         with closing(backup_file.opened(copy)) as source, closing(sqlite3.connect(new)) as target:
             source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
-        migrate(new)
+        bring_up(new)
         if live is not None:
             _keep_ledger(live, new)
         put_in_place(new, path, live)
@@ -138,7 +138,7 @@ def _kept_beside(path: Path) -> Path:
 def _keep_ledger(live: sqlite3.Connection, new: Path) -> None:
     """Put the lines of the ledger, those that can be read, into a database that is to come. Raises sqlite3.Error."""
     rows: list[sqlite3.Row] = []
-    with suppress(sqlite3.Error):  # damaged, or of a version without a ledger
+    with suppress(sqlite3.Error):  # damaged
         rows = live.execute("SELECT * FROM egress ORDER BY rowid").fetchall()
     with closing(sqlite3.connect(new)) as target, target:
         target.executemany("INSERT OR IGNORE INTO egress VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)

@@ -144,7 +144,7 @@ def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
         question=question,
         action=row["action"] and Action(row["action"]),
         abstained=abstained,
-        uncertain=bool(uncertain),  # None in runs of before there was such a thing
+        uncertain=uncertain,
         web_used=web_used,
         steps=tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps),
     )
@@ -156,8 +156,6 @@ def _scored(
     columns = list(zip(*passages, strict=True)) or [()] * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
     model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
-    if kind is ScorerKind.CROSS_ENCODER and None in columns[4]:
-        model = ""  # Of a time when relevances were made of less than today: they cannot be made anew.
     return ScoredRun(
         run_id=row["id"],
         question=question,

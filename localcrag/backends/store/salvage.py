@@ -10,7 +10,6 @@ from pathlib import Path
 
 from localcrag.backends.store import stem_index
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LEAST_LAYOUT
 
 TABLES = (
     "collections", "collection_homes", "collection_settings", "documents", "document_tags", "folder_tags", "originals",
@@ -98,7 +97,10 @@ def _stretch(rows: Callable[[int, int], list[tuple[object, ...]]], low: int, hig
 
 
 def _tidy(target: sqlite3.Connection) -> None:
-    """Remove rows that belong to nothing, and have documents cut anew that lack chunks or vectors."""
+    """Remove rows that belong to nothing, and all chunks of documents of which a chunk has no vector.
+
+    Documents without chunks are cut again from their text (app/repair.py).
+    """
     while orphans := target.execute("PRAGMA foreign_key_check").fetchall():
         for table, rowid, *_ in orphans:
             if rowid is not None:
@@ -107,12 +109,10 @@ def _tidy(target: sqlite3.Connection) -> None:
             target.execute("DELETE FROM chat_turns WHERE chat_id NOT IN (SELECT id FROM chats)")
             target.execute("DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents)")
             target.execute("DELETE FROM folder_tags WHERE collection_id NOT IN (SELECT id FROM collections)")
-    cut_anew = (
-        "SELECT d.id FROM documents d WHERE d.text != '' AND (NOT EXISTS (SELECT 1 FROM chunks c WHERE "
-        "c.document_id = d.id) OR EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id "
-        "AND c.id NOT IN (SELECT chunk_id FROM vectors)))"
+    target.execute(
+        "DELETE FROM vectors WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id IN "
+        "(SELECT document_id FROM chunks WHERE id NOT IN (SELECT chunk_id FROM vectors)))"
     )
-    target.execute(f"UPDATE documents SET layout = ? WHERE id IN ({cut_anew})", (LEAST_LAYOUT - 1,))  # noqa: S608
     target.execute("DELETE FROM chunks WHERE id NOT IN (SELECT chunk_id FROM vectors)")
 
 

@@ -13,7 +13,7 @@ from localcrag.backends.store.collection_queries import DOCUMENT, document_from
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shown_collections import SHOWN
 from localcrag.backends.store.stored_vectors import embedded_texts
-from localcrag.records.documents import LAYOUT, Chunk, Document, ScannedPage
+from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.protocols import Vectors
 
 _SCAN = "SELECT s.* FROM scans s WHERE s.document_id = ?"
@@ -93,13 +93,12 @@ class ScanStore:
     ) -> None:
         """Put this text and these chunks in the place of a document's, in one transaction; they have these `pages`.
 
-        The whole file was read for it, its printed pages too: by the rules of now.
         A document that is gone stays gone. `vectors` has a row per chunk. Raises StoreError.
         """
         with self._database.transaction() as connection:
             changed = connection.execute(
-                "UPDATE documents SET text = ?, title = ?, layout = ? WHERE id = ?",
-                (text, own_title(title, document.name), LAYOUT, document.id),
+                "UPDATE documents SET text = ?, title = ? WHERE id = ?",
+                (text, own_title(title, document.name), document.id),
             )
             if not changed.rowcount:
                 return

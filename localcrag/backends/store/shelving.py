@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from localcrag.backends.store import stem_index
 from localcrag.backends.store.chunk_rows import COLUMNS
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.text.titles import in_front, named
 
@@ -104,8 +103,8 @@ def search_by_name(connection: sqlite3.Connection, shelf: int, name: str) -> Non
     """Have the chunks of a document that is called as its file is found by its new name."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL AND abs(d.layout) >= ?",
-        (shelf, name, LEAST_LAYOUT),
+        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
+        (shelf, name),
     ).fetchall():
         front = in_front(named(name), row["text"], section=row["section"], lead=row["lead"])
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"

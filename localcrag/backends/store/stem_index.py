@@ -12,8 +12,6 @@ from localcrag.text.lexicon.stems import STEMMED, stems
 
 UNKNOWN = ""
 """Of a document whose text does not tell its language."""
-_AT_ONCE = 50
-"""Documents in one transaction, so that others who write need not wait."""
 
 
 def language_in(texts: Iterable[str]) -> str:
@@ -38,18 +36,6 @@ def put(connection: sqlite3.Connection, document: int) -> None:
     for row in chunks:
         indexed = " ".join(stems(f"{row['front']}\n{row['text']}", language))
         connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
-
-
-def put_missing(database: Database, collection: int) -> None:
-    """Do that for the documents of a collection that an earlier version put there. Raises StoreError."""
-    missing = (
-        "SELECT id FROM documents WHERE collection_id = ? AND id NOT IN (SELECT document_id FROM document_languages) "
-        "LIMIT ?"
-    )
-    while database.rows(missing, collection, _AT_ONCE):
-        with database.transaction() as connection:
-            for row in connection.execute(missing, (collection, _AT_ONCE)).fetchall():
-                put(connection, row["id"])
 
 
 class Languages:

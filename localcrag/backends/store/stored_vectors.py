@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from localcrag.backends.store.database import Database
-from localcrag.records.documents import LEAST_LAYOUT
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from localcrag.text.titles import BEGINNING, in_context, named, title_of
+from localcrag.text.titles import in_context, named
 
-BEGINNINGS = f"SELECT d.id, d.name, d.title, d.layout, substr(d.text, 1, {BEGINNING}) AS beginning FROM documents d"  # noqa: S608  a number
-"""What titles are made of."""
+NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
+"""The query for the rows that `titles_of` needs; a condition can follow."""
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
@@ -27,7 +26,7 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     )
     # What is deleted between the two has no title, and replace_vectors refuses what was made of it.
     titles = titles_of(
-        database.rows(f"{BEGINNINGS} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
+        database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
     return sorted(_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
@@ -35,7 +34,7 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
 def embedded_texts(database: Database, document: int) -> dict[int, str]:
     """Return the texts that the vectors of a document's chunks were made of, by chunk."""
     rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
-    return _in_context(rows, titles_of(database.rows(f"{BEGINNINGS} WHERE d.id = ?", document)))
+    return _in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
 
 
 def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
@@ -77,13 +76,8 @@ def replace_vectors(
 
 
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
-    """Return the titles of documents, by id, from what BEGINNINGS selects."""
-    return {
-        row["id"]: row["title"]
-        # Until it is cut anew, a document of before has the title that its text makes.
-        or (named(row["name"]) if abs(row["layout"]) >= LEAST_LAYOUT else title_of(row["beginning"], row["name"]))
-        for row in rows
-    }
+    """Return the titles of documents, by id, from rows of NAMES_AND_TITLES."""
+    return {row["id"]: row["title"] or named(row["name"]) for row in rows}
 
 
 def packed(vector: Vectors) -> bytes:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from localcrag.records.document_kinds import PDF_TYPE
-from localcrag.records.documents import ARCHIVE, LAYOUT, Chunk, Document, Member, Page
+from localcrag.records.documents import ARCHIVE, Chunk, Document, Member, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import FileAsRead, IngestProgress, IngestResult, Stamp, Upload
@@ -174,7 +174,7 @@ def _its_own(
     yield progress.at("reading", 0, None)
     stamp, sha256 = stamp_of(upload), checksum(upload)
     before = tools.find(upload.name)
-    if before and before.sha256 == sha256 and before.layout == LAYOUT:
+    if before and before.sha256 == sha256:
         seconds = round(time.perf_counter() - begun, 3)
         yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
         return None
