@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import print_result
-from localcrag.cli.ui_command import ready_for_gradio
+from localcrag.cli.ui_command import ready_for_gradio, show_failure
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -42,6 +42,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
     add("install", "put localcrag into the menu and into “Open with”, for this user")
     add("remove", "take it out again; documents and settings stay")
     opening = add("open", "open the page in a window of its own, or bring it to the front, and add files")
+    opening.set_defaults(on_failure=show_failure, no_browser=False)
     opening.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a document, or a folder of documents")
     add("quit", "end the localcrag that runs")
 

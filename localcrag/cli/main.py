@@ -38,7 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (SettingsError, QuestionError) as error:
         return _complain(error, WRONG_USAGE, as_json=parsed.json)
     except LocalcragError as error:
-        return _complain(error, FAILED, as_json=parsed.json)
+        status = _complain(error, FAILED, as_json=parsed.json)
+        parsed.on_failure(parsed, error)
+        return status
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nothing is left to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -90,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Answers from your own documents, on your own machine, with the retrieval checked first.",
     )
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
-    parser.set_defaults(json=False, data_dir=None, collection=None)
+    parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_commands(commands, common, within)
     return parser

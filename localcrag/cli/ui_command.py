@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from localcrag.cli.choices import port
 
 if TYPE_CHECKING:
+    from localcrag.records.errors import LocalcragError
     from localcrag.settings import Settings
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -22,7 +23,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
     command.add_argument("--host", type=_host, metavar="ADDRESS", help="127.0.0.1; others are refused, with the reason")
     command.add_argument("--no-browser", action="store_true", help="do not open the browser")
-    command.set_defaults(run=_ui)
+    command.set_defaults(run=_ui, on_failure=show_failure)
 
 
 def ready_for_gradio(settings: Settings) -> None:
@@ -34,6 +35,14 @@ def ready_for_gradio(settings: Settings) -> None:
     from localcrag.ui import gradio_stubs  # noqa: PLC0415
 
     gradio_stubs.leave_out()
+
+
+def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:
+    """Show in the browser why the page cannot be opened, where the browser was asked for."""
+    if not parsed.json and not parsed.no_browser:
+        from localcrag.ui.server import failed_start  # noqa: PLC0415
+
+        failed_start.show(str(error))
 
 
 def _ui(parsed: argparse.Namespace, settings: Settings) -> int:

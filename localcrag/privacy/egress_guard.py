@@ -225,12 +225,12 @@ def _browsing(arguments: tuple[Any, ...]) -> None:
         raise _refuse(Kind.PROGRAM, f"browser at {host or 'a file'}", f"The browser at {host or 'a file'}")
 
 
-def open_browser(address: str) -> None:
-    """Show a page of this computer in the browser. Raises EgressRefused for any other."""
+def open_browser(address: str) -> bool:
+    """Show a page of this computer in the browser, and return whether there is one. Raises EgressRefused for others."""
     import webbrowser  # noqa: PLC0415 - looks for browsers when it is used
 
     with passage(Purpose.NONE, programs=True):
-        webbrowser.open(address)
+        return webbrowser.open(address)
 
 
 _LOOKED_AT: dict[str, Callable[[tuple[Any, ...]], None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,4 +60,19 @@ def test_the_program_itself_ends_with_the_sentence_and_status_1(folder: Path) ->
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("\n") == 1
     assert SAID in ended.stderr
+    assert state_of(folder) == before
+
+
+def test_the_browser_shows_the_sentence_where_the_app_was_opened_without_a_terminal(
+    folder: Path, tmp_path: Path
+) -> None:
+    before, page, browser = state_of(folder), tmp_path / "page.html", tmp_path / "browser.py"
+    browser.write_text(
+        f"import sys, urllib.request\nopen({str(page)!r}, 'wb').write(urllib.request.urlopen(sys.argv[1]).read())"
+    )
+    ended = as_process(folder, "desktop", "open", BROWSER=f"{sys.executable} {browser} %s")
+    assert ended.returncode == 1
+    assert SAID in ended.stderr
+    assert "localcrag could not start" in page.read_text("utf-8")
+    assert SAID in page.read_text("utf-8")
     assert state_of(folder) == before
