@@ -1,4 +1,4 @@
-"""A page that says why localcrag could not start, for starts without a terminal: from the menu or by a click."""
+"""A page that says why localcrag could not start, for starts without a terminal."""
 
 from __future__ import annotations
 
