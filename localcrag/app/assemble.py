@@ -32,6 +32,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.egress_ledger import EgressLedger
 from localcrag.backends.store.run_store import RunStore
 from localcrag.pipeline import answer, answer_selection
+from localcrag.privacy.guard import guard
 from localcrag.records.enums import Preset, Skill, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
@@ -68,7 +69,8 @@ class Assembly:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database and read the list of models. Raises StoreError and ModelError."""
+        """Open the database and read the list of models; guard the process. Raises StoreError and ModelError."""
+        guard()
         made, chosen = LazyCache(), SettingsInUse(settings, self._drop)
         self._made = made
         self._judgements = no_judgements()

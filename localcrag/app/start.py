@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcrag.privacy import egress_log, private_folder
+from localcrag.privacy.guard import guard
 from localcrag.settings import Settings, load
 from localcrag.text import translation
 
@@ -12,8 +13,10 @@ from localcrag.text import translation
 def begin(**settings: Any) -> Settings:
     """Return the settings in force; those given that are None do not count. Raises SettingsError.
 
-    From then on messages are in their language, the data folder is this user's alone, and what leaves is noted in it.
+    From then on the process is guarded, messages are in their language, the data folder is this user's alone, and what
+    leaves is noted in it.
     """
+    guard()
     loaded = load(**settings)
     translation.choose(loaded.language)
     private_folder.keep_private(loaded.data_dir)

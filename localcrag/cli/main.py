@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
+from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    guard()
     try:
         parsed = _parser().parse_args(arguments)
     except SettingsError as error:

@@ -16,8 +16,8 @@ import localcrag
 import pytest
 from localcrag.privacy.egress_log import VARIABLE
 
-LEAVE = "import localcrag, socket\\ntry:\\n    socket.create_connection(('192.0.2.1', 443))\\nexcept OSError: pass"
-CONFINED = "from localcrag.backends.processes.confine import confine\\nimport socket\\nconfine()\\n" + "\\n".join(
+LEAVE = "import localcrag, socket\\nlocalcrag.guard()\\ntry:\\n    socket.create_connection(('192.0.2.1', 443))\\nexcept OSError: pass"
+CONFINED = "from localcrag.backends.processes.confine import confine\\nimport localcrag, socket\\nlocalcrag.guard()\\nconfine()\\n" + "\\n".join(
     ["try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
 
 def leave():
@@ -51,6 +51,8 @@ def test_named_in_another_process():
 def test_nothing_after_those(): ...
 """
 CONFTEST = """
+import localcrag
+localcrag.guard()
 from localcrag.privacy.egress_guard import let_start_programs
 let_start_programs("these tests do")
 """
