@@ -223,16 +223,17 @@ class Assembly:
             for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
                 pass
 
-    def close(self) -> None:
+    def close(self, *, overwrites: bool = True) -> None:
         """Close the database and the search client, end the processes that read files, and put the models away.
 
-        Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
+        Without `overwrites`, words of deleted documents that are still to be overwritten are left to the next one that
+        does it. Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
         """
         self.collections.close()
         if self.models.put_away():
             trim()
         self.web.close()
-        self.storage.close()
+        self.storage.close(overwrites=overwrites)
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
         chosen = replay.settings_of(run, relevance=self.settings.relevance, web=web)

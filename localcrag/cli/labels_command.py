@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import opened_for_the_past, overwrite_the_rest
+from localcrag.cli.opened import app_for, opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
 
@@ -73,10 +73,9 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.runs.labels import LabelKind  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     run = assembly.runs.get(parsed.run_id)
     passages = [passage.id for passage in run.passages]
     wanted = [(LabelKind.ANSWER, "", parsed.answer)] if parsed.answer is not None else []

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
+from localcrag.cli.opened import closed_at_the_end
 from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
@@ -34,7 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     except SettingsError as error:
         return _complain(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
-        status = int(parsed.run(parsed, _settings(parsed)))
+        with closed_at_the_end():
+            status = int(parsed.run(parsed, _settings(parsed)))
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:

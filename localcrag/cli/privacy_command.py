@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_result
+from localcrag.cli.opened import app_for
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -31,10 +32,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app import egress_report  # noqa: PLC0415
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.privacy.private_folder import open_to_others  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
     folder, opened = settings.data_dir.absolute(), open_to_others(settings.data_dir)
     kept = assembly.storage.sizes()
