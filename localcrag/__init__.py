@@ -9,9 +9,9 @@
 
 `Localcrag.stream` gives an answer as it is written, event by event; `docs/architecture.md` says what is where.
 
-Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`, nothing
-leaves this computer except what the app's own settings allow: an audit hook, which cannot be removed again, blocks the
-other connections of the process, and the libraries behind localcrag are told to send no telemetry.
+Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`,
+nothing leaves this computer except what the app's own settings allow: an audit hook, which cannot be removed again,
+blocks the other connections of the process, and the libraries behind localcrag are told to send no telemetry.
 """
 
 from __future__ import annotations

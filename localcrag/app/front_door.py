@@ -38,8 +38,8 @@ class Localcrag:
         """Open the data folder. `settings` go by their names: `Localcrag(collection="manuals", web="never", k=4)`.
 
         They win over environment variables and the settings file, and are not stored. Models are loaded when they are
-        first needed. From the first one on the process is guarded; see `localcrag.guard`. Raises SettingsError, ModelError
-        and StoreError.
+        first needed. From the first one on the process is guarded; see `localcrag.guard`. Raises SettingsError,
+        ModelError and StoreError.
         """
         from localcrag.privacy.guard import guard  # noqa: PLC0415
 

@@ -1,9 +1,9 @@
 """The egress guard: checks every connection, name look-up and program before it happens.
 
-An audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: those of our code,
-Gradio, the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for the
-thread that opened it and as long as it is open: a search for the SearXNG that was configured, a download for the hosts
-that it is from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
+An audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: those of our
+code, Gradio, the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for
+the thread that opened it and as long as it is open: a search for the SearXNG that was configured, a download for the
+hosts that it is from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
 
 What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
 outside.

@@ -17,9 +17,9 @@ _done: list[str] = []
 def guard() -> None:
     """Block this process's connections to other computers, except those that localcrag's settings allow.
 
-    Also switches off the telemetry of the libraries that localcrag uses, so call it before you import them. `Localcrag()`,
-    each command, the page and the servers call it themselves; a second call does nothing. It holds until the process
-    ends, for every library in it, and for the worker processes that it starts.
+    Also switches off the telemetry of the libraries that localcrag uses, so call it before you import them.
+    `Localcrag()`, each command, the page and the servers call it themselves; a second call does nothing. It holds until
+    the process ends, for every library in it, and for the worker processes that it starts.
     """
     with _first:
         if _done:

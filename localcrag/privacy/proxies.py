@@ -1,7 +1,7 @@
 """Proxies of the user's environment: kept out of the process, and put back for downloads alone.
 
-Only downloads go through a proxy. The libraries read these variables whenever they make a client: Gradio makes one while
-it is imported, and an address that httpx cannot use, such as a SOCKS proxy, would end the app there.
+Only downloads go through a proxy. The libraries read these variables whenever they make a client: Gradio makes one
+while it is imported, and an address that httpx cannot use, such as a SOCKS proxy, would end the app there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def take_out() -> None:
     for name in (*VARIABLES, *WITHOUT):
         if address := os.environ.pop(name, ""):
             _taken_out[name] = f"{address},{LOOPBACK}" if name in WITHOUT else address
-    # Systems other than Linux may have a proxy set outside the environment. Gradio asks its own server whether it is up.
+    # Gradio asks its own server whether it is up, and macOS and Windows may have a proxy set outside the environment.
     os.environ.update(dict.fromkeys(WITHOUT, LOOPBACK))
 
 

@@ -1,7 +1,7 @@
 """Telemetry off: switches for dependencies, set before they are imported.
 
-`localcrag.guard` calls `silence` as it installs the egress guard. The packages whose modules import such dependencies call
-it, too: a script may use one of them without an app.
+`localcrag.guard` calls `silence` as it installs the egress guard. The packages whose modules import such dependencies
+call it, too: a script may use one of them without an app.
 """
 
 from __future__ import annotations

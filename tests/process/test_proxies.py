@@ -36,9 +36,7 @@ def test_the_page_starts_with_a_proxy_that_no_library_can_use(tmp_path: Path, en
         ({"HTTPS_PROXY": "gopher://name:secret@127.0.0.1:9"}, r"proxy that the environment names cannot be used"),
     ],
 )
-def test_a_download_says_which_proxy_it_cannot_use(
-    tmp_path: Path, environment: dict[str, str], expected: str
-) -> None:
+def test_a_download_says_which_proxy_it_cannot_use(tmp_path: Path, environment: dict[str, str], expected: str) -> None:
     models = {"LOCALCRAG_MODELS_DIR": str(tmp_path / "models"), "HF_ENDPOINT": "http://127.0.0.1:9"}
     done = as_process(tmp_path / "data", "models", "get", "qwen2.5-1.5b-instruct", **models, **environment)
     assert done.returncode == 1

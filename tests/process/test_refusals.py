@@ -16,9 +16,10 @@ import localcrag
 import pytest
 from localcrag.privacy.egress_log import VARIABLE
 
-LEAVE = "import localcrag, socket\\nlocalcrag.guard()\\ntry:\\n    socket.create_connection(('192.0.2.1', 443))\\nexcept OSError: pass"
-CONFINED = "from localcrag.backends.processes.confine import confine\\nimport localcrag, socket\\nlocalcrag.guard()\\nconfine()\\n" + "\\n".join(
-    ["try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
+LEAVE = "\\n".join(["import localcrag, socket", "localcrag.guard()", "try:",
+    "    socket.create_connection(('192.0.2.1', 443))", "except OSError: pass"])
+CONFINED = "\\n".join(["from localcrag.backends.processes.confine import confine", "import localcrag, socket",
+    "localcrag.guard()", "confine()", "try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
 
 def leave():
     with pytest.raises(ConnectionError):

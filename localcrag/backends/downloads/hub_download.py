@@ -95,8 +95,8 @@ def _client() -> httpx.Client:
     hooks = {"request": [lambda request: egress_guard.admit(str(request.url))]}
     if socks := proxies.only_socks():
         raise DownloadFailed(
-            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be used. "
-            "Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
+            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
+            "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
         )
     try:
         with proxies.restored():

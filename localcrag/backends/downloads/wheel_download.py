@@ -83,8 +83,9 @@ def _started(command: list[str], requirement: str, purpose: Purpose, meter: Prog
     )
     with egress_guard.passage(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_index_of_uv(proxies.environment()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+            command, env=_with_index_of_uv(proxies.environment()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
 
 
 def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:
