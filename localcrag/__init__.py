@@ -7,7 +7,7 @@
         run = app.ask("How long is the warranty?")
     print(run.answer, run.action, run.sources)
 
-`Localcrag.stream` gives an answer as it is written, event by event; `docs/architecture.md` says what is where.
+`Localcrag.stream` gives an answer as it is written, event by event.
 
 Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`,
 nothing leaves this computer except what the app's own settings allow: an audit hook, which cannot be removed again,
