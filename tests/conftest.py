@@ -11,8 +11,7 @@ import pytest
 
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
-from localcrag.privacy import guard
-from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.privacy.egress_guard import GUARDED, let_start_programs
 from localcrag.settings import load
 from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before
@@ -39,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(shared.cleanup)
     let_start_programs("tests start browsers, servers and the app itself")
     # A developer's own settings must not reach the tests.
-    for name in [name for name in os.environ if name.startswith("LOCALCRAG_") and name != guard.VARIABLE]:
+    for name in [name for name in os.environ if name.startswith("LOCALCRAG_") and name != GUARDED]:
         del os.environ[name]
     # Started in the background by a shell, tests ignore Ctrl-C, and so would the programs that they interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -41,6 +41,8 @@ system's fonts the first time that it draws."""
 # A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
+GUARDED = "LOCALCRAG_GUARDED"
+"""Set in the environment of a guarded process: one that it starts is guarded as soon as it imports localcrag."""
 
 Judge = Callable[[str], bool]
 
@@ -210,7 +212,8 @@ def _start(program: str, arguments: Any, environment: Any = None) -> None:
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
     runs_what_it_says = bool(words) and program in ("", words[0])
-    if runs_what_it_says and (_is_our_own(words) or (words in HARMLESS and _has_our_path(environment))):
+    ours = _is_our_own(words) and _keeps_the_guard(words, environment)
+    if runs_what_it_says and (ours or (words in HARMLESS and _has_our_path(environment))):
         return
     name = Path(program or (words[0] if words else "a program")).name
     raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
@@ -218,11 +221,19 @@ def _start(program: str, arguments: Any, environment: Any = None) -> None:
 
 def _has_our_path(environment: Any) -> bool:
     """Return whether a program is looked for in the folders where this process would look for it."""
-    if not isinstance(environment, Mapping):
-        return environment is None
-    # The mapping may have text or bytes, as os.environ and os.environb do.
-    given = {os.fsdecode(name): os.fsdecode(value) for name, value in environment.items()}
-    return given.get("PATH") == os.environ.get("PATH")
+    return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
+
+
+def _keeps_the_guard(words: list[str], environment: Any) -> bool:
+    """Return whether a program of ours is guarded: commands guard themselves, other modules by their environment."""
+    is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
+    return is_a_command or environment is None or GUARDED in _as_text(environment)
+
+
+def _as_text(environment: Any) -> dict[str, str]:
+    """Return an environment as text: it may have bytes, as os.environb does."""
+    given = environment if isinstance(environment, Mapping) else {}
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
 
 
 def _is_our_own(words: list[str]) -> bool:

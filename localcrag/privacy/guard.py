@@ -7,9 +7,6 @@ import threading
 
 from localcrag.privacy import egress_guard, telemetry_off
 
-VARIABLE = "LOCALCRAG_GUARDED"
-"""Set in a guarded process. A process that it starts is guarded as soon as it imports localcrag."""
-
 _first = threading.Lock()
 _done: list[str] = []
 
@@ -25,6 +22,6 @@ def guard() -> None:
         if _done:
             return
         _done.append("guarded")
-        os.environ[VARIABLE] = "1"
+        os.environ[egress_guard.GUARDED] = "1"
         telemetry_off.silence()
         egress_guard.install()

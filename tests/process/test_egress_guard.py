@@ -246,6 +246,7 @@ print([
     refused(lambda: subprocess.run(["uname", "-p"], executable="/bin/ls")),
     refused(lambda: subprocess.run([sys.executable, "-m", "localcrag"], executable="/bin/ls")),
     refused(lambda: subprocess.run(["uname", "-p"], env={{"PATH": "/tmp"}})),
+    refused(lambda: subprocess.run([sys.executable, "-m", "localcrag.settings"], env={{}})),
     refused(lambda: os.execv("/bin/ls", ["uname", "-p"])),
     refused(lambda: os.execve("/bin/ls", [sys.executable, "-m", "localcrag"], dict(os.environ))),
     refused(lambda: os.posix_spawn("/bin/ls", ["uname", "-p"], {{}})),
@@ -263,7 +264,7 @@ font_manager.findSystemFonts()
 
 
 def test_programs_are_refused_but_our_own(folder: Path) -> None:
-    assert python(IN_A_CHILD).splitlines() == [str([True] * 19), "True"]
+    assert python(IN_A_CHILD).splitlines() == [str([True] * 20), "True"]
     programs = [one.destination for one in attempts(folder) if one.kind is Kind.PROGRAM]
     assert set(programs) == {"ls", "sh", "uname", PYTHON}
     assert len(programs) >= 10

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.privacy import egress_log, guard
+from localcrag.privacy import egress_log
+from localcrag.privacy.egress_guard import GUARDED
 from tests.support import ROOT
 
 FOREIGN = "192.0.2.1"
@@ -88,7 +89,7 @@ print(constants.HF_HUB_OFFLINE, constants.HF_HUB_DISABLE_TELEMETRY)
 
 def test_a_worker_of_a_guarded_process_is_guarded_when_it_imports_localcrag(tmp_path: Path) -> None:
     code = f"import socket, localcrag\n{TRY}\nprint(attempt())"
-    assert fresh(code, tmp_path, **{guard.VARIABLE: "1"}) == ["EgressRefused"]
+    assert fresh(code, tmp_path, **{GUARDED: "1"}) == ["EgressRefused"]
 
 
 def test_guarding_twice_adds_one_hook(tmp_path: Path) -> None:
