@@ -7,22 +7,22 @@
         run = app.ask("How long is the warranty?")
     print(run.answer, run.action, run.sources)
 
-`Localcrag.stream` gives an answer as it is written, event by event; `docs/architecture.md` says what is where.
+`Localcrag.stream` gives an answer as it is written, event by event.
 
-Importing this package changes the process: from then on nothing may leave this computer but what the app's own settings
-allow (an audit hook, which cannot be taken out again), and the libraries behind it are told to send no telemetry.
+Importing this package changes nothing in the process. From the first `Localcrag()` on, or after `localcrag.guard()`,
+nothing leaves this computer except what the app's own settings allow: an audit hook, which cannot be removed again,
+blocks the other connections of the process, and the libraries behind localcrag are told to send no telemetry.
 """
 
 from __future__ import annotations
 
+import os as _os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from localcrag.privacy import egress_guard as _egress_guard  # noqa: F401 - nothing leaves, from here on
-from localcrag.privacy.telemetry_off import silence as _silence
-
 if TYPE_CHECKING:
     from localcrag.app.front_door import Localcrag
+    from localcrag.privacy.guard import guard
     from localcrag.records.enums import Action, Preset
     from localcrag.records.errors import LocalcragError
     from localcrag.records.events import AnswerPiece, Event
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from localcrag.records.restriction import Restriction
     from localcrag.records.run import Run, Turn
     from localcrag.runs.recording import Recording
-
-_silence()  # before any dependency is imported: they read these switches then
 
 __version__ = "0.1.0"
 __all__ = [
@@ -49,6 +47,7 @@ __all__ = [
     "Source",
     "Turn",
     "__version__",
+    "guard",
 ]
 _WHERE = {
     "Action": "records.enums",
@@ -63,6 +62,7 @@ _WHERE = {
     "Run": "records.run",
     "Source": "records.passages",
     "Turn": "records.run",
+    "guard": "privacy.guard",
 }
 """The modules that the names come from, imported when a name is first asked for: `localcrag --help` stays quick."""
 
@@ -75,3 +75,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# Set by a process that is guarded (privacy/guard.py): its workers are to be guarded, too, however they are started.
+if "LOCALCRAG_GUARDED" in _os.environ:
+    __getattr__("guard")()

@@ -64,10 +64,11 @@ folders of `localcrag/` stand from top to bottom: each imports only what stands 
 
 
 class Command(NamedTuple):
-    """A command or a command of a command, with what it says of itself."""
+    """A command or a command of a command, with what it says of itself: as a whole, and in one line."""
 
     parser: ArgumentParser
     said: str
+    line: str
     depth: int
 
     @property
@@ -78,7 +79,7 @@ class Command(NamedTuple):
 def cli_page() -> str:
     """Return docs/cli.md."""
     commands = list(_commands(_parser()))
-    listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.said) for one in commands if one.depth == 1]
+    listed = [(f"[`{one.name}`](#{one.name.replace(' ', '-')})", one.line) for one in commands if one.depth == 1]
     shared = [action for action in commands[0].parser._actions if action.dest in OF_EVERY_COMMAND]
     parts = [
         CLI.format(
@@ -144,7 +145,8 @@ def _commands(parser: ArgumentParser, depth: int = 1) -> Iterator[Command]:
         if isinstance(action, _SubParsersAction):
             said = {listed.dest: listed.help for listed in action._choices_actions}
             for name, inner in action.choices.items():
-                yield Command(inner, _sentence(inner.description or said.get(name) or ""), depth)
+                line = said.get(name) or ""
+                yield Command(inner, _sentence(inner.description or line), _sentence(line), depth)
                 yield from _commands(inner, depth + 1)
 
 

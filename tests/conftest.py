@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import localcrag
 from localcrag.app.assemble import Assembly
 from localcrag.app.files_to_add import uploads_from
 from localcrag.privacy.egress_guard import let_start_programs
@@ -40,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A developer's own settings must not reach the tests.
     for name in [name for name in os.environ if name.startswith("LOCALCRAG_")]:
         del os.environ[name]
+    # Before a test imports a library that reads the switches for telemetry. Processes of the tests are guarded, too.
+    localcrag.guard()
     # Started in the background by a shell, tests ignore Ctrl-C, and so would the programs that they interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

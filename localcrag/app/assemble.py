@@ -33,6 +33,7 @@ from localcrag.backends.store.database_header import DATABASE_NAME
 from localcrag.backends.store.egress_ledger import EgressLedger
 from localcrag.backends.store.run_store import RunStore
 from localcrag.pipeline import answer, answer_selection
+from localcrag.privacy.guard import guard
 from localcrag.records.enums import Preset, Skill, WebMode
 from localcrag.records.errors import ModelError
 from localcrag.records.ingest import IngestEvent, Upload
@@ -68,7 +69,8 @@ class Assembly:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database and read the list of models. Raises StoreError and ModelError."""
+        """Open the database and read the list of models; guard the process. Raises StoreError and ModelError."""
+        guard()
         made, chosen = LazyCache(), SettingsInUse(settings, self._drop)
         self._made = made
         self._judgements = no_judgements()
@@ -220,16 +222,17 @@ class Assembly:
             for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
                 pass
 
-    def close(self) -> None:
+    def close(self, *, overwrites: bool = True) -> None:
         """Close the database and the search client, end the processes that read files, and put the models away.
 
-        Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
+        Without `overwrites`, words of deleted documents that are still to be overwritten are left to the next one that
+        does it. Whoever still holds this holds little memory then; a thread that is at work with a model ends its call.
         """
         self.collections.close()
         if self.models.put_away():
             trim()
         self.web.close()
-        self.storage.close()
+        self.storage.close(overwrites=overwrites)
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
         chosen = replay.settings_of(run, web=web)

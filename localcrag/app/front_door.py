@@ -38,8 +38,13 @@ class Localcrag:
         """Open the data folder. `settings` go by their names: `Localcrag(collection="manuals", web="never", k=4)`.
 
         They win over environment variables and the settings file, and are not stored. Models are loaded when they are
-        first needed. Raises SettingsError, ModelError and StoreError.
+        first needed. From the first one on the process is guarded; see `localcrag.guard`. Raises SettingsError,
+        ModelError and StoreError.
         """
+        from localcrag.privacy.guard import guard  # noqa: PLC0415
+
+        # Before the imports below: the libraries read the switches for telemetry when they are imported.
+        guard()
         # Here, and not above: they take a second to import, and `import localcrag` must not wait for them.
         from localcrag.app.assemble import Assembly  # noqa: PLC0415
         from localcrag.app.start import begin  # noqa: PLC0415

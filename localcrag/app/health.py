@@ -16,6 +16,7 @@ from localcrag.app import graphics
 from localcrag.app.assemble import Assembly
 from localcrag.app.foreign_documents import ADVICE
 from localcrag.app.machine import memory
+from localcrag.app.outgoing import described, may_leave, outgoing
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
 from localcrag.backends.store import deleted_words
@@ -62,6 +63,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("embedder", _embedder, assembly)
     yield _checked("relevance", _relevance, assembly)
     yield _checked("language model", _llm, assembly)
+    yield examine_privacy(assembly)
     yield from examine_stored(assembly)
     yield search_server(assembly.settings, assembly.web)
 
@@ -71,6 +73,11 @@ def examine_stored(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("database", _database, assembly)
     for name in assembly.collections.names():
         yield _checked(f"collection {name}", _collection, assembly, name)
+
+
+def examine_privacy(assembly: Assembly) -> Finding:
+    """Return what may leave this computer under the current settings."""
+    return _checked("what can leave", _leaving, assembly)
 
 
 def search_server(settings: Settings, web: Web) -> Finding:
@@ -99,6 +106,11 @@ def _checked(
         return Finding(name, State.OK, look(*arguments, **named))
     except LocalcragError as error:
         return Finding(name, State.FAILED, str(error))
+
+
+def _leaving(assembly: Assembly) -> str:
+    servers = outgoing(assembly)
+    return " ".join([may_leave(servers), *(described(one) for one in servers if not one.agreed)])
 
 
 def _files(assembly: Assembly, name: str) -> str:

@@ -115,10 +115,11 @@ class Storage:
             ):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
-    def close(self) -> None:
+    def close(self, *, overwrites: bool = True) -> None:
         """Overwrite what deleted documents left, and close the database, when nothing is being restored or erased."""
         with self._lock:
-            overwriting.finish(self._database)
+            if overwrites:
+                overwriting.finish(self._database)
             self._database.close()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localcrag.cli.choices import CONFLICT_RULES, POLICIES, PRESETS, REFINERS, STRICTNESS, STRIP_MODES, WEB_MODES
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import app_for
 from localcrag.cli.restriction_options import add_restriction, restriction_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.cli.consent import ask_consent  # noqa: PLC0415
     from localcrag.records.enums import Preset  # noqa: PLC0415
@@ -73,7 +73,7 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> int:
     # Only where somebody sits: a script must not wait for an answer that never comes.
     consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     if parsed.llm:
         _ = assembly.models.llm  # A model that was named is meant: without it, no lesser answer but what is wrong.
     asking = assembly.ask(

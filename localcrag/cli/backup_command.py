@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.opened import app_for
 
 if TYPE_CHECKING:
     from localcrag.records.backed_up import BackedUp
@@ -32,9 +33,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
 
 
 def _backup(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    done = Assembly(settings).storage.back_up(parsed.file)
+    done = app_for(settings).storage.back_up(parsed.file)
     print_result(_plain(done), parsed, "\n".join([f"{_held(done)}, written and read back.", *_not_in(done), LEFT_OUT]))
     return DONE
 

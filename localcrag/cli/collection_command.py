@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import overwrite_the_rest
+from localcrag.cli.opened import app_for, overwrite_the_rest
 
 if TYPE_CHECKING:
-    from localcrag.app.assemble import Assembly
     from localcrag.app.moving import Moved
     from localcrag.settings import Settings
 
@@ -83,15 +82,9 @@ def _add_servers(named: Subparsers, common: argparse.ArgumentParser) -> None:
     command.set_defaults(run=_vacuum)
 
 
-def _opened(settings: Settings) -> Assembly:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    return Assembly(settings)
-
-
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
     found = []
-    collections = _opened(settings).collections
+    collections = app_for(settings).collections
     for name in collections.names():
         home = collections.homes.of(name)
         found.append({"name": name, "home": str(home.server or "local")})
@@ -102,14 +95,14 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _copy(parsed: argparse.Namespace, settings: Settings) -> int:
-    number = _shown(_opened(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
+    number = _shown(app_for(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
     said = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
     print_result({"name": parsed.new, "documents": number}, parsed, said)
     return DONE
 
 
 def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
-    merged = _opened(settings).collection_copies.merge(parsed.name, parsed.into)
+    merged = app_for(settings).collection_copies.merge(parsed.name, parsed.into)
     lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} are in it now."]
     lines += [f"renamed: {old} is called {new}" for old, new in merged.renamed]
     lines += [f"there already with the same content: {name}" for name in merged.same]
@@ -118,14 +111,14 @@ def _merge(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> int:
-    number = _shown(_opened(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
+    number = _shown(app_for(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
     said = f"{parsed.name}: {counted(number, 'document')} in {parsed.file}, with all that they say: keep it safe."
     print_result({"file": str(parsed.file), "documents": number}, parsed, said)
     return DONE
 
 
 def _import(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly = _opened(settings)
+    assembly = app_for(settings)
     names: list[str] = []
 
     def noted(events: Iterator[tuple[str, Moved]]) -> Iterator[Moved]:
@@ -147,7 +140,7 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _embedder(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly = _opened(settings)
+    assembly = app_for(settings)
     chosen = None if parsed.embedder == "default" else parsed.embedder
     assembly.collection_settings.set_embedder(chosen, parsed.name)
     embedders = assembly.collections.embedders
@@ -171,7 +164,7 @@ def _shown(steps: Iterator[Moved], parsed: argparse.Namespace, what: str) -> int
 
 
 def _move(parsed: argparse.Namespace, settings: Settings) -> int:
-    assembly, moved = _opened(settings), False
+    assembly, moved = app_for(settings), False
     collections = assembly.collections
 
     def steps() -> Iterator[Moved]:
@@ -190,20 +183,20 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _connect(parsed: argparse.Namespace, settings: Settings) -> int:
-    home = _opened(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
+    home = app_for(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
     print_result({"name": home.name, "home": str(home.server)}, parsed, f"{home.name}: connected to {home.server}")
     return DONE
 
 
 def _disconnect(parsed: argparse.Namespace, settings: Settings) -> int:
-    _opened(settings).collections.homes.disconnect(parsed.name)
+    app_for(settings).collections.homes.disconnect(parsed.name)
     said = f"{parsed.name}: disconnected; its documents stay in the server."
     print_result({"disconnected": parsed.name}, parsed, said)
     return DONE
 
 
 def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
-    _opened(settings).collections.homes.vacuum(parsed.name)
+    app_for(settings).collections.homes.vacuum(parsed.name)
     said = f"{parsed.name}: what was deleted is in no table or index of the server any more."
     print_result({"vacuumed": parsed.name}, parsed, said)
     return DONE

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import print_result
+from localcrag.cli.opened import app_for
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -27,12 +28,11 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.app.health import State, examine  # noqa: PLC0415
     from localcrag.app.repair import repair  # noqa: PLC0415
 
     findings = []
-    for finding in repair(settings) if parsed.repair else examine(Assembly(settings)):
+    for finding in repair(settings) if parsed.repair else examine(app_for(settings)):
         findings.append(finding)
         if not parsed.json:
             print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)

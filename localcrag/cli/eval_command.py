@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_json
-from localcrag.cli.opened import index_warnings, opened
+from localcrag.cli.opened import index_warnings
 from localcrag.records.errors import EvaluationError, SettingsError
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
 
     configurations = _configurations(parsed, settings)
     sets = [evaluation_set.read(folder) for folder in parsed.sets]
-    with contextlib.closing(opened(settings)) as own:
+    with contextlib.closing(Assembly(settings)) as own:
+        own.collections.require()
         calibration = own.calibrations.in_force()
         pinned = own.learning.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:

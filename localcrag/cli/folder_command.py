@@ -7,11 +7,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import index_warnings, overwrite_the_rest
+from localcrag.cli.opened import app_for, index_warnings, overwrite_the_rest
 from localcrag.records.folders import WhenGone
 
 if TYPE_CHECKING:
-    from localcrag.app.assemble import Assembly
     from localcrag.app.folders.folders import FolderState
     from localcrag.records.folders import BoundFolder, FolderChange
     from localcrag.settings import Settings
@@ -59,14 +58,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.set_defaults(run=_remove)
 
 
-def _opened(settings: Settings) -> Assembly:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    return Assembly(settings)
-
-
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    folder = _opened(settings).folders.bind(
+    folder = app_for(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=WhenGone(parsed.gone)
     )
     said = (
@@ -78,7 +71,7 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    states = _opened(settings).folders.states(parsed.collection)
+    states = app_for(settings).folders.states(parsed.collection)
     found = [
         _plain(one.folder)
         | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
@@ -94,7 +87,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.cli import folder_output, terminal  # noqa: PLC0415
     from localcrag.records.folders import FolderStatus  # noqa: PLC0415
 
-    assembly = _opened(settings)
+    assembly = app_for(settings)
     folders = assembly.folders
     chosen = [folders.named(parsed.path)] if parsed.path else [
         one for one in folders.all(parsed.collection) if not one.paused
@@ -121,7 +114,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = _opened(settings).folders
+    folders = app_for(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
     said = f"{folder.path}: {'paused' if parsed.paused else 'followed again'}"
@@ -130,7 +123,7 @@ def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = _opened(settings).folders
+    folders = app_for(settings).folders
     folder = folders.named(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"

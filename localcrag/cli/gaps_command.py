@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_result
-from localcrag.cli.opened import index_warnings, opened_for_the_past
+from localcrag.cli.opened import app_for, index_warnings, opened_for_the_past
 
 if TYPE_CHECKING:
     from localcrag.runs.knowledge_gaps import KnowledgeGap
@@ -50,12 +50,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.app.what_is_said_of_files import with_warnings  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import IngestStatus  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     events = assembly.gaps.add_web_text(parsed.run_id, parsed.result)
     (result,) = with_warnings(terminal.show_ingest(events, quiet=parsed.json), index_warnings(assembly))
     if not parsed.json:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import index_warnings, overwrite_the_rest
+from localcrag.cli.opened import app_for, index_warnings, overwrite_the_rest
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -38,11 +38,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
     if sum((bool(parsed.paths), parsed.re_embed, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or --re-embed or --read-scans without any.")
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     try:
         return _done(assembly, parsed)
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localcrag.cli.command_output import counted, print_result
-from localcrag.cli.opened import opened_for_the_past, overwrite_the_rest
+from localcrag.cli.opened import app_for, opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
 
@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = named.add_parser("export", parents=[common, within], help="labels as an evaluation set, or to train with")
     command.add_argument(
         "--as", dest="form", choices=["set", "training"], required=True,
-        help="set: a folder for `localcrag eval`; training: a file for scripts/train_relevance.py --labels",
+        help="set: a folder for `localcrag eval`; training: a file with pairs to train a relevance model with",
     )  # fmt: skip
     command.add_argument("path", type=Path, metavar="PATH", help="the new folder, or the file")
     command.set_defaults(run=_export)
@@ -73,10 +73,9 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.runs.labels import LabelKind  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     run = assembly.runs.get(parsed.run_id)
     passages = [passage.id for passage in run.passages]
     wanted = [(LabelKind.ANSWER, "", parsed.answer)] if parsed.answer is not None else []

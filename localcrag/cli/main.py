@@ -13,6 +13,8 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
+from localcrag.cli.opened import closed_at_the_end
+from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
 if TYPE_CHECKING:
@@ -27,12 +29,14 @@ INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    guard()
     try:
         parsed = _parser().parse_args(arguments)
     except SettingsError as error:
         return _complain(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
-        status = int(parsed.run(parsed, _settings(parsed)))
+        with closed_at_the_end():
+            status = int(parsed.run(parsed, _settings(parsed)))
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:

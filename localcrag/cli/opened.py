@@ -1,9 +1,12 @@
-"""The app for a command, once the collection that it names is there; and what is done at its end."""
+"""The app for a command: opened with the collection that it names, and closed when the command ends."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,11 +14,33 @@ if TYPE_CHECKING:
     from localcrag.settings import Settings
 
 
-def opened(settings: Settings) -> Assembly:
-    """Return the app. Raises UnknownCollection, with those there are, when the settings name none of them."""
+_at_the_end: ContextVar[ExitStack] = ContextVar("at the end of the command")
+
+
+@contextmanager
+def closed_at_the_end() -> Iterator[None]:
+    """Close the apps that a command opens when it ends, however it ends."""
+    with ExitStack() as stack:
+        before = _at_the_end.set(stack)
+        try:
+            yield
+        finally:
+            _at_the_end.reset(before)
+
+
+def app_for(settings: Settings) -> Assembly:
+    """Return the app, which is closed when the command ends. Raises StoreError and ModelError."""
     from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
     assembly = Assembly(settings)
+    # Commands that change something overwrite it themselves. One that only reads must not wait for that.
+    _at_the_end.get().callback(assembly.close, overwrites=False)
+    return assembly
+
+
+def opened(settings: Settings) -> Assembly:
+    """Return the app. Raises UnknownCollection, with those there are, when the settings name none of them."""
+    assembly = app_for(settings)
     assembly.collections.require()
     return assembly
 
@@ -25,9 +50,7 @@ def opened_for_the_past(parsed: argparse.Namespace, settings: Settings) -> Assem
 
     Questions and labels outlive their collection: one that is gone, and has some, may be named too.
     """
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
-
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     if parsed.collection is not None:
         assembly.collections.require_past(parsed.collection)
     return assembly

@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import print_result
-from localcrag.cli.opened import opened_for_the_past, overwrite_the_rest
+from localcrag.cli.opened import app_for, opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.runs import labelled_question  # noqa: PLC0415
 
     if parsed.answer and parsed.unanswerable:
         raise SettingsError("A question is pinned with --answer TEXT or as --unanswerable, not as both.")
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     answers = tuple(parsed.answer) or labelled_question.proposed(assembly.runs.get(parsed.run_id)).answers[:1]
     if not answers and not parsed.unanswerable:
         raise SettingsError(
@@ -71,9 +70,8 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     assembly.learning.pins.remove(parsed.run_id)
     overwrite_the_rest(assembly)
     print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: not pinned any more")

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from localcrag.cli.command_output import at_least_one, print_result
+from localcrag.cli.opened import app_for
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
@@ -31,13 +32,13 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app import egress_report  # noqa: PLC0415
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
+    from localcrag.app.outgoing import described, may_leave, outgoing  # noqa: PLC0415
     from localcrag.privacy.private_folder import open_to_others  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
     folder, opened = settings.data_dir.absolute(), open_to_others(settings.data_dir)
-    kept = assembly.storage.sizes()
+    kept, servers = assembly.storage.sizes(), outgoing(assembly)
     text = [egress_report.line(summary), ""]
     text += [
         f"{one.at}  {egress_report.described(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
@@ -46,8 +47,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     text += [""] * bool(attempts)
     text += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
     text += [f"Others may look into {path}: localcrag could not change that." for path in opened]
-    text += [f"Searches go to {assembly.web.address}." if settings.searxng_url else "No SearXNG is set: none is asked."]
-    text.append("docs/privacy.md says what each file and table holds, and how to remove it.")
+    text += [""] + (list(dict.fromkeys(map(described, servers))) or [may_leave(servers)])
     result = {
         "line": egress_report.line(summary),
         "connections": summary.connections,
@@ -57,6 +57,7 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
         "collection_servers": [{"destination": place, "times": times} for place, times in summary.to_collections],
         "refused": summary.refused,
         "attempts": [dataclasses.asdict(one) for one in attempts],
+        "may_leave": [dataclasses.asdict(one) for one in servers],
         "searxng": assembly.web.address if settings.searxng_url else None,
         "data_dir": folder,
         "bytes": dict(kept),

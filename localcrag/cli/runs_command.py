@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from localcrag.cli.choices import ACTIONS, POLICIES
 from localcrag.cli.command_output import at_least_one, counted, print_json
-from localcrag.cli.opened import opened_for_the_past
+from localcrag.cli.opened import app_for, opened_for_the_past
 from localcrag.records.errors import ReportError
 
 if TYPE_CHECKING:
@@ -92,11 +92,10 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.runs import record  # noqa: PLC0415
 
-    run = Assembly(settings).runs.get(parsed.run_id)
+    run = app_for(settings).runs.get(parsed.run_id)
     if parsed.json:
         print_json(record.to_json(run))
     else:
@@ -142,12 +141,11 @@ def _output(path: Path | None) -> Iterator[TextIO]:
 
 
 def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app.assemble import Assembly  # noqa: PLC0415
     from localcrag.cli import terminal  # noqa: PLC0415
     from localcrag.records.enums import WebMode  # noqa: PLC0415
     from localcrag.runs import record, replay  # noqa: PLC0415
 
-    assembly = Assembly(settings)
+    assembly = app_for(settings)
     before = assembly.runs.get(parsed.run_id)
     web = WebMode(parsed.web)
     if web is WebMode.NEVER and before.web.used:

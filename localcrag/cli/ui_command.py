@@ -58,6 +58,6 @@ def _host(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"localcrag does not listen on {text}: it has no users and passwords, and would show your documents to "
             "whoever can reach that address. From another computer of yours, go through SSH (ssh -L "
-            "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there; see SECURITY.md"
+            "7860:127.0.0.1:7860 you@this-computer) and open http://127.0.0.1:7860 there."
         )
     return text

@@ -74,7 +74,7 @@ def read(folder: Path) -> Evaluation:
         lines = (folder / RUNS).read_bytes().split(b"\n")
     except FileNotFoundError as error:
         raise EvaluationError(
-            f"There is no evaluation in {folder}. `localcrag eval list` names those there are."
+            f"There is no evaluation in {folder}. `localcrag eval --list` shows all evaluations."
         ) from error
     except (OSError, ValidationError) as error:
         raise EvaluationError(

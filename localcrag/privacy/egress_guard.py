@@ -1,9 +1,9 @@
 """The egress guard: checks every connection, name look-up and program before it happens.
 
-An audit hook of the interpreter (PEP 578), in force from the first import of localcrag, whoever asks: our code, Gradio,
-the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for the thread that
-opened it and as long as it is open: a search for the SearXNG that was configured, a download for the hosts that it is
-from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
+An audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: those of our
+code, Gradio, the hub's client, torch, a reader. Let through are this computer itself and what a `passage` allows, for
+the thread that opened it and as long as it is open: a search for the SearXNG that was configured, a download for the
+hosts that it is from. Everything else raises EgressRefused, before a byte is sent, and is logged (egress_log.py).
 
 What it does not see: code in C that opens sockets by itself. `tests/browser/test_no_network.py` looks at that from
 outside.
@@ -15,7 +15,8 @@ import functools
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from localcrag.privacy import proxies
 from localcrag.privacy.addresses import is_here, is_number, plain, shown
 from localcrag.privacy.egress_log import Attempt, Kind, Purpose, asked_by, note
 from localcrag.records.errors import EgressRefused
@@ -39,6 +41,8 @@ system's fonts the first time that it draws."""
 # A leading "-m localcrag", or this file's own checkout: what may be started by this Python.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
+GUARDED = "LOCALCRAG_GUARDED"
+"""Set in the environment of a guarded process: one that it starts is guarded as soon as it imports localcrag."""
 
 Judge = Callable[[str], bool]
 
@@ -110,9 +114,7 @@ def admit(url: str) -> None:
     opened = _passage.get()
     if opened is None:
         return
-    from urllib.request import getproxies  # noqa: PLC0415 - slow to import, and only a download needs it
-
-    for address in (url, *getproxies().values()):
+    for address in (url, *proxies.addresses()):
         parts = urlsplit(address)
         if parts.hostname:
             opened.admit(parts.hostname, parts.port or PORTS.get(parts.scheme, 443))
@@ -180,18 +182,18 @@ def _looking_up_address(arguments: tuple[Any, ...]) -> None:
 
 
 def _starting(arguments: tuple[Any, ...]) -> None:
-    """Look at subprocess.Popen: (executable, arguments, …)."""
-    _start(os.fsdecode(arguments[0] or ""), arguments[1])
+    """Look at subprocess.Popen: (executable, arguments, folder, environment)."""
+    _start(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
 
 
 def _replacing(arguments: tuple[Any, ...]) -> None:
-    """Look at os.exec and os.posix_spawn: (path, arguments, …)."""
-    _start(os.fsdecode(arguments[0]), arguments[1])
+    """Look at os.exec and os.posix_spawn: (path, arguments, environment)."""
+    _start(os.fsdecode(arguments[0]), arguments[1], arguments[2])
 
 
 def _spawning(arguments: tuple[Any, ...]) -> None:
-    """Look at os.spawn: (mode, path, arguments, …)."""
-    _start(os.fsdecode(arguments[1]), arguments[2])
+    """Look at os.spawn: (mode, path, arguments, environment)."""
+    _start(os.fsdecode(arguments[1]), arguments[2], arguments[3])
 
 
 def _shell(arguments: tuple[Any, ...]) -> None:
@@ -199,15 +201,39 @@ def _shell(arguments: tuple[Any, ...]) -> None:
     _start(os.fsdecode(arguments[0]), ())
 
 
-def _start(program: str, arguments: Any) -> None:
+def _start(program: str, arguments: Any, environment: Any = None) -> None:
+    """Refuse to start a program, unless it is ours or harmless, or a passage lets programs be started.
+
+    `program` is the file that is run, "" where only the arguments name it. The first argument is just a label: it may
+    differ from the file, so both are compared.
+    """
     opened = _passage.get()
     if _free or (opened and opened.programs):
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
-    if words in HARMLESS or _is_our_own(words):
+    runs_what_it_says = bool(words) and program in ("", words[0])
+    ours = _is_our_own(words) and _keeps_the_guard(words, environment)
+    if runs_what_it_says and (ours or (words in HARMLESS and _has_our_path(environment))):
         return
     name = Path(program or (words[0] if words else "a program")).name
     raise _refuse(Kind.PROGRAM, name, f"The start of the program {name}")
+
+
+def _has_our_path(environment: Any) -> bool:
+    """Return whether a program is looked for in the folders where this process would look for it."""
+    return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
+
+
+def _keeps_the_guard(words: list[str], environment: Any) -> bool:
+    """Return whether a program of ours is guarded: commands guard themselves, other modules by their environment."""
+    is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
+    return is_a_command or environment is None or GUARDED in _as_text(environment)
+
+
+def _as_text(environment: Any) -> dict[str, str]:
+    """Return an environment as text: it may have bytes, as os.environb does."""
+    given = environment if isinstance(environment, Mapping) else {}
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
 
 
 def _is_our_own(words: list[str]) -> bool:
@@ -278,8 +304,17 @@ def _look_at_names_first(method: str) -> None:
     setattr(socket.socket, method, looked_at)
 
 
-# The one effect at import that is meant: whatever is imported after localcrag, and whoever imports it, is looked at.
-sys.addaudithook(_hook)
-for _method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
-    if hasattr(socket.socket, _method):
-        _look_at_names_first(_method)
+_installing = threading.Lock()
+_installed: list[str] = []
+
+
+def install() -> None:
+    """Check everything in this process from now on. An audit hook cannot be removed, so a second call does nothing."""
+    with _installing:
+        if _installed:
+            return
+        _installed.append("the hook")
+        sys.addaudithook(_hook)
+        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+            if hasattr(socket.socket, method):
+                _look_at_names_first(method)

@@ -1,11 +1,14 @@
 """Telemetry off: switches for dependencies, set before they are imported.
 
-The package calls `silence` when it is imported, as it sets up the egress guard: whoever uses a part of it is private.
+`localcrag.guard` calls `silence` as it installs the egress guard. The packages whose modules import such dependencies
+call it, too: a script may use one of them without an app.
 """
 
 from __future__ import annotations
 
 import os
+
+from localcrag.privacy import proxies
 
 SWITCHES = {
     # Usage statistics and version checks.
@@ -34,11 +37,20 @@ SWITCHES = {
 }
 HOSTED = ("SPACE_ID", "SYSTEM")
 """Where Gradio finds these, it takes itself to be on its maker's servers."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+_done: list[str] = []
 
 
 def silence() -> None:
-    """Set the switches, whatever the environment says: privacy is not a preference of the shell."""
+    """Set the switches, whatever the environment says: privacy is not a preference of the shell.
+
+    A second call does nothing: localcrag sets a variable of Gradio's itself, later on.
+    """
+    if _done:
+        return
+    _done.append("silent")
+    proxies.take_out()
     # Gradio can be told by the environment to listen to other machines, to share itself, or to serve folders.
     for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTED]:
         del os.environ[name]
@@ -47,7 +59,3 @@ def silence() -> None:
     # asleep. By default they stay awake for long, and take the cores from each other and from whatever else is busy:
     # beside two other programs an answer then takes twice as long (docs/measurements.md).
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    # Gradio asks its own server whether it is up: without this, by way of a proxy where one is configured.
-    for name in ("NO_PROXY", "no_proxy"):
-        kept = [host for host in os.environ.get(name, "").split(",") if host and host not in LOOPBACK]
-        os.environ[name] = ",".join([*kept, *LOOPBACK])

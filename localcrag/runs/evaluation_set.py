@@ -26,6 +26,10 @@ from localcrag.records.web import WebResult
 from localcrag.text.paths import is_hidden
 
 QUESTIONS, DOCUMENTS = "questions.jsonl", "documents"
+WHAT_IT_IS = (
+    f"An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS}, which has a JSON object with `question` and "
+    "`answers` on each line."
+)
 RUNS = "runs.jsonl"
 """In the folder of an evaluation."""
 MOST_PROBLEMS = 10
@@ -130,9 +134,7 @@ def read(folder: Path) -> EvaluationSet:
     """Return the set in `folder`. Raises EvaluationSetError, which lists the lines that are wrong and why."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise EvaluationSetError(
-            f"{folder} {what}. An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS} (docs/evaluation.md)."
-        )
+        raise EvaluationSetError(f"{folder} {what}. {WHAT_IT_IS}")
     lines = _lines(folder / QUESTIONS)
     documents = folder / DOCUMENTS
     files = tuple(
@@ -173,9 +175,7 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
-        raise EvaluationSetError(
-            f"{path} is missing. An evaluation set is a folder with {DOCUMENTS}/ and {QUESTIONS} (docs/evaluation.md)."
-        ) from error
+        raise EvaluationSetError(f"{path} is missing. {WHAT_IT_IS}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationSetError(f"{path} cannot be read: {error}. It has to be a text file in UTF-8.") from error
     if text.lstrip().startswith("["):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -64,7 +65,8 @@ def _explain(error: ValidationError) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         what = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
-            what = "there is no such setting"
+            near = get_close_matches(name, Settings.model_fields, n=1)
+            what = "there is no such setting" + (f"; the nearest is {near[0]}" if near else "")
         shown = f" (given: {problem['input']!r})" if name and problem["type"] != "extra_forbidden" else ""
         lines.append(f"{name or 'settings'}: {what}{shown}")
-    return "Not a valid setting. " + "; ".join(lines) + ". docs/settings.md has them all."
+    return "Not a valid setting. " + "; ".join(lines) + ". Correct it, or remove it to use the default."

@@ -34,7 +34,10 @@ def address(data: Path, searx: str) -> Iterator[str]:
 
 def wants_to_leave(data: Path) -> None:
     """Have a worker of this data folder try it."""
-    code = f"import localcrag, socket\ntry:\n    socket.create_connection(('{FOREIGN}', 443))\nexcept OSError: pass"
+    code = "\n".join((
+        "import localcrag, socket", "localcrag.guard()", "try:", f"    socket.create_connection(('{FOREIGN}', 443))",
+        "except OSError: pass",
+    ))  # fmt: skip
     environment = {**os.environ, egress_log.VARIABLE: str(data / egress_log.FOLDER_NAME)}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
 

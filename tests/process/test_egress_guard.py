@@ -29,7 +29,7 @@ FOREIGN, FOREIGN_6, NAME = "192.0.2.1", "2001:db8::1", "nobody.example"
 PYTHON = Path(sys.executable).name
 pytestmark = pytest.mark.refused(
     f"{FOREIGN}*", "192.0.2.2:8080", f"?{FOREIGN_6}?:80", f"?::ffff:{FOREIGN}?:80", "192.168.3.4:80", NAME, "other.lan",
-    "hub.example", "ls", "sh", PYTHON, f"browser at {NAME}", "browser at a file",
+    "hub.example", "ls", "sh", "uname", PYTHON, f"browser at {NAME}", "browser at a file",
 )  # fmt: skip
 
 
@@ -222,6 +222,7 @@ def python(code: str, **environment: str) -> str:
 IN_A_CHILD = f"""
 import contextlib, os, subprocess, sys
 import localcrag  # and nothing else
+localcrag.guard()
 from localcrag.records.errors import EgressRefused
 def refused(ask):
     try:
@@ -240,6 +241,16 @@ print([
     refused(lambda: os.popen("ls")),
     refused(lambda: os.execv("/bin/ls", ["ls"])),
     refused(lambda: os.posix_spawn("/bin/ls", ["ls"], {{}})),
+    refused(lambda: os.posix_spawnp("ls", ["ls"], os.environ)),
+    # Under the name of a harmless program, or of ours: the file that is run counts.
+    refused(lambda: subprocess.run(["uname", "-p"], executable="/bin/ls")),
+    refused(lambda: subprocess.run([sys.executable, "-m", "localcrag"], executable="/bin/ls")),
+    refused(lambda: subprocess.run(["uname", "-p"], env={{"PATH": "/tmp"}})),
+    refused(lambda: subprocess.run([sys.executable, "-m", "localcrag.settings"], env={{}})),
+    refused(lambda: os.execv("/bin/ls", ["uname", "-p"])),
+    refused(lambda: os.execve("/bin/ls", [sys.executable, "-m", "localcrag"], dict(os.environ))),
+    refused(lambda: os.posix_spawn("/bin/ls", ["uname", "-p"], {{}})),
+    refused(lambda: os.posix_spawnp("ls", ["uname", "-p"], os.environ)),
     os.spawnv(os.P_WAIT, "/bin/ls", ["ls"]) == 127,  # refused in the child that was to become it
     refused(lambda: pty.spawn("ls")),
 ])
@@ -253,9 +264,9 @@ font_manager.findSystemFonts()
 
 
 def test_programs_are_refused_but_our_own(folder: Path) -> None:
-    assert python(IN_A_CHILD).splitlines() == [str([True] * 11), "True"]
+    assert python(IN_A_CHILD).splitlines() == [str([True] * 20), "True"]
     programs = [one.destination for one in attempts(folder) if one.kind is Kind.PROGRAM]
-    assert set(programs) == {"ls", "sh", PYTHON}
+    assert set(programs) == {"ls", "sh", "uname", PYTHON}
     assert len(programs) >= 10
 
 
@@ -268,6 +279,7 @@ def connect(pipe):
     except OSError as error:
         pipe.send(type(error).__name__)
 if __name__ == "__main__":
+    localcrag.guard()
     for way in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context(way)
         ours, theirs = context.Pipe()
@@ -297,6 +309,7 @@ def test_libraries_that_want_to_send_are_refused_and_named(folder: Path) -> None
     code = """
 import os
 import localcrag
+localcrag.guard()
 for name in [name for name in os.environ if name.startswith(("HF_", "TRANSFORMERS_"))]:
     del os.environ[name]
 from huggingface_hub import HfApi
@@ -314,6 +327,7 @@ except Exception as error:
 def test_attempts_of_a_process_that_is_killed_are_kept(folder: Path) -> None:
     code = f"""
 import localcrag, os, signal, socket
+localcrag.guard()
 try:
     socket.create_connection(("{FOREIGN}", 80))
 except OSError:
@@ -327,6 +341,7 @@ except OSError:
 def test_attempts_before_there_is_a_folder_are_written_when_there_is_one(folder: Path, tmp_path: Path) -> None:
     code = f"""
 import localcrag, pathlib, socket, sys
+localcrag.guard()
 try:
     socket.create_connection(("{FOREIGN}", 80))
 except OSError:
@@ -345,6 +360,8 @@ def test_the_browser_may_show_the_page_of_this_computer(folder: Path, tmp_path: 
     browser.write_text(f'#!/bin/sh\necho "$1" > {shown}\n')
     browser.chmod(0o700)
     code = """
+import localcrag
+localcrag.guard()
 from localcrag.privacy.egress_guard import open_browser
 from localcrag.records.errors import EgressRefused
 import webbrowser

@@ -16,9 +16,10 @@ import localcrag
 import pytest
 from localcrag.privacy.egress_log import VARIABLE
 
-LEAVE = "import localcrag, socket\\ntry:\\n    socket.create_connection(('192.0.2.1', 443))\\nexcept OSError: pass"
-CONFINED = "from localcrag.backends.processes.confine import confine\\nimport socket\\nconfine()\\n" + "\\n".join(
-    ["try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
+LEAVE = "\\n".join(["import localcrag, socket", "localcrag.guard()", "try:",
+    "    socket.create_connection(('192.0.2.1', 443))", "except OSError: pass"])
+CONFINED = "\\n".join(["from localcrag.backends.processes.confine import confine", "import localcrag, socket",
+    "localcrag.guard()", "confine()", "try:", "    socket.getaddrinfo('nobody.example', 80)", "except OSError: pass"])
 
 def leave():
     with pytest.raises(ConnectionError):
@@ -51,6 +52,8 @@ def test_named_in_another_process():
 def test_nothing_after_those(): ...
 """
 CONFTEST = """
+import localcrag
+localcrag.guard()
 from localcrag.privacy.egress_guard import let_start_programs
 let_start_programs("these tests do")
 """

@@ -60,6 +60,12 @@ def test_every_test_that_a_page_chooses_is_there(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=the)
+def test_no_row_of_a_table_is_broken_into_lines(page: Path) -> None:
+    rows = re.findall(r"^\|.*(?:\n(?!\n).*)?", FENCE.sub("", text_of(page)), re.MULTILINE)
+    assert [row for row in rows if not all(line.endswith("|") for line in row.splitlines())] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=the)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     local = [link for link in LINK.findall(FENCE.sub("", text_of(page))) if "://" not in link]
     assert [link for link in local if not leads_somewhere(link, page)] == []

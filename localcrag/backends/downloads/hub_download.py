@@ -27,7 +27,7 @@ import localcrag
 from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import RecordedFile, flush, git_blob_of, sha256_of
 from localcrag.backends.downloads.model_manifest import HubSource, ModelFile
-from localcrag.privacy import egress_guard
+from localcrag.privacy import egress_guard, proxies
 from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 
@@ -93,7 +93,25 @@ def _client() -> httpx.Client:
         headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
     # Each request is to the hub, or to where the hub has sent it: those hosts may be connected to, for this download.
     hooks = {"request": [lambda request: egress_guard.admit(str(request.url))]}
-    return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
+    if socks := proxies.only_socks():
+        raise DownloadFailed(
+            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
+            "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
+        )
+    try:
+        with proxies.restored():
+            return httpx.Client(headers=headers, timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks)
+    except (ValueError, httpx.InvalidURL) as error:
+        # Not chained: httpx quotes the address, which may hold a password.
+        raise DownloadFailed(
+            f"The proxy that the environment names cannot be used ({type(error).__name__}). Check ALL_PROXY, "
+            "HTTP_PROXY, HTTPS_PROXY and NO_PROXY, then run the command again."
+        ) from None
+
+
+def _without_password(address: str) -> str:
+    scheme, separator, rest = address.rpartition("://")
+    return scheme + separator + rest.rpartition("@")[2]
 
 
 def _url(source: HubSource, file: ModelFile, revision: str) -> str:

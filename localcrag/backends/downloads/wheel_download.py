@@ -5,7 +5,6 @@ The package is not installed and none of its code runs. Which index pip asks is 
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from localcrag.backends.downloads.download_progress import ProgressMeter
 from localcrag.backends.downloads.model_checksums import READ_BYTES, flush, sha256_of
 from localcrag.backends.downloads.model_manifest import ModelFile, WheelSource
-from localcrag.privacy import egress_guard, egress_log
+from localcrag.privacy import egress_guard, egress_log, proxies
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
@@ -84,8 +83,9 @@ def _started(command: list[str], requirement: str, purpose: Purpose, meter: Prog
     )
     with egress_guard.passage(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_index_of_uv(os.environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+            command, env=_with_index_of_uv(proxies.environment()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
 
 
 def _with_index_of_uv(environment: Mapping[str, str]) -> dict[str, str]:

@@ -47,6 +47,14 @@ def there(database: Database) -> list[str]:
     return [row["name"] for row in rows]
 
 
+def addresses(database: Database) -> list[tuple[str, str]]:
+    """Return the collections on a server, and those on their way there or back, with its address. Raises StoreError."""
+    rows = database.rows(
+        "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
+    )
+    return [(row["name"], row["address"]) for row in rows]
+
+
 def known(database: Database, collection: str) -> Mapping[str, Any]:
     """Return the row of a collection. Raises UnknownCollection and StoreError."""
     with database.transaction() as connection:

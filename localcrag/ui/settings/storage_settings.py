@@ -9,6 +9,7 @@ import gradio as gr
 
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
+from localcrag.app.outgoing import described, may_leave, outgoing
 from localcrag.records.errors import LocalcragError
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
@@ -71,6 +72,7 @@ class StorageSettings:
             ]
             left = egress_report.line(assembly.egress.summary())
             attempts = [(one, egress_report.described(one)) for one in assembly.egress.newest(ATTEMPTS)]
+            servers = outgoing(assembly)
         except LocalcragError as error:
             return html.message(str(error))
         backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
@@ -82,6 +84,8 @@ class StorageSettings:
             backups=backups,
             left=left,
             attempts=attempts,
+            servers=list(dict.fromkeys(map(described, servers))),
+            private=may_leave(servers),
             said=said,
             wrong=wrong,
             anew=anew,
