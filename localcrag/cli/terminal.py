@@ -28,7 +28,6 @@ from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.compute.wording import computation_in_words
 from localcrag.steps.evaluate.decide import compared
-from localcrag.steps.evaluate.evaluate import NOT_SCORED, is_scored
 from localcrag.text import places
 from localcrag.text.decimals import decimals
 from localcrag.text.sheet_rows import SheetRow
@@ -136,10 +135,10 @@ def _passages(run: Run, share: int) -> Table:
     for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
         where = _source(passage, FOLDS * share)
         text = escape(one_line(passage.text)[:120])
-        if passage.reason and is_scored([passage]):
+        if passage.reason:
             text += f"\n[dim]because: {escape(passage.reason)}[/]"
         grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-        scored = compared(passage.relevance, run.thresholds) if is_scored([passage]) else NOT_SCORED
+        scored = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
         table.add_row(scored, grade, escape(where), text)
     return table
 

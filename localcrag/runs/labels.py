@@ -13,7 +13,6 @@ from localcrag.records.run import Run
 from localcrag.runs import labelled_question
 from localcrag.runs.evaluation_set import Question
 from localcrag.steps.answer.cite import without_citations
-from localcrag.steps.evaluate.evaluate import is_scored
 
 
 class LabelKind(StrEnum):
@@ -147,7 +146,7 @@ def _label(
     evidence: str | None = None,
     circumstances: Circumstances | None = None,
 ) -> Label:
-    scored = passage is None or is_scored([passage])
+    scored = passage is None or passage.scored
     if passage is not None and relevance is None and kind is LabelKind.PASSAGE:
         relevance = passage.relevance
     return Label(
