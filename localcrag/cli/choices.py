@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+from localcrag.text.decimals import whole_number
+
 POLICIES = ("max", "fraction", "ratio", "count")
 WEB_MODES = ("never", "ask", "always")
 CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
@@ -20,6 +22,7 @@ ROLES = ("embedder", "relevance", "llm")
 
 def port(text: str) -> int:
     """Return argparse's value for a port."""
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
-    return int(text)
+    return number

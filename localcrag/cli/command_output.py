@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from localcrag.text.decimals import whole_number
+
 
 def print_json(result: Any) -> None:
     """Print a result as one JSON document."""
@@ -30,8 +32,9 @@ def at_least_one(what: str) -> Callable[[str], int]:
     """Return argparse's type for a whole number from 1 on; `what` it is, for the message: "a number of runs"."""
 
     def number(text: str) -> int:
-        if not text.isdecimal() or int(text) < 1:
+        found = whole_number(text)
+        if not found:
             raise argparse.ArgumentTypeError(f"{text} is not {what}: 1 or more")
-        return int(text)
+        return found
 
     return number
