@@ -24,7 +24,7 @@ from localcrag.privacy.telemetry_off import silence as _silence
 if TYPE_CHECKING:
     from localcrag.app.front_door import Localcrag
     from localcrag.records.enums import Action, Preset
-    from localcrag.records.errors import LocalcragError
+    from localcrag.records.errors import IngestError, LocalcragError
     from localcrag.records.events import AnswerPiece, Event
     from localcrag.records.ingest import IngestResult
     from localcrag.records.passages import Source
@@ -39,6 +39,7 @@ __all__ = [
     "Action",
     "AnswerPiece",
     "Event",
+    "IngestError",
     "IngestResult",
     "Localcrag",
     "LocalcragError",
@@ -54,6 +55,7 @@ _WHERE = {
     "Action": "records.enums",
     "AnswerPiece": "records.events",
     "Event": "records.events",
+    "IngestError": "records.errors",
     "IngestResult": "steps.ingest.ingest",
     "Localcrag": "app.front_door",
     "LocalcragError": "records.errors",
