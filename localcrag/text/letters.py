@@ -1,6 +1,6 @@
-r"""Capital and small letters of every script that has them, to stand inside a character class of a pattern.
+"""Capital and small letters of every script that has them, for the character classes of patterns.
 
-Python's `re` has no `\p{Lu}`, and a range such as `[A-ZÀ-Þ]` misses the names that begin with Ł, Š or Ж.
+Python's `re` knows no Unicode categories, and a range such as `[A-ZÀ-Þ]` misses the names that begin with Ł, Š or Ж.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a plan uses every word of its question: a computation that leaves one out answers another question."""
+"""Whether a plan uses every word of its question; one that leaves a word out answers another question."""
 
 from __future__ import annotations
 
