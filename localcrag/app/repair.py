@@ -15,6 +15,7 @@ from localcrag.backends.store.database import Database, bring_up
 from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.settings import Settings
+from localcrag.text.decimals import counted
 
 MADE_ANEW = ("index", "cache")
 """Folders with nothing that cannot be made again: vector indexes, faster copies of models, measured formats."""
@@ -48,7 +49,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
     assembly = Assembly(settings)
     try:
         chunks = salvage.full_text_anew(assembly.database)
-        yield Finding("full text", State.OK, f"made anew from {chunks} chunks")
+        yield Finding("full text", State.OK, f"made anew from {counted(chunks, 'chunk')}")
         for name in assembly.collections.names():
             yield _collection(assembly, name)
     finally:
@@ -115,4 +116,4 @@ def _collection(assembly: Assembly, name: str) -> Finding:
     except LocalcragError as error:
         return Finding(f"collection {name}", State.FAILED, str(error))
     anew = ", some documents cut anew" if cut else ""
-    return Finding(f"collection {name}", State.OK, f"{len(index)} chunks in its index, made anew{anew}")
+    return Finding(f"collection {name}", State.OK, f"{counted(len(index), 'chunk')} in its index, made anew{anew}")

@@ -7,7 +7,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from localcrag.text.decimals import whole_number
+from localcrag.text.decimals import counted, whole_number
+
+__all__ = ["at_least_one", "counted", "print_json", "print_result"]
 
 
 def print_json(result: Any) -> None:
@@ -21,11 +23,6 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
         print_json(result)
     elif text is not None:
         print(text)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 chunk", "2 chunks"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def at_least_one(what: str) -> Callable[[str], int]:

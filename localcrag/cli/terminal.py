@@ -170,7 +170,7 @@ def _web(web: WebUse) -> str:
     if web.discarded:
         return f"web query: {web.query} (it left before the decision; what came back was not used)"
     kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
-    return f"web query: {web.query} ({len(web.results)} results{kept})"
+    return f"web query: {web.query} ({counted(len(web.results), 'result')}{kept})"
 
 
 def _cost(step: StepCost) -> str:
@@ -205,7 +205,7 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
         for event in events:
             if isinstance(event, IngestProgress):
                 if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
-                    screen.print(f"{event.files} files found; the models are being loaded")
+                    screen.print(f"{counted(event.files, 'file')} found; the models are being loaded")
                 files = event.files
                 show(event, how_far(event))
                 continue

@@ -1,4 +1,4 @@
-"""Numbers as they are shown and as they are typed: thresholds from 0 to 1, and whole numbers."""
+"""Numbers as they are shown and as they are typed: thresholds from 0 to 1, whole numbers, and how many there are."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def whole_number(text: str) -> int | None:
     if not text.isdecimal() or len(text) > len(str(LARGEST)) or int(text) > LARGEST:
         return None
     return int(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its English noun: "1 chunk", "2 chunks"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

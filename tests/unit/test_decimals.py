@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.text.decimals import decimals, whole_number
+from localcrag.text.decimals import counted, decimals, whole_number
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,7 @@ def test_as_many_decimals_as_it_takes_and_at_least_two(number: float, shown: str
 )
 def test_a_text_is_a_whole_number_or_none_and_never_an_error(text: str, number: int | None) -> None:
     assert whole_number(text) == number
+
+
+def test_a_number_has_its_noun_in_the_right_number() -> None:
+    assert [counted(number, "chunk") for number in (0, 1, 2)] == ["0 chunks", "1 chunk", "2 chunks"]
