@@ -1,4 +1,4 @@
-"""Numbers as they are shown and as they are typed: thresholds from 0 to 1, whole numbers, and how many there are."""
+"""Numbers as they are shown and typed: thresholds, whole numbers, how many there are of something."""
 
 from __future__ import annotations
 
