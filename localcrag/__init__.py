@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from localcrag.app.front_door import Localcrag
     from localcrag.privacy.guard import guard
     from localcrag.records.enums import Action, Preset
-    from localcrag.records.errors import LocalcragError
+    from localcrag.records.errors import IngestError, LocalcragError
     from localcrag.records.events import AnswerPiece, Event
     from localcrag.records.ingest import IngestResult
     from localcrag.records.passages import Source
@@ -37,6 +37,7 @@ __all__ = [
     "Action",
     "AnswerPiece",
     "Event",
+    "IngestError",
     "IngestResult",
     "Localcrag",
     "LocalcragError",
@@ -53,6 +54,7 @@ _WHERE = {
     "Action": "records.enums",
     "AnswerPiece": "records.events",
     "Event": "records.events",
+    "IngestError": "records.errors",
     "IngestResult": "steps.ingest.ingest",
     "Localcrag": "app.front_door",
     "LocalcragError": "records.errors",

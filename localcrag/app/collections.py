@@ -11,7 +11,7 @@ from localcrag.app.homes import Home, Homes, Index, Store
 from localcrag.app.lazy_cache import LazyCache
 from localcrag.app.loaded_models import LoadedModels
 from localcrag.app.machine import cores, page_workers, workers
-from localcrag.app.moving import Moving, copy_documents
+from localcrag.app.moving import Moving, move_documents
 from localcrag.app.open_collections import OpenCollections
 from localcrag.app.other_names import DocumentNames, other_names, with_other_names
 from localcrag.app.own_embedders import OwnEmbedders
@@ -233,12 +233,14 @@ class Collections:
             FolderStore(self._database).renamed(name, {old: shelving.checked(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
-        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does."""
+        """Put documents into another collection, which is made if need be. Raises as shelving.move_documents does.
+
+        If one of the two lives in a server and the move is interrupted, the same call finishes it.
+        """
         self.store(target)
         homes = self.homes.of(origin), self.homes.of(target)
         if any(isinstance(home, PostgresHome) for home in homes):
-            copy_documents(names, *homes)
-            homes[0].remove(names)
+            move_documents(names, *homes)
         else:
             shelving.move_documents(self._database, names, origin, target)
         self.opened.follow(origin)

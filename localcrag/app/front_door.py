@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from localcrag.records.errors import DocumentError
+from localcrag.records.errors import IngestError
 
 if TYPE_CHECKING:
     from localcrag.app.assemble import Assembly
@@ -62,14 +62,23 @@ class Localcrag:
     def add(self, *paths: str | Path) -> list[IngestResult]:
         """Add files, or all files of folders, to the collection, and return what became of each.
 
-        What is there already with the same content is left alone. Raises DocumentError when a path is missing or a file
-        cannot be read, once all the others are in, ModelError and StoreError.
+        A file whose content is there already is left alone. If a path is missing or a file cannot be read, the others
+        are added first; then IngestError is raised, with the results of the files that are in (`added`) and of those
+        that are not (`failed`). Raises UnreadableDocument for an empty folder, before anything is added, ModelError and
+        StoreError.
 
         >>> [one.document for one in app.add(folder / "handbook.md")]
         ['handbook.md']
         >>> (again,) = app.add(folder / "handbook.md")
         >>> print(again.status)
         unchanged
+
+        >>> from localcrag import IngestError
+        >>> try:
+        ...     app.add(folder / "handbook.md", folder / "missing.pdf")
+        ... except IngestError as error:
+        ...     print([one.document for one in error.added], [one.document for one in error.failed])
+        ['handbook.md'] ['missing.pdf']
         """
         from localcrag.app.files_to_add import uploads_from  # noqa: PLC0415
         from localcrag.app.what_is_said_of_files import with_warnings  # noqa: PLC0415
@@ -77,9 +86,10 @@ class Localcrag:
 
         events = self._assembly.ingest(uploads_from([Path(path) for path in paths]))
         results = [event for event in events if isinstance(event, IngestResult)]
-        if failed := [one.error for one in results if one.error]:
-            raise DocumentError("\n".join(failed))
-        return with_warnings(results, self._assembly.collections.opened.unwritten.values())
+        results = with_warnings(results, self._assembly.collections.opened.unwritten.values())
+        if failed := [one for one in results if one.error]:
+            raise IngestError([one for one in results if not one.error], failed)
+        return results
 
     def documents(self) -> list[str]:
         """Return the names of the collection's documents. Raises StoreError.

@@ -26,6 +26,7 @@ from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.records.models import FileState, ModelRole, behind_server
 from localcrag.records.presets import of_uncalibrated_grades
 from localcrag.settings import Settings
+from localcrag.text.decimals import counted
 from localcrag.text.language_of import NAMES
 
 PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-cpp-python", "gradio", "httpx")
@@ -124,7 +125,7 @@ def _files(assembly: Assembly, name: str) -> str:
     unknown = sum(check.state is FileState.UNKNOWN for check in checks)
     size = sum(check.path.stat().st_size for check in checks if check.path.is_file())
     known = "no checksum is known for it" if unknown else "checksums right"
-    return f"{len(checks)} files, {size / 1e6:.0f} MB, {known}"
+    return f"{counted(len(checks), 'file')}, {size / 1e6:.0f} MB, {known}"
 
 
 def _embedder(assembly: Assembly) -> str:
@@ -189,7 +190,8 @@ def _collection(assembly: Assembly, name: str) -> str:
     rebuilt = "" if index.consistent() else "; the index file was missing or stale, and was built anew"
     index.refresh()
     index.save()
-    said = f"{len(documents)} documents, {chunks} chunks, {len(index)} of them in the index{rebuilt}"
+    held = f"{counted(len(documents), 'document')}, {counted(chunks, 'chunk')}"
+    said = f"{held}, {len(index)} of them in the index{rebuilt}"
     if assembly.collections.mostly_foreign(documents):
         said += f". {ADVICE}"
     return said + of_unknown_words(documents)
@@ -229,4 +231,4 @@ def _memory() -> Finding:
         if there
         else "memory unknown on this system"
     )
-    return Finding("machine", State.OK, f"{os.cpu_count()} cores, {said}, {platform.platform()}")
+    return Finding("machine", State.OK, f"{counted(os.cpu_count() or 1, 'core')}, {said}, {platform.platform()}")

@@ -12,10 +12,12 @@ from localcrag.backends.postgres import registry
 from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.store import collection_homes, collection_queries
 from localcrag.backends.store.collection_homes import Elsewhere, HomeState
+from localcrag.backends.store.collection_queries import no_document
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.shelving import name_taken, other_embedders
 from localcrag.records.documents import Document
 from localcrag.records.errors import StoreError, UnknownDocument
+from localcrag.records.stored_document import StoredDocument
 
 LOCAL = "local"
 """What the data folder is called where an address may stand."""
@@ -130,6 +132,12 @@ def _copy_one(name: str, source: Home, target: Home) -> None:
         document = source.stored(name)
     except UnknownDocument:
         return  # Deleted meanwhile: the last look sees to it.
+    _put(document, target)
+
+
+def _put(document: StoredDocument, target: Home) -> None:
+    """Put a document into a collection, and compare what arrived. Raises StoreError."""
+    name = document.name
     target.put_stored(document)
     if target.stored(name) != target.as_kept(document):
         target.remove([name])
@@ -144,15 +152,37 @@ def _signature(home: Home) -> tuple[list[Document], dict[str, list[str]]]:
     return [_comparable(one) for one in home.documents()], home.folder_tags()
 
 
-def copy_documents(names: Sequence[str], source: Home, target: Home) -> None:
-    """Copy documents into another collection, wherever it lives. Raises as shelving.move_documents does."""
+def move_documents(names: Sequence[str], source: Home, target: Home) -> None:
+    """Move documents into another collection, wherever it lives. Raises as shelving.move_documents does.
+
+    Two databases share no transaction, so all documents are copied and compared before the first is removed. If that is
+    interrupted, the same call finishes it: a document with the same content in both collections counts as copied, one
+    that only the target has as moved.
+    """
     if source.embedder() != target.embedder():
         raise other_embedders(source.name, source.embedder()[0], target.name, target.embedder()[0])
-    there = {one.name for one in target.documents()}
-    if taken := [name for name in names if name in there]:
-        raise name_taken(target.name, taken[0])
+    here, there = ({one.name: one.sha256 for one in home.documents()} for home in (source, target))
     for name in names:
-        _copy_one(name, source, target)
+        if name not in here and name not in there:
+            raise no_document(source.name, name)
+        if name in here and there.get(name, here[name]) != here[name]:
+            raise name_taken(target.name, name)
+    left = [name for name in names if name in here]
+    for name in left:
+        if name in there:
+            _complete(name, source, target)
+        else:
+            _copy_one(name, source, target)
+    source.remove(left)
+
+
+def _complete(name: str, source: Home, target: Home) -> None:
+    """Give a document that both collections have the tags of both, and the file if one of the two kept it."""
+    own, other = source.stored(name), target.stored(name)
+    tags = tuple(sorted({*own.tags, *other.tags}))
+    wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
+    if other != target.as_kept(wanted):
+        _put(wanted, target)
 
 
 def _comparable(document: Document) -> Document:

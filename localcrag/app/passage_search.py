@@ -22,13 +22,12 @@ from localcrag.steps.document_choice import choose
 from localcrag.steps.evaluate.stage import evaluate
 from localcrag.steps.retrieve.stage import passages_for
 from localcrag.steps.screen.stage import screen
+from localcrag.text.decimals import whole_number
 from localcrag.text.language_of import language_among
 from localcrag.text.lexicon.languages import steps_in
 
 PREFIX = "chunk-"
 """Before the number of a chunk, in the id of a passage of a document."""
-LONGEST_NUMBER = 19
-"""Digits of SQLite's largest number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,8 @@ def _flow(question: str, context: Context) -> Generator[Event, None, tuple[Grade
 
 def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
     """Return a passage with so many chunks before and after it. Raises UnknownDocument when it is not there."""
-    number = passage.removeprefix(PREFIX)
-    found = store.chunks([int(number)]) if number.isdecimal() and len(number) < LONGEST_NUMBER else {}
+    number = whole_number(passage.removeprefix(PREFIX))
+    found = {} if number is None else store.chunks([number])
     # An id is that of one chunk of the database, whose collection may be another one.
     its_document = set(store.documents_of(list(found)).values())
     if not its_document or not its_document <= {document.id for document in store.documents()}:

@@ -18,6 +18,7 @@ from localcrag.records.backed_up import BackedUp
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.settings import Settings
 from localcrag.steps.ingest.recut import recut
+from localcrag.text.decimals import counted
 
 MADE_ANEW = ("index", "cache")
 """Folders with nothing that cannot be made again: vector indexes, faster copies of models, measured formats."""
@@ -53,7 +54,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
     assembly = Assembly(settings)
     try:
         chunks = salvage.full_text_anew(assembly.database)
-        yield Finding("full text", State.OK, f"made anew from {chunks} chunks")
+        yield Finding("full text", State.OK, f"made anew from {counted(chunks, 'chunk')}")
         for name in assembly.collections.names():
             yield _collection(assembly, name)
     finally:
@@ -120,7 +121,7 @@ def _collection(assembly: Assembly, name: str) -> Finding:
     except LocalcragError as error:
         return Finding(f"collection {name}", State.FAILED, str(error))
     recut = f", {cut} cut again from their text: add their files again to read them with all headings" if cut else ""
-    return Finding(f"collection {name}", State.OK, f"{len(index)} chunks in its index, made anew{recut}")
+    return Finding(f"collection {name}", State.OK, f"{counted(len(index), 'chunk')} in its index, made anew{recut}")
 
 
 def _recut(assembly: Assembly, name: str) -> int:

@@ -6,7 +6,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from localcrag.cli.choices import CONFLICT_RULES, POLICIES, PRESETS, REFINERS, STRICTNESS, STRIP_MODES, WEB_MODES
+from localcrag.cli.choices import (
+    CONFLICT_RULES,
+    POLICIES,
+    PRESETS,
+    REFINERS,
+    STRICTNESS,
+    STRIP_MODES,
+    WEB_MODES,
+    setting,
+)
 from localcrag.cli.command_output import print_result
 from localcrag.cli.opened import app_for
 from localcrag.cli.restriction_options import add_restriction, restriction_of
@@ -41,7 +50,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         dest="conflict_rule",
         help="which side counts where documents and web differ",
     )
-    command.add_argument("--k", type=int, metavar="N", help="passages to retrieve")
+    command.add_argument("--k", type=setting("k"), metavar="N", help="passages to retrieve")
     command.add_argument("--llm", metavar="NAME", help="the language model, for this question")
     command.add_argument(
         "--scorer", choices=["cross-encoder", "llm"], help="what grades the passages; llm needs a good model"
@@ -56,11 +65,13 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     )
     command.add_argument("--strictness", choices=STRICTNESS, help="which sentences are shown; marked if in doubt")
     command.add_argument(
-        "--time-budget", type=float, metavar="S", help="seconds; what there is no time for is left out"
+        "--time-budget", type=setting("time_budget"), metavar="S", help="seconds; what there is no time for is left out"
     )
-    command.add_argument("--temperature", type=float, metavar="T", help="of the answer; 0 gives the same every time")
+    command.add_argument(
+        "--temperature", type=setting("temperature"), metavar="T", help="of the answer; 0 gives the same every time"
+    )
     for name in ("upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=float, metavar="P", help=f"the threshold {name}, in 0..1")
+        command.add_argument(f"--{name}", type=setting(name), metavar="P", help=f"the threshold {name}, in 0..1")
     command.set_defaults(run=_ask)
 
 

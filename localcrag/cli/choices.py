@@ -6,6 +6,9 @@ Written out and compared by a test: the enums themselves are imported later, so 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+
+from localcrag.text.decimals import whole_number
 
 POLICIES = ("max", "fraction", "ratio", "count")
 WEB_MODES = ("never", "ask", "always")
@@ -20,6 +23,22 @@ ROLES = ("embedder", "relevance", "llm")
 
 def port(text: str) -> int:
     """Return argparse's value for a port."""
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port: choose one from 1 to 65535")
-    return int(text)
+    return number
+
+
+def setting(name: str) -> Callable[[str], float]:
+    """Return argparse's type for an option that sets a numeric setting: a number within the limits of its field."""
+
+    def value(text: str) -> float:
+        # Here, and not above: it takes a moment to import, and `localcrag --help` must not wait for it.
+        from localcrag.settings.limits import number_of  # noqa: PLC0415
+
+        try:
+            return number_of(name, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return value

@@ -7,6 +7,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from localcrag.text.decimals import counted, whole_number
+
+__all__ = ["at_least_one", "counted", "print_json", "print_result"]
+
 
 def print_json(result: Any) -> None:
     """Print a result as one JSON document."""
@@ -21,17 +25,13 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
         print(text)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 chunk", "2 chunks"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def at_least_one(what: str) -> Callable[[str], int]:
     """Return argparse's type for a whole number from 1 on; `what` it is, for the message: "a number of runs"."""
 
     def number(text: str) -> int:
-        if not text.isdecimal() or int(text) < 1:
+        found = whole_number(text)
+        if not found:
             raise argparse.ArgumentTypeError(f"{text} is not {what}: 1 or more")
-        return int(text)
+        return found
 
     return number

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localcrag.cli.choices import setting
 from localcrag.cli.command_output import at_least_one, print_json
 from localcrag.cli.opened import index_warnings
 from localcrag.records.errors import EvaluationError, SettingsError
@@ -76,7 +77,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.add_argument("--show", metavar="RUN", help="report on an evaluation again, as far as it came")
     command.add_argument("--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help="two evaluations, question by question")
     for name in ("k", "upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=int if name == "k" else float, help=argparse.SUPPRESS)
+        command.add_argument(f"--{name}", type=setting(name), help=argparse.SUPPRESS)
     command.add_argument("--llm", metavar="NAME", help="the language model")
     command.set_defaults(run=_run)
 

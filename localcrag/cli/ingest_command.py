@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localcrag.cli.choices import setting
 from localcrag.cli.command_output import counted, print_result
 from localcrag.cli.opened import app_for, index_warnings, overwrite_the_rest
 from localcrag.records.errors import SettingsError
@@ -32,7 +33,10 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         "--read-scans", action="store_true", help="go on recognising the text of scans; what failed is tried again"
     )
     command.add_argument(
-        "--workers", type=int, metavar="N", help="files read at once, and pages of scans; 0: by the number of cores"
+        "--workers",
+        type=setting("workers"),
+        metavar="N",
+        help="files read at once, and pages of scans; 0: by the number of cores",
     )
     command.set_defaults(run=_ingest)
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.cli.command_output import counted, print_result
+from localcrag.cli.command_output import at_least_one, counted, print_result
 from localcrag.cli.opened import app_for, opened_for_the_past, overwrite_the_rest
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.words import shorten
@@ -50,7 +50,9 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command.set_defaults(run=_add)
 
     command = named.add_parser("remove", parents=[common, within], help="remove labels, with what they quote")
-    command.add_argument("ids", nargs="*", type=int, metavar="ID", help="as `labels list` shows them")
+    command.add_argument(
+        "ids", nargs="*", type=at_least_one("the number of a label"), metavar="ID", help="as `labels list` shows them"
+    )
     command.add_argument("--run", dest="run_id", metavar="RUN", help="all of this run")
     command.add_argument("--document", metavar="NAME", help="all that quote this document, or whose run found it")
     command.add_argument("--all", action="store_true", help="all, of the --collection where one is named")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 FAILED, WRONG_USAGE = 1, 2
 INTERRUPTED = 130
+_IN_OUR_WORDS = (
+    (re.compile("^the following arguments are required: "), "Missing: "),
+    (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
+)
+"""How messages of argparse begin, and what stands there instead."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,8 +64,9 @@ class _Parser(argparse.ArgumentParser):
     """One whose errors are ours, so that they are JSON where that is asked for; commands have parsers of this class."""
 
     def error(self, message: str) -> NoReturn:
-        """Print how it is used. Raises SettingsError."""
-        self.print_usage(sys.stderr)
+        """Raise SettingsError with what is wrong in one line, which points to the help."""
+        for begins, instead in _IN_OUR_WORDS:
+            message = begins.sub(instead, message)
         raise SettingsError(f"{message.rstrip('.')}. `{self.prog} --help` shows what there is.")
 
 

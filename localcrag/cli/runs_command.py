@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localcrag.cli.choices import ACTIONS, POLICIES
+from localcrag.cli.choices import ACTIONS, POLICIES, setting
 from localcrag.cli.command_output import at_least_one, counted, print_json
 from localcrag.cli.opened import app_for, opened_for_the_past
 from localcrag.records.errors import ReportError
@@ -71,8 +71,8 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
         "thresholds", parents=[common, within], help="what other thresholds would make of the questions so far"
     )
     # Not under the settings' own names: what is in force stays what it is compared with.
-    command.add_argument("--upper", type=float, dest="then_upper", metavar="U", help="CORRECT from here on")
-    command.add_argument("--lower", type=float, dest="then_lower", metavar="L", help="INCORRECT below")
+    command.add_argument("--upper", type=setting("upper"), dest="then_upper", metavar="U", help="CORRECT from here on")
+    command.add_argument("--lower", type=setting("lower"), dest="then_lower", metavar="L", help="INCORRECT below")
     command.add_argument("--policy", choices=POLICIES, dest="then_policy", help="the rule from relevances to an action")
     command.set_defaults(run=_thresholds)
 

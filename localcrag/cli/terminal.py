@@ -28,7 +28,6 @@ from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.answer.cite import cited
 from localcrag.steps.compute.wording import computation_in_words
 from localcrag.steps.evaluate.decide import compared
-from localcrag.steps.evaluate.evaluate import NOT_SCORED, is_scored
 from localcrag.text import places
 from localcrag.text.decimals import decimals
 from localcrag.text.sheet_rows import SheetRow
@@ -136,10 +135,10 @@ def _passages(run: Run, share: int) -> Table:
     for passage in sorted(run.passages, key=lambda passage: -passage.relevance):
         where = _source(passage, FOLDS * share)
         text = escape(one_line(passage.text)[:120])
-        if passage.reason and is_scored([passage]):
+        if passage.reason:
             text += f"\n[dim]because: {escape(passage.reason)}[/]"
         grade = f"[{COLOURS[passage.grade]}]{passage.grade}[/]"
-        scored = compared(passage.relevance, run.thresholds) if is_scored([passage]) else NOT_SCORED
+        scored = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
         table.add_row(scored, grade, escape(where), text)
     return table
 
@@ -171,7 +170,7 @@ def _web(web: WebUse) -> str:
     if web.discarded:
         return f"web query: {web.query} (it left before the decision; what came back was not used)"
     kept = f", kept from {web.cached_at}: nothing left" if web.cached_at else ""
-    return f"web query: {web.query} ({len(web.results)} results{kept})"
+    return f"web query: {web.query} ({counted(len(web.results), 'result')}{kept})"
 
 
 def _cost(step: StepCost) -> str:
@@ -206,7 +205,7 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
         for event in events:
             if isinstance(event, IngestProgress):
                 if event.phase == "loading" and not screen.is_terminal and files < MANY <= event.files:
-                    screen.print(f"{event.files} files found; the models are being loaded")
+                    screen.print(f"{counted(event.files, 'file')} found; the models are being loaded")
                 files = event.files
                 show(event, how_far(event))
                 continue

@@ -12,6 +12,7 @@ LocalcragError
 │       ├── ServerNoSuch     it has no such path: another program, or a server for something else
 │       └── ServerNotAgreed  it is on another computer, and nobody has agreed to that, or a preset forbids it
 ├── DocumentError            one document could not be read; the others of the same call still go in
+│   ├── IngestError          what `Localcrag.add` raises: it has the results of the files that are in and that are not
 │   ├── UnsupportedDocument  no reader for this kind of file
 │   ├── UnreadableDocument   damaged, truncated, or not what its name says
 │   ├── EncryptedDocument    needs a password
@@ -46,6 +47,13 @@ LocalcragError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from localcrag.records.ingest import IngestResult
 
 
 class LocalcragError(Exception):
@@ -94,6 +102,21 @@ class ServerNotAgreed(ServerError):
 
 class DocumentError(LocalcragError):
     """One document could not be read."""
+
+
+class IngestError(DocumentError):
+    """Some files of a call were not added; `added` are the results of those that are in, `failed` of the others.
+
+    Both are in the order in which the files were given, and each of `failed` has its `error`.
+    """
+
+    def __init__(self, added: Sequence[IngestResult], failed: Sequence[IngestResult]) -> None:
+        super().__init__("\n".join(one.error or one.document for one in failed))
+        self.added, self.failed = tuple(added), tuple(failed)
+
+    def __reduce__(self) -> tuple[type[IngestError], tuple[tuple[IngestResult, ...], tuple[IngestResult, ...]]]:
+        """Return what pickle makes it of again, in another process: an exception's own way passes the text alone."""
+        return IngestError, (self.added, self.failed)
 
 
 class UnsupportedDocument(DocumentError):

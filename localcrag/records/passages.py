@@ -62,12 +62,16 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedPassage(Passage):
-    """A passage after evaluation; `reason` is the language model's, where it was what graded."""
+    """A passage after evaluation. `reason` is the language model's, if it graded.
+
+    If no model could score the passage, `scored` is False, and relevance and grade say nothing about it.
+    """
 
     logit: float
     relevance: float
     grade: Grade
     reason: str | None = None
+    scored: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from localcrag.records.run import Run
 from localcrag.runs import labelled_question
 from localcrag.runs.evaluation_set import Question
 from localcrag.steps.answer.cite import without_citations
-from localcrag.steps.evaluate.evaluate import is_scored
+from localcrag.text.decimals import whole_number
 
 
 class LabelKind(StrEnum):
@@ -112,7 +112,7 @@ def _of_passage(run: Run, target: str, good: bool) -> Label:
 
 
 def _of_sentence(run: Run, target: str, good: bool) -> Label:
-    number = int(target) if target.isdecimal() else 0
+    number = whole_number(target) or 0
     if not 1 <= number <= len(run.support):
         there = f"has sentences 1 to {len(run.support)}" if run.support else "has no checked sentences"
         raise LabelError(f"The answer of {run.run_id} has no sentence {target}: it {there}.")
@@ -147,7 +147,7 @@ def _label(
     evidence: str | None = None,
     circumstances: Circumstances | None = None,
 ) -> Label:
-    scored = passage is None or is_scored([passage])
+    scored = passage is None or passage.scored
     if passage is not None and relevance is None and kind is LabelKind.PASSAGE:
         relevance = passage.relevance
     return Label(

@@ -123,7 +123,7 @@ def _passages(run: Run) -> str:
 
 
 def _reason(passage: GradedPassage, run: Run) -> str:
-    reason = compared(passage.relevance, run.thresholds)
+    reason = compared(passage.relevance, run.thresholds) if passage.scored else "not scored"
     return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
 
 

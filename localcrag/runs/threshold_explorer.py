@@ -135,7 +135,7 @@ def on_slider(value: float | None, now: float) -> float:
 class _Judged(NamedTuple):
     relevance: float
     grade: Grade
-    reason: str | None = None
+    scored: bool = True
 
 
 def past_questions(

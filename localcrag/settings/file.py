@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import SettingsError
+from localcrag.settings.limits import must_be
 from localcrag.settings.settings import FILE_NAME, Settings
 
 
@@ -63,10 +64,13 @@ def _explain(error: ValidationError) -> str:
     lines = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
-        what = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
             near = get_close_matches(name, Settings.model_fields, n=1)
-            what = "there is no such setting" + (f"; the nearest is {near[0]}" if near else "")
-        shown = f" (given: {problem['input']!r})" if name and problem["type"] != "extra_forbidden" else ""
-        lines.append(f"{name or 'settings'}: {what}{shown}")
+            lines.append(f"{name}: there is no such setting" + (f"; the nearest is {near[0]}" if near else ""))
+            continue
+        # Of a list (web_categories.0), pydantic's own words say which entry is wrong.
+        what = "" if problem["type"] == "value_error" else must_be(name)
+        what = what or problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
+        given = f" (given: {problem['input']!r})" if name else ""
+        lines.append(f"{name} {what}{given}".strip())
     return "Not a valid setting. " + "; ".join(lines) + ". Correct it, or remove it to use the default."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from localcrag.text.letters import CAPITAL, SMALL
 from localcrag.text.lines import TextLine
 
 CODE_INDENT = 4
@@ -16,8 +17,8 @@ LEADS_IN = re.compile(r":[*_\s]*\Z")
 """The end of what leads into a list or table."""
 _BULLET = re.compile(r"(?:[-*+•‣◦▪▫●○■□◆➢✓✔–—])[ \t]+\S")
 _STEP = re.compile(r"((?:Step[ \t]+)?\(?)(\d{1,3})([.):]+)[ \t]", re.I)
-_LOWER = re.compile(r"[a-zß-öø-ÿ]")
-_UPPER = re.compile(r"[A-ZÀ-ÖØ-Þ]")
+_LOWER = re.compile(f"[{SMALL}]")
+_UPPER = re.compile(f"[{CAPITAL}]")
 
 
 def is_marked(line: TextLine) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from localcrag.text.letters import SMALL
+
 WIDEST_WRAPPED = 110
 """Characters; in a text with much longer lines no line was broken by a width."""
 WIDEST_FULL = 140
@@ -24,7 +26,7 @@ HALF, NEARLY_FULL = 0.5, 0.75
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*\Z")
 _QUOTED = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _RECORD = re.compile(
-    r"(?P<named>[^\W_a-zß-ÿ][^:!?]{0,40}:[ \t]+\S)"
+    rf"(?P<named>[^\W_{SMALL}][^:!?]{{0,40}}:[ \t]+\S)"
     r"|(?P<dated>\d{1,4}(?:[-./]\d{1,2}){1,2}\.?(?!\w)|\d{1,2}[:.]\d\d(?!\w))"
 )
 """A name and what is said of it, "Vet clinic: open day and night"; or a date or time with what was then."""

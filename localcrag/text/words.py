@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
+from localcrag.text.letters import CAPITAL
 from localcrag.text.lexicon.languages import lexicon
 from localcrag.text.lexicon.lexicon import Lexicon
 from localcrag.text.lexicon.stems import cut
@@ -15,7 +16,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’.,-][^\W_]+)*")
 _SPACE = re.compile(r"\s+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGIT = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[^\s.!?:…\"“”] )[A-Z]\S*")
+_NAME = re.compile(rf"(?<=[^\s.!?:…\"“”] )[{CAPITAL}]\S*")
 HELD = 0.9
 """Share of a statement's content words that a text must hold to say the same (chosen in steps/answer/verify.py)."""
 FUNCTION_WORDS = frozenset(

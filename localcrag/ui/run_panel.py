@@ -15,7 +15,6 @@ from localcrag.runs.labelled_question import Pin
 from localcrag.steps.answer.abstain import NOT_ASKED
 from localcrag.steps.compute import wording as computing
 from localcrag.steps.evaluate.decide import compared, why_not_correct
-from localcrag.steps.evaluate.evaluate import is_scored
 from localcrag.steps.refine.manual_selection import NEVER, Choice
 from localcrag.steps.refine.structure import strips_by_piece
 from localcrag.text.titles import SEPARATOR
@@ -83,7 +82,7 @@ def panel(run: Run | None, busy: str | None = None, learned: Learned | None = No
     if run is None:
         return TEMPLATES.get_template("panel_empty.html").render(busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
-    unscored = {passage.id for passage in passages if not is_scored([passage])}
+    unscored = {passage.id for passage in passages if not passage.scored}
     return TEMPLATES.get_template("panel.html").render(
         run=run,
         busy=busy,

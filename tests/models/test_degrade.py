@@ -221,7 +221,7 @@ def test_without_a_relevance_model_nothing_is_called_correct_and_nobody_is_asked
     _, run = desk.ask(ANSWERABLE)
     assert run.action is Action.AMBIGUOUS
     assert run.rule == "the passages could not be scored"
-    assert {passage.reason for passage in run.passages} == {"not scored"}
+    assert {(passage.scored, passage.reason) for passage in run.passages} == {(False, None)}
     assert desk.web is not None
     assert desk.web.queries == []
     assert not any("no calibration" in warning for warning in run.warnings)

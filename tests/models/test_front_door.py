@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+import pickle
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import localcrag
-from localcrag import Action, AnswerPiece, IngestResult, Localcrag, LocalcragError, Run
+from localcrag import Action, AnswerPiece, IngestError, IngestResult, Localcrag, LocalcragError, Run
 from localcrag.app import front_door
 from localcrag.records.enums import Grade, IngestStatus
 from localcrag.records.errors import DocumentError, QuestionError, SettingsError, UnreadableDocument
@@ -88,8 +89,20 @@ def test_an_answer_can_be_followed_as_it_is_written(app: Localcrag) -> None:
 def test_what_cannot_be_added_is_named_and_the_rest_is_in(app: Localcrag, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing of one")
     (folder / "other.txt").write_text("The shop is closed on Mondays.", "utf-8")
-    with pytest.raises(DocumentError, match=r"(?s)broken\.pdf.*missing"):
-        app.add(folder / "broken.pdf", folder / "missing.txt", folder / "other.txt")
+    files = ("broken.pdf", "handbook.md", "missing.txt", "other.txt")
+    with pytest.raises(IngestError, match=r"(?s)broken\.pdf.*missing") as raised:
+        app.add(*(folder / name for name in files))
+    for error in (raised.value, pickle.loads(pickle.dumps(raised.value))):  # noqa: S301 - what was made a line above
+        assert [(one.document, one.status) for one in error.added] == [
+            ("handbook.md", IngestStatus.UNCHANGED),
+            ("other.txt", IngestStatus.ADDED),
+        ]
+        assert [(one.document, one.status) for one in error.failed] == [
+            ("broken.pdf", IngestStatus.FAILED),
+            ("missing.txt", IngestStatus.FAILED),
+        ]
+        assert str(error) == "\n".join(str(one.error) for one in error.failed)
+    assert isinstance(raised.value, DocumentError)
     assert app.documents() == ["handbook.md", "other.txt"]
     with pytest.raises(UnreadableDocument, match="holds no files"):
         app.add(folder / "empty")

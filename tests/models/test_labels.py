@@ -69,7 +69,7 @@ def test_a_sentences_label_keeps_the_strip_behind_it(answered: Run) -> None:
 
 
 def test_a_passage_that_no_model_scored_has_a_label_without_scores(answered: Run) -> None:
-    unscored = tuple(dataclasses.replace(passage, reason="not scored") for passage in answered.passages)
+    unscored = tuple(dataclasses.replace(passage, scored=False) for passage in answered.passages)
     label = labels.make(dataclasses.replace(answered, passages=unscored), PASSAGE, unscored[0].id, good=True)
     assert (label.logit, label.relevance) == (None, None)
 

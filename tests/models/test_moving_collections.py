@@ -13,7 +13,7 @@ from localcrag.backends.store import collection_homes
 from localcrag.backends.store.collection_homes import Elsewhere, HomeState
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.records.enums import IngestStatus, Preset
-from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
+from localcrag.records.errors import LocalcragError, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestResult
 from localcrag.records.restriction import EVERYWHERE, Restriction
@@ -132,6 +132,99 @@ def test_an_interrupted_move_goes_on_and_the_collection_is_asked_where_it_was(
     assert len(assembly.collections.documents()) == 3
     moved(assembly, "local")
     assert len(assembly.collections.documents()) == 3
+
+
+class Fault:
+    """A trigger that refuses to write or delete one document, in the data folder or in a server: a move stops there."""
+
+    def __init__(self, assembly: Assembly, address: str, *, local: bool, event: str, document: str) -> None:
+        self._assembly, self._address, self._local = assembly, address, local
+        row = "NEW" if event == "INSERT" else "OLD"
+        if local:
+            self._run(
+                f"CREATE TRIGGER fault BEFORE {event} ON documents WHEN {row}.name = '{document}' "
+                "BEGIN SELECT RAISE(ABORT, 'a fault'); END"
+            )
+        else:
+            self._run(
+                "CREATE FUNCTION localcrag.fault() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION 'a fault'; END $$"
+            )
+            self._run(
+                f"CREATE TRIGGER fault BEFORE {event} ON localcrag.documents FOR EACH ROW "
+                f"WHEN ({row}.name = '{document}') EXECUTE FUNCTION localcrag.fault()"
+            )
+
+    def end(self) -> None:
+        self._run("DROP TRIGGER fault" if self._local else "DROP TRIGGER fault ON localcrag.documents")
+
+    def _run(self, sql: str) -> None:
+        if self._local:
+            with self._assembly.database.transaction() as connection:
+                connection.execute(sql)
+        else:
+            self._assembly.collections.homes.server(self._address).rows(sql)
+
+
+@pytest.mark.parametrize("event", ["INSERT", "DELETE"])
+@pytest.mark.parametrize("to_server", [True, False], ids=["to a server", "from a server"])
+def test_documents_whose_move_was_interrupted_are_moved_once_when_it_is_repeated(
+    assembly: Assembly, postgres: PostgresServer, event: str, to_server: bool
+) -> None:
+    """The move stops at the third of four documents: when it is copied, and when it is deleted."""
+    collections, address = assembly.collections, postgres.new()
+    collections.tags.change(["tarn.txt"], put=["water"])
+    names = sorted([*TEXTS, "boat.pdf"])
+    kept = {name: collections.homes.of("default").stored(name) for name in names}
+    collections.store("other")
+    for _ in collections.moving.move("other" if to_server else "default", address):
+        pass
+    fault = Fault(assembly, address, local=to_server is (event == "DELETE"), event=event, document=names[2])
+    with pytest.raises(LocalcragError):
+        collections.move_documents(names, "default", "other")
+    here, there = (
+        {one.name for one in collections.homes.of(collection).documents()} for collection in ("default", "other")
+    )
+    assert here | there == set(names)
+    fault.end()
+    collections.move_documents(names, "default", "other")
+    assert collections.homes.of("default").documents() == []
+    target = collections.homes.of("other")
+    assert [one.name for one in target.documents()] == names
+    assert {name: target.stored(name) for name in names} == kept
+
+
+def test_a_repeated_move_overwrites_no_other_document_of_that_name(
+    assembly: Assembly, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    collections = assembly.collections
+    (tmp_path / "dam.txt").write_text("Another dam was built in 1960.")
+    for _ in assembly.ingest(uploads_from([tmp_path / "dam.txt"]), "other"):
+        pass
+    for _ in collections.moving.move("other", postgres.new()):
+        pass
+    with pytest.raises(NameRefused, match=r"has a document “dam\.txt” already"):
+        collections.move_documents(["tarn.txt", "dam.txt"], "default", "other")
+    assert [one.name for one in collections.homes.of("other").documents()] == ["dam.txt"]
+    assert len(collections.homes.of("default").documents()) == 4
+    with pytest.raises(UnknownDocument, match=r"“nothing\.txt”"):
+        collections.move_documents(["nothing.txt"], "default", "other")
+
+
+def test_a_document_that_is_in_both_collections_keeps_the_tags_of_both(
+    assembly: Assembly, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    collections = assembly.collections
+    for _ in assembly.ingest(uploads_from([tmp_path / "in" / "dam.txt"]), "other"):
+        pass
+    collections.tags.change(["dam.txt"], put=["reservoir"])
+    collections.homes.of("other").tag(["dam.txt"], ["1911"], [])
+    for _ in collections.moving.move("other", postgres.new()):
+        pass
+    collections.move_documents(["dam.txt"], "default", "other")
+    (found,) = collections.homes.of("other").documents()
+    assert found.tags == ("1911", "reservoir")
+    assert "dam.txt" not in {one.name for one in collections.homes.of("default").documents()}
 
 
 def test_a_move_that_is_given_up_leaves_nothing_behind(assembly: Assembly, postgres: PostgresServer) -> None:

@@ -20,6 +20,7 @@ from localcrag.app.jobs import Job
 from localcrag.records.enums import Preset
 from localcrag.runs.chats import TurnState
 from localcrag.settings import load
+from localcrag.ui.chat import chat_choices
 from localcrag.ui.chat.chat import TURNS_SHOWN, View
 from localcrag.ui.page import App, build
 from localcrag.ui.tabs import MOST_TABS, Tabs
@@ -69,6 +70,12 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
     ]
     assert {"like", "open", "label", "unpin", "tag"} <= {event.name for event in clicks}
     assert {event.name for event in clicks if event.concurrency_limit != 1} == set()
+
+
+@pytest.mark.parametrize("chat", ["²", "9" * 5000, "one", ""])
+def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
+    assert app.chats.open(the(chat=chat), request("one"))[WHERE] == ""
+    assert chat_choices.number(chat) is None
 
 
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:

@@ -433,6 +433,14 @@ def test_a_model_that_is_too_large_for_the_disk_is_not_begun(library: Library, h
     assert hub.transfers() == []
 
 
+@pytest.mark.parametrize("size", ["²", "9" * 5000])
+def test_a_size_that_is_no_number_is_refused(library: Library, hub: Hub, size: str) -> None:
+    hub.files[CHAT] = HubFile(LARGE, declared_size=size)
+    with pytest.raises(DownloadFailed, match="did not say commit, size and checksum"):
+        get(library, "chat")
+    assert hub.transfers() == []
+
+
 def test_a_disk_that_fills_up_meanwhile_is_told_apart(library: Library, hub: Hub) -> None:
     staging = library.models_dir / ".downloads" / "chat"
     staging.mkdir(parents=True)

@@ -35,7 +35,7 @@ class HubFile:
     content: bytes
     large: bool = True
     declared: str | None = None
-    declared_size: int | None = None
+    declared_size: int | str | None = None
 
     @property
     def checksum(self) -> str:

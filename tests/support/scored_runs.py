@@ -31,7 +31,7 @@ def scored_run(
     action: Action | None = Action.CORRECT,
     model: str = "relevance-v3",
     scorer: ScorerKind = ScorerKind.CROSS_ENCODER,
-    reason: str | None = None,
+    scored: bool = True,
     replays: str | None = None,
     collection: str = "default",
 ) -> Run:
@@ -48,8 +48,8 @@ def scored_run(
             overlap=OVERLAP,
             logit=logit_of(relevance, calibration),
             relevance=relevance,
-            grade=grade(relevance, THRESHOLDS) if reason is None else Grade.AMBIGUOUS,
-            reason=reason,
+            grade=grade(relevance, THRESHOLDS) if scored else Grade.AMBIGUOUS,
+            scored=scored,
         )
         for at, (origin, relevance) in enumerate(zip(origins, (*relevances, *web), strict=True))
     )

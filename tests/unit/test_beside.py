@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_a_comment_of_the_newer_kind_takes_the_place_of_its_copy(tmp_path: Path)
     notes = {"B2": "[Threaded comment] Your version does not show it", "A1": "On the pier"}
     path = drawn.commented_xlsx(tmp_path / "a", IN_CELLS, notes, threaded="Is it due?")
     assert text_of(path).endswith(f"Comment on B2 by Ada: Is it due?\n\nComment on A1 by Bo: On the pier{OTHER}")
+
+
+@pytest.mark.parametrize("author", ["²", "9" * 5000, "7", ""])
+def test_a_comment_whose_author_is_not_listed_is_read_without_one(tmp_path: Path, author: str) -> None:
+    path = drawn.commented_xlsx(tmp_path / "a", IN_CELLS, {"B2": "Only in winter"})
+    with zipfile.ZipFile(path) as archive:
+        written = archive.read("xl/comments1.xml").decode()
+    replace_part(path, "xl/comments1.xml", written.replace('authorId="0"', f'authorId="{author}"').encode())
+    assert "Comment on B2: Bo: Only in winter" in text_of(path)
 
 
 def test_what_cannot_be_read_of_a_sheet_or_is_too_much_is_said(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from localcrag.records.errors import LocalcragError
 
 def test_these_names_are_public_and_no_others() -> None:
     assert sorted(localcrag.__all__) == [
-        "Action", "AnswerPiece", "Event", "IngestResult", "Localcrag", "LocalcragError", "Preset", "Recording",
-        "Restriction", "Run", "Source", "Turn", "__version__", "guard",
+        "Action", "AnswerPiece", "Event", "IngestError", "IngestResult", "Localcrag", "LocalcragError", "Preset",
+        "Recording", "Restriction", "Run", "Source", "Turn", "__version__", "guard",
     ]  # fmt: skip
     assert dir(localcrag) == sorted(localcrag.__all__)
 

@@ -13,7 +13,7 @@ from localcrag.records.enums import Action, Grade, Origin, ScorerKind
 from localcrag.records.events import GradePiece, RunStarted, StepStarted
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
-from localcrag.runs import record
+from localcrag.runs import for_programs, record
 from localcrag.runs.diagnostics import graded_by
 from localcrag.settings import load
 from localcrag.steps.context import MOST_JUDGEMENTS, no_judgements
@@ -63,6 +63,24 @@ def test_the_language_models_grades_decide(tmp_path: Path, judgements: tuple[str
     assert graded_by(run) == "the language model fake-llm"
     assert (run.thresholds.upper, run.thresholds.lower) == (0.7, 0.3)
     assert {passage.reason for passage in run.passages} == {"The passage says so."}
+
+
+@pytest.mark.parametrize("reasoning", ["not scored", "Not scored.", "unscored"])
+def test_no_reasoning_of_the_language_model_makes_a_passage_count_as_not_scored(
+    tmp_path: Path, reasoning: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = desk(tmp_path / "usual", INCORRECT, CORRECT, INCORRECT, ANSWER).ask(ANSWERABLE)[1]
+    odd = judgement("correct", reasoning=reasoning)
+    _, run = desk(tmp_path / "odd", judgement("incorrect", reasoning=reasoning), odd, INCORRECT, ANSWER).ask(ANSWERABLE)
+    assert (run.action, run.rule) == (usual.action, usual.rule)
+    assert run.action is Action.CORRECT
+    assert local(run) == local(usual)
+    assert all(passage.scored for passage in run.passages)
+    assert [passage["relevance"] for passage in for_programs.passages(run.passages)] == [0.95, 0.05, 0.05]
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal.show_details(run)
+    assert f"because: {reasoning}" in capsys.readouterr().err
+    assert record.read(record.dump(run)) == run
 
 
 def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(tmp_path: Path) -> None:

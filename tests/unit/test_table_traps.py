@@ -37,6 +37,13 @@ def test_what_can_be_computed_right_is(text: str, question: str, result: str) ->
     assert (done.refused, done.result) == ("", result)
 
 
+def test_a_column_of_numbers_that_are_too_long_to_be_read_is_one_of_names() -> None:
+    rows = "".join(f"{number} | {at}\n" for at, number in enumerate(["9" * 5000, "9" * 20, "7"], start=1))
+    done = computed_on(f"# List\n\nParcels | Weight\n{rows}", "What is the total weight?")
+    assert done
+    assert (done.refused, done.result) == ("", "6")
+
+
 @pytest.mark.parametrize(
     ("text", "question", "why"),
     [

@@ -16,7 +16,6 @@ from localcrag.runs.threshold_explorer import Explorer, LeftOut, PastQuestion, R
 from localcrag.settings import load
 from localcrag.steps.evaluate.applied_calibration import HowFitted
 from localcrag.steps.evaluate.calibration import UNCALIBRATED, Logistic
-from localcrag.steps.evaluate.evaluate import NOT_SCORED
 from tests.support.command_line import localcrag
 from tests.support.scored_runs import scored_run
 
@@ -91,7 +90,7 @@ def store(assembly: Assembly) -> Logistic:
         scored_run(3, [0.1, 0.05], own, web=[0.95], question="With the web?", action=Action.AMBIGUOUS),
         scored_run(4, [0.5], own, model="another"),
         scored_run(5, [0.5], own, scorer=ScorerKind.LLM),
-        scored_run(6, [0.5], own, reason=NOT_SCORED, action=Action.AMBIGUOUS),
+        scored_run(6, [0.5], own, scored=False, action=Action.AMBIGUOUS),
         scored_run(7, [], own, action=None),
         scored_run(8, [0.9], own, question="With the web?", replays="20260101-000003-abcdef"),
         scored_run(9, [0.9], own, collection="elsewhere"),

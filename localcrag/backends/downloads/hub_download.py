@@ -30,6 +30,7 @@ from localcrag.backends.downloads.model_manifest import HubSource, ModelFile
 from localcrag.privacy import egress_guard, proxies
 from localcrag.records.downloads import DownloadPhase
 from localcrag.records.errors import DownloadFailed, ModelDamaged
+from localcrag.text.decimals import whole_number
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
 ATTEMPTS = 5  # in a row, without a single new byte
@@ -131,9 +132,9 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
     commit = response.headers.get("X-Repo-Commit", "")
     checksum = (response.headers.get("X-Linked-Etag") or response.headers.get("ETag", "")).removeprefix("W/").strip('"')
     size = response.headers.get("X-Linked-Size") or response.headers.get("Content-Length", "")
-    if not (
-        GIT_SHA1.fullmatch(commit) and size.isdigit() and (SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum))
-    ):
+    number_of_bytes = whole_number(size)
+    is_checksum = SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum)
+    if number_of_bytes is None or not (GIT_SHA1.fullmatch(commit) and is_checksum):
         raise DownloadFailed(
             f"{url} did not say commit, size and checksum of the file, as a Hugging Face hub does. Check HF_ENDPOINT "
             "and any proxy; or download the files with a browser."
@@ -143,7 +144,7 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
             f"{url} now has the checksum {checksum}, localcrag's list of models says {file.sha256}: the file has been "
             "changed since. Nothing was downloaded. Update localcrag, or choose another model."
         )
-    return HubFile(file, _url(source, file, commit), commit, int(size), checksum)
+    return HubFile(file, _url(source, file, commit), commit, number_of_bytes, checksum)
 
 
 def _head(client: httpx.Client, url: str) -> httpx.Response:

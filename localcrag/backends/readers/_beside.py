@@ -14,6 +14,7 @@ from markupsafe import escape
 from localcrag.backends.readers import _binary_workbooks, _compound, _kinds, _old_workbooks, _packages
 from localcrag.backends.readers._drawings import DRAWING_ERRORS, chart_markup, paragraphs, parsed
 from localcrag.backends.readers._relations import named_by, related, visible_sheets
+from localcrag.text.decimals import whole_number
 
 Element = Any  # lxml has no type hints
 MOST = 2_000
@@ -120,8 +121,8 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
     authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
     for one in () if notes is None else notes.iter("{*}comment"):
         if one.get("ref") not in replaced:
-            number = one.get("authorId", "")
-            author = authors[int(number)] if number.isdecimal() and int(number) < len(authors) else ""
+            number = whole_number(one.get("authorId", ""))
+            author = authors[number] if number is not None and number < len(authors) else ""
             yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
     for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")

@@ -17,7 +17,6 @@ from localcrag.records.run import Run, StepCost
 from localcrag.runs import record
 from localcrag.runs.aggregates import RunLine
 from localcrag.runs.threshold_explorer import ScoredRun
-from localcrag.steps.evaluate.evaluate import NOT_SCORED
 
 FEWEST_TOKENS = 8
 """Of an answer that a speed is taken from."""
@@ -103,7 +102,7 @@ class RunStore:
         rows = self._database.rows(
             "SELECT id, question, action, json_extract(record, '$.replays', '$.standalone_question', '$.scorer', "
             "'$.models') AS run, (SELECT json_group_array(json(json_extract(value, '$.logit', '$.cosine', "
-            "'$.relevance', '$.reason', '$.overlap'))) FROM json_each(record, '$.passages') "
+            "'$.relevance', '$.scored', '$.overlap'))) FROM json_each(record, '$.passages') "
             "WHERE value ->> 'origin' = 'local') AS passages "
             "FROM runs WHERE collection = ? ORDER BY rowid",
             collection,
@@ -166,5 +165,5 @@ def _scored(
         cosines=columns[1],
         overlaps=columns[4],
         relevances=columns[2],
-        scored=NOT_SCORED not in columns[3],
+        scored=False not in columns[3],
     )

@@ -9,7 +9,7 @@ from localcrag.records.enums import StripMode
 from localcrag.records.passages import Evidence, GradedPassage, Strip
 from localcrag.steps.answer import fragments, layout
 from localcrag.steps.answer.own_words import path_of
-from localcrag.steps.evaluate.evaluate import is_scored, nearest
+from localcrag.steps.evaluate.evaluate import nearest
 from localcrag.steps.refine.manual_selection import NEVER
 from localcrag.steps.refine.strips import count_words, split_into_strips
 from localcrag.text.blocks import BlockKind, blocks_of
@@ -81,7 +81,7 @@ def _head(passage: GradedPassage, path: Sequence[str]) -> str:
         place += f", {page_name(passage.document, passage.page)}"
     if passage.rows:
         place += f", {layout.plain(row_names(passage.rows))}"
-    scored = f"{passage.relevance:.2f} · " if is_scored([passage]) else ""
+    scored = f"{passage.relevance:.2f} · " if passage.scored else ""
     return f"**{scored}{place}**"
 
 

@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 
 from localcrag.steps.answer.fragments import Fragment
 from localcrag.text.blocks import BlockKind
+from localcrag.text.letters import SMALL
 from localcrag.text.lines import NARROWEST_WRAPPED
 from localcrag.text.sanitize import quotable, without_unseen
 from localcrag.text.table_lines import cells_of
@@ -29,7 +30,7 @@ _NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
 _ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
 _REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
-_GOES_ON = re.compile(r"[a-zß-öø-ÿ]")
+_GOES_ON = re.compile(f"[{SMALL}]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _LINK_TARGET = re.compile(r"\](?=[(\[])")

@@ -140,16 +140,16 @@ def clock_of(text: str) -> Amount | None:
 
 def _plain(number: str, mark: Mark) -> str | None:
     """Return a number as Decimal reads it, None where its marks are not where they belong."""
-    if number.isdigit():
+    if number.isdecimal():
         return number
     if mark is Mark.UNKNOWN:
         return None
     whole, _, decimals = number.partition(mark.value)
-    if decimals and not decimals.isdigit():
+    if decimals and not decimals.isdecimal():
         return None
-    groups = [whole] if whole.isdigit() else _THOUSANDS[mark].split(whole)
+    groups = [whole] if whole.isdecimal() else _THOUSANDS[mark].split(whole)
     regular = len(groups) == 1 or (1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]))
-    if not regular or not all(group.isdigit() for group in groups):
+    if not regular or not all(group.isdecimal() for group in groups):
         return None
     return "".join(groups) + (f".{decimals}" if decimals else "")
 

@@ -23,6 +23,7 @@ from localcrag.steps.compute.moments import Moment, moments_in
 from localcrag.steps.compute.rows import Row
 from localcrag.steps.compute.table import Table
 from localcrag.steps.compute.vocabulary import stems_of
+from localcrag.text.decimals import whole_number
 from localcrag.text.quantities import CURRENCIES, UNITS
 from localcrag.text.translation import gettext as _
 
@@ -160,7 +161,10 @@ def _are_names(at: int, name: str, said: Sequence[str]) -> bool:
     """Whether whole numbers are names: of things, with leading zeros, or counting the rows in the first column."""
     if not all(map(_WHOLE.fullmatch, said)):
         return False
-    numbers = [int(cell) for cell in said]
+    # A number with more digits than any amount is a name; Python reads none of more than 4,300.
+    numbers = [found for cell in said if (found := whole_number(cell)) is not None]
+    if len(numbers) < len(said):
+        return True
     counts = all(second == first + 1 for first, second in pairwise(numbers))
     numbered = at == 0 and len(numbers) >= LEAST_IN_A_ROW and counts
     return numbered or name.strip().lower() in _THINGS or any(cell[0] == "0" and len(cell) > 1 for cell in said)

@@ -174,11 +174,12 @@ class Known:
         """The stems of the words of all headers."""
         return frozenset(word for column in self.columns for word in self.header_words(column))
 
-    def unexplained(self, words: Sequence[Word]) -> list[Word]:
-        """Return the words that are nothing of the table, and say something."""
-        headers = self.all_header_words
+    def unexplained(self, words: Sequence[Word], columns: Sequence[Column] | None = None) -> list[Word]:
+        """Return the words that are nothing of the table, or of these `columns` of it, and say something."""
+        columns = self.columns if columns is None else columns
+        headers = frozenset(word for column in columns for word in self.header_words(column))
         known = alike(headers - FUNCTION_WORDS) | headers | self._called | SAYS_NOTHING | ROW_NOUNS
-        roots = {root for column in self.columns for root in self._roots(column)}
+        roots = {root for column in columns for root in self._roots(column)}
         called = headers.union(*map(stems_of, self.names))
         return [
             word

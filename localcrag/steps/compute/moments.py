@@ -110,7 +110,7 @@ def _of_cell(cell: str, *, day_first: bool) -> Moment | None:
 
 def _moment(said: dict[str, str | None]) -> Moment | None:
     month = said.get("month")
-    number = None if month is None else int(month) if month.isdigit() else _NUMBER_OF[month.lower()]
+    number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
     year, day = (int(value) if (value := said.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:

@@ -31,6 +31,7 @@ from localcrag.steps.compute.plan_versus import compared_in_rows, named_as_plann
 from localcrag.steps.compute.question import Request
 from localcrag.steps.compute.reading import Reading, clearest, free, place, read
 from localcrag.steps.compute.table import Table
+from localcrag.steps.compute.use import is_of_one_row, unused
 from localcrag.steps.compute.vocabulary import PERIODS, ROW_NOUNS, SAYS_NOTHING, Superlative, alike, stems_of
 from localcrag.text.words import FUNCTION_WORDS
 
@@ -56,6 +57,12 @@ def plan_of(request: Request, table: Table, names: Sequence[str]) -> Plan | None
         return None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in free(reading)):
         return None  # A small number that is no cell is something else, though the table's name may have it.
+    plan = _planned(reading)
+    return plan if plan and not is_of_one_row(plan) and not unused(reading, plan) else None
+
+
+def _planned(reading: Reading) -> Plan | None:
+    request = reading.request
     if request.forms.versus:
         return of_furthest(reading) if request.forms.versus.end else _compared(reading)
     return grouped(reading) if request.forms.by else _OPERATIONS[request.operation](reading)

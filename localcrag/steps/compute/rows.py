@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _TOTAL = re.compile(
     r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
+    r"(?:(?:all )?together|altogether)\b|"
     r"(?:average|mean|median|carried (?:forward|over))\b",
     re.IGNORECASE,
 )

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Turn
 from localcrag.steps.condense.leaning import DAY, MONTH, Leaning, leaning
+from localcrag.text.letters import CAPITAL
 from localcrag.text.lexicon.languages import lexicon
 from localcrag.text.sanitize import sanitize
 from localcrag.text.words import content_words, one_line
@@ -32,7 +33,10 @@ ANSWER_CHARACTERS = 300
 MOST_NAMES = 3
 """Of the last answer, put before a question that could not be rewritten."""
 
-_NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?: (?:of|de|van|von|the|[A-ZÀ-Þ][\w'’-]*)(?= [A-ZÀ-Þ])| [A-ZÀ-Þ][\w'’-]*)*")
+_CAPITAL = f"[{CAPITAL}]"
+_NAME = re.compile(
+    rf"\b{_CAPITAL}[\w'’-]*(?: (?:of|de|van|von|the|{_CAPITAL}[\w'’-]*)(?= {_CAPITAL})| {_CAPITAL}[\w'’-]*)*"
+)
 _NUMBER = re.compile(r" \d{1,4}\b")
 _PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
 _TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
@@ -41,7 +45,7 @@ _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
 _ANOTHER = re.compile(
     rf"^(?=(?i:and|or|but|what about|how about|the same|{_PREPOSITION})\b)(?i:(?:and|or|but) )?"
     rf"(?i:what about |how about |the same (?=for|in|with))?(?:(?P<by>(?i:{_PREPOSITION})) )?"
-    r"(?P<what>(?:the )?[A-ZÀ-Þ0-9][\w'’-]*(?: [A-ZÀ-Þ0-9][\w'’-]*)*)(?:,? please)?\W*$"
+    rf"(?P<what>(?:the )?[{CAPITAL}0-9][\w'’-]*(?: [{CAPITAL}0-9][\w'’-]*)*)(?:,? please)?\W*$"
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
+from localcrag.text.letters import CAPITAL
 from localcrag.text.lexicon.languages import lexicon
 from localcrag.text.lexicon.lexicon import Lexicon
 from localcrag.text.words import content_words, names, one_line
@@ -112,9 +113,11 @@ _CLAUSE = re.compile(
 _SAYS = re.compile(r"\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$", re.I)
 """What goes on about somebody who was just named: “a customer says it …”, “when my tenant leaves must he …”."""
 _NAMED_THING = re.compile(
-    r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)[a-z][\w'’-]+", re.IGNORECASE
+    r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
+    r"[^\W\d_][\w'’-]+",
+    re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<=[^\s.!?:] )(?!I\b)[A-ZÀ-Þ][\w'’-]+|\b\w*\d\w*")
+_NAME = re.compile(rf"(?<=[^\s.!?:] )(?!I\b)[{CAPITAL}][\w'’-]+|\b\w*\d\w*")
 _I_DO = re.compile(
     r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
     r"(?!(?:do|need|get)\b)\w+",

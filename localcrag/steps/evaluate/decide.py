@@ -101,7 +101,7 @@ def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thr
         passage
         for passage in passages
         if passage.grade is Grade.CORRECT
-        or not is_scored((passage,))
+        or not passage.scored
         or (passage.grade is Grade.AMBIGUOUS and passage.relevance >= floor)
     )
 

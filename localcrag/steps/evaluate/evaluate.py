@@ -14,7 +14,6 @@ from localcrag.records.passages import GradedPassage, Passage, Thresholds
 from localcrag.records.protocols import Scorer, Vectors
 from localcrag.text.span import Span
 
-NOT_SCORED = "not scored"
 PLACE_COST = 0.09
 """What a place further down in retrieval's order takes from the log-odds of a passage's relevance, when the best are
 kept: two judges who err differently. Of the needed lines of 346 questions on everyday/dev, 24 passages each, 0.93 are
@@ -92,13 +91,13 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
     In the order of retrieval, which is all that is known of them.
     """
     return tuple(
-        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, reason=NOT_SCORED)
+        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, scored=False)
         for passage in passages
     )
 
 
 class Judged(Protocol):
-    """What an action is decided on: a passage's relevance, the grade that this earns, and why, where it is said."""
+    """What an action is decided on: a passage's relevance, its grade, and whether a model scored it."""
 
     @property
     def relevance(self) -> float: ...
@@ -107,16 +106,22 @@ class Judged(Protocol):
     def grade(self) -> Grade: ...
 
     @property
-    def reason(self) -> str | None: ...
+    def scored(self) -> bool: ...
 
 
 def is_scored(passages: Sequence[Judged]) -> bool:
     """Whether these passages have a relevance that a model gave them."""
-    return all(passage.reason != NOT_SCORED for passage in passages)
+    return all(passage.scored for passage in passages)
 
 
 def graded(
-    passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
+    passage: Passage,
+    *,
+    logit: float,
+    relevance: float,
+    thresholds: Thresholds,
+    reason: str | None = None,
+    scored: bool = True,
 ) -> GradedPassage:
     """Return the passage with its relevance, and the grade that this earns."""
     return GradedPassage(
@@ -125,6 +130,7 @@ def graded(
         relevance=relevance,
         grade=grade(relevance, thresholds),
         reason=reason,
+        scored=scored,
     )
 
 

@@ -13,6 +13,8 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Protocol
 
+from localcrag.text.letters import CAPITAL
+
 _ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
 _GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
 
@@ -129,7 +131,7 @@ class Lexicon:
     def another(self) -> re.Pattern[str]:
         """A question for something else than the one before it: `what`, and the preposition in front of it, `by`."""
         opens, by = _any(self.opens), _any(self.prepositions)
-        name = r"(?-i:[A-ZÀ-ÞА-ЯЁ0-9])[\w'’-]*"
+        name = rf"(?-i:[{CAPITAL}0-9])[\w'’-]*"
         return re.compile(
             rf"^[¿¡\s]*(?={opens}|{by})(?:{opens} )?(?:(?P<by>{by}) )?(?P<what>{name}(?: {name})*)\W*$", re.IGNORECASE
         )
@@ -137,8 +139,8 @@ class Lexicon:
     @cached_property
     def capitalised(self) -> re.Pattern[str]:
         """A name within a sentence: a word with a capital letter, or one of several where nouns have one as well."""
-        capital = r"[A-ZÀ-ÖØ-ÞА-ЯЁ]"
-        written = rf"{capital}\S*[A-Z0-9]\S*" if self.capital_nouns else rf"{capital}\S*"
+        capital = f"[{CAPITAL}]"
+        written = rf"{capital}\S*[{CAPITAL}0-9]\S*" if self.capital_nouns else rf"{capital}\S*"
         return re.compile(rf"(?<=[^\s.!?:…\"“”¿¡] ){written}")
 
     def bare(self, word: str) -> str:

@@ -11,6 +11,7 @@ import gradio as gr
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.text.decimals import whole_number
 from localcrag.ui.chat import scope
 from localcrag.ui.chat.chat import ChatColumn
 from localcrag.ui.handlers import EACH, LATEST, told
@@ -88,7 +89,7 @@ class ChatChoices:
 
 def number(where: str) -> int | None:
     """Return the number of the chat that is shown."""
-    return int(where) if where.isdigit() else None
+    return whole_number(where)
 
 
 def preset_of(name: str) -> Preset | None:

@@ -140,9 +140,9 @@ class ChatEvents:
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
         """Show a chat; none when there is no such chat any more."""
-        wanted = str(event.chat)
         there = {one.id: one for one in told(self._assembly.chats.chats)}
-        opened = there.get(int(wanted)) if wanted.isdigit() else None
+        wanted = number(str(event.chat))
+        opened = None if wanted is None else there.get(wanted)
         if opened is None:
             collections, llms = chat.offered(self._assembly)
             kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
