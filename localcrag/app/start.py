@@ -14,8 +14,8 @@ from localcrag.text import translation
 def begin(**settings: Any) -> Settings:
     """Return the settings in force; those given that are None do not count. Raises SettingsError and StoreError.
 
-    A data folder of before 0.1.0 is refused here, before anything is written to it. From then on the process is guarded,
-    messages are in their language, the data folder is this user's alone, and what leaves is noted in it.
+    A data folder of before 0.1.0 is refused here, before anything is written to it. From then on the process is
+    guarded, messages are in their language, the data folder is this user's alone, and what leaves is noted in it.
     """
     guard()
     loaded = load(**settings)
