@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: 
     command = named.add_parser("export", parents=[common, within], help="labels as an evaluation set, or to train with")
     command.add_argument(
         "--as", dest="form", choices=["set", "training"], required=True,
-        help="set: a folder for `localcrag eval`; training: a file for scripts/train_relevance.py --labels",
+        help="set: a folder for `localcrag eval`; training: a file for train_relevance.py --labels",
     )  # fmt: skip
     command.add_argument("path", type=Path, metavar="PATH", help="the new folder, or the file")
     command.set_defaults(run=_export)

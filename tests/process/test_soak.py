@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak import Plan, use
+from lab.soaking.soak import Plan, use
 
 QUESTIONS, STARTS, A_FEW = 20, 2, 4
 """A few threads and connections come with what is used for the first time; each question's own would be twenty."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from speed.versions import BACK, NoVersion, accepted, commit, earlier, unpack
+from lab.speed.versions import BACK, NoVersion, accepted, commit, earlier, unpack
 
 from tests.support import ROOT
 from tests.support.desktop_screen import until
@@ -130,4 +130,4 @@ def measured_below(folder: Path) -> list[str]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
             found.append(path.read_bytes().decode().split("\0"))
-    return [line[3] for line in found if line[1:3] == ["-m", "speed.child"] and line[3].startswith(str(folder))]
+    return [line[3] for line in found if line[1:3] == ["-m", "lab.speed.child"] and line[3].startswith(str(folder))]

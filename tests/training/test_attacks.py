@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from attacks import Attack, Range, Way, load, search_server
+from lab.injection.attacks import Attack, Range, Way, load, search_server
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load as load_settings
 from tests.support.first_start import started_before
 
 CHOSEN = {attack.id: attack for attack in load()}
-# First those that get through without the defence (scripts/measure_attacks.py), then one of each other kind.
+# First those that get through without the defence (scripts/lab/injection/measure_attacks.py), then one of each other
+# kind.
 IDS = (
     "alpaca pretend bidi tiny-white-pdf end-of-evidence fake-numbers hidden-span say-silent s-context "
     "ignore-above-topic french im-start-inline base64 image-bare grade-correct search-for tool-call administrator "

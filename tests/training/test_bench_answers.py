@@ -1,4 +1,4 @@
-"""`scripts/bench_answers.py` on a small scale: both ways are asked, and what they cost is told apart."""
+"""`scripts/lab/speed/bench_answers.py` on a small scale: both ways are asked, and what they cost is told apart."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import itertools
 from contextlib import closing
 from pathlib import Path
 
-import bench_answers
 import numpy as np
 import pytest
+from lab.speed import bench_answers
 
 from localcrag.app.assemble import Assembly
 from localcrag.settings import load

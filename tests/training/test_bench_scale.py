@@ -1,4 +1,4 @@
-"""`scripts/bench_scale.py` on a small scale: a collection grows, and is searched in a process of its own."""
+"""`scripts/lab/scale/bench_scale.py` on a small scale: a collection grows, and is searched in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import gzip
 import json
 from pathlib import Path
 
-import bench_scale
 import pytest
-from scale_plot import draw
+from lab.scale import bench_scale
+from lab.scale.scale_plot import draw
 
 from tests.support.other_languages import LEASES
 

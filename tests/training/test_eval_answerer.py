@@ -1,4 +1,5 @@
-"""scripts/eval_answerer.py, really run: what the embedded language model writes from the evidence of an evaluation."""
+"""scripts/lab/answerer/eval_answerer.py, really run: what the embedded language model writes from the evidence of an
+evaluation."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def test_every_figure_is_there_for_each_model(folder: Path, tmp_path: Path) -> N
     made = varied().pairs(FULL)
     with_evidence = [run for _, run in made if run.evidence]
     process = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "eval_answerer.py"), str(folder), "smollm2-135m-instruct",
+        [sys.executable, str(ROOT / "scripts/lab/answerer/eval_answerer.py"), str(folder), "smollm2-135m-instruct",
          "--configuration", FULL, "--show", "2"],
         capture_output=True, text=True, check=False, env={"LOCALCRAG_DATA_DIR": str(tmp_path), "PATH": ""},
     )  # fmt: skip

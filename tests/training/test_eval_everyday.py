@@ -1,4 +1,4 @@
-"""scripts/eval_everyday.py, really run with the embedded models on two documents of our own."""
+"""scripts/lab/everyday/eval_everyday.py, really run with the embedded models on two documents of our own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def printed(output: str) -> list[dict[str, Any]]:
 def test_questions_are_asked_and_every_figure_is_printed(data: Path, tmp_path: Path) -> None:
     failures = tmp_path / "questions.jsonl"
     done = run_script(
-        "eval_everyday",
+        "lab/everyday/eval_everyday",
         str(data),
         "--set",
         "handbooks",
@@ -107,7 +107,7 @@ def test_questions_are_asked_and_every_figure_is_printed(data: Path, tmp_path: P
 
 def test_without_a_language_model_a_question_ends_with_its_evidence(data: Path) -> None:
     done = run_script(
-        "eval_everyday",
+        "lab/everyday/eval_everyday",
         str(data),
         "--no-llm",
         "--set",
@@ -128,6 +128,6 @@ def test_without_a_language_model_a_question_ends_with_its_evidence(data: Path) 
 
 
 def test_a_folder_without_the_data_is_named(tmp_path: Path) -> None:
-    done = run_script("eval_everyday", str(tmp_path))
+    done = run_script("lab/everyday/eval_everyday", str(tmp_path))
     assert done.returncode == 1
     assert "dev.jsonl.gz cannot be read" in done.stderr

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from evaluation_sets.files import FORMS
-from evaluation_sets.texts import read_texts
+from lab.evaluation_sets.files import FORMS
+from lab.evaluation_sets.texts import read_texts
 
 from localcrag.runs.evaluation_set import EvaluationSet, HeldBy, Question, read
 from tests.support.eval_set_data import ISLANDS, whole_text, write_data_folder

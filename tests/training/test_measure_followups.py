@@ -1,4 +1,4 @@
-"""scripts/measure_followups.py, really run on conversations of our own."""
+"""scripts/lab/measuring/measure_followups.py, really run on conversations of our own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_measuring_script_prints_its_shares(tmp_path: Path) -> None:
     ]
     data = tmp_path / "conversations.jsonl.gz"
     data.write_bytes(gzip.compress("\n".join(lines).encode()))
-    script = Path(__file__).resolve().parents[2] / "scripts" / "measure_followups.py"
+    script = Path(__file__).resolve().parents[2] / "scripts" / "lab" / "measuring" / "measure_followups.py"
     done = subprocess.run(
         [sys.executable, str(script), str(data), "--without-model"], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""scripts/measure_readings.py, really run on two documents of our own."""
+"""scripts/lab/measuring/measure_readings.py, really run on two documents of our own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_shares_by_the_rules_are_printed_without_a_model(folder: Path) -> None:
-    done = run_script("measure_readings", str(folder), "--show")
+    done = run_script("lab/measuring/measure_readings", str(folder), "--show")
     assert done.returncode == 0, done.stderr
     assert "first form: 4, by the rules alone 0.750, doubtful 0.250, follow-up 0.000" in done.stdout
     assert "other form: 1, by the rules alone 0.000, doubtful 0.000, follow-up 1.000" in done.stdout
@@ -44,7 +44,7 @@ def test_the_shares_by_the_rules_are_printed_without_a_model(folder: Path) -> No
 
 
 def test_with_the_documents_the_doubtful_ones_are_read_both_ways(folder: Path) -> None:
-    done = run_script("measure_readings", str(folder), "--part", "dev", "--documents")
+    done = run_script("lab/measuring/measure_readings", str(folder), "--part", "dev", "--documents")
     assert done.returncode == 0, done.stderr
     assert "first form: 4, by the rules alone 0.750, doubtful 0.250, follow-up 0.000" in done.stdout
     assert "  in the end taken for follow-ups: 0.000" in done.stdout

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from relevance import everyday
-from relevance.pairs import Pair
+from lab.training import everyday
+from lab.training.pairs import Pair
 
 from tests.support.compressed_lines import write
 

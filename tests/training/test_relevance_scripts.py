@@ -1,4 +1,5 @@
-"""scripts/eval_relevance.py and scripts/calibrate_relevance.py, really run: the embedded models on sets of our own."""
+"""scripts/lab/relevance/eval_relevance.py and scripts/lab/relevance/calibrate_relevance.py, really run: the embedded
+models on sets of our own."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
-from relevance.report import put_section
+from lab.relevance.report import put_section
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
@@ -51,14 +52,14 @@ def test_a_model_is_calibrated_and_then_measured_with_its_calibration(
     card = tmp_path / "CARD.md"
     card.write_text("# A model\n\n## Licence\n\nFree.\n")
     common = ("--model", f"{model}:fp32", "--questions", "4", "--card", str(card))
-    done = run("calibrate_relevance", data, work, *common)
+    done = run("lab/relevance/calibrate_relevance", data, work, *common)
     assert done.returncode == 0, done.stderr
     calibration = read_calibration(model)
     assert calibration.fitted
     assert "above the best" in done.stdout
     assert "minutes left" in done.stderr
 
-    done = run("eval_relevance", data, work, *common, "--json", str(tmp_path / "figures.json"))
+    done = run("lab/relevance/eval_relevance", data, work, *common, "--json", str(tmp_path / "figures.json"))
     assert done.returncode == 0, done.stderr
     (figures,) = json.loads((tmp_path / "figures.json").read_text())["models"]
     assert (figures["name"], figures["fitted"]) == ("model fp32", True)
@@ -77,14 +78,14 @@ def test_a_model_is_calibrated_and_then_measured_with_its_calibration(
 
 def test_what_was_scored_is_not_scored_again_and_gives_the_same_figures(data: Path, work: Path, model: Path) -> None:
     arguments = ("--model", f"{model}:fp32", "--questions", "4", "--no-speed")
-    first, second = (run("eval_relevance", data, work, *arguments) for _ in range(2))
+    first, second = (run("lab/relevance/eval_relevance", data, work, *arguments) for _ in range(2))
     assert first.returncode == second.returncode == 0, first.stderr
     assert first.stdout == second.stdout
     assert "minutes left" not in second.stderr
     assert "no calibration" in second.stdout
 
 
-@pytest.mark.parametrize("script", ["eval_relevance", "calibrate_relevance"])
+@pytest.mark.parametrize("script", ["lab/relevance/eval_relevance", "lab/relevance/calibrate_relevance"])
 def test_a_folder_without_the_sets_ends_with_a_message(script: str, tmp_path: Path, model: Path) -> None:
     done = run(script, tmp_path, tmp_path / "work", "--model", str(model))
     assert done.returncode == 1
@@ -115,7 +116,9 @@ def test_models_are_averaged_tensor_by_tensor_in_the_first_ones_format(tmp_path:
         save_file({"w": np.full((2, 3), value, np.float16)}, tmp_path / name / "model.safetensors", {"head": name})
         (tmp_path / name / "config.json").write_text(name)
         (tmp_path / name / "calibration.json").write_text(name)
-    run_script("average_models", f"{tmp_path}/one=0.75", f"{tmp_path}/other=0.25", "--out", str(tmp_path / "out"))
+    run_script(
+        "lab/training/average_models", f"{tmp_path}/one=0.75", f"{tmp_path}/other=0.25", "--out", str(tmp_path / "out")
+    )
     weights = load_file(tmp_path / "out" / "model.safetensors")["w"]
     with safe_open(tmp_path / "out" / "model.safetensors", framework="numpy") as opened:
         assert opened.metadata() == {"head": "one"}

@@ -8,9 +8,9 @@ import random
 from pathlib import Path
 
 import pytest
-from speed.child import OPEN, Measured, serve
-from speed.comparison import SHOWN
-from speed.texts import write_documents
+from lab.speed.child import OPEN, Measured, serve
+from lab.speed.comparison import SHOWN
+from lab.speed.texts import write_documents
 
 import localcrag
 from tests.support.first_start import started_before

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from relevance.pairs import Group, Pair
-from relevance.tokenised import MOST_TOKENS, Tokenised
+from lab.training.pairs import Group, Pair
+from lab.training.tokenised import MOST_TOKENS, Tokenised
 from transformers import AutoTokenizer
 
 from localcrag.settings import REPOSITORY_MODELS

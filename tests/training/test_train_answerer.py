@@ -1,4 +1,5 @@
-"""scripts/train_answerer.py, really run: a few steps on a little data of our own, and the adapter in llama.cpp."""
+"""scripts/lab/answerer/train_answerer.py, really run: a few steps on a little data of our own, and the adapter in
+llama.cpp."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ import llama_cpp
 import numpy as np
 import pytest
 import torch
-from answerer.adapter import permuted, write_adapter
+from lab.answerer.adapter import permuted, write_adapter
+from lab.answerer.train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches, main
 from numpy.typing import NDArray
-from train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches, main
 
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_cpp import LlamaCpp
@@ -178,7 +179,7 @@ def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
     everyday.write_text(json.dumps(LEASE))
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
     options = [*map(str, places), "--everyday", str(everyday), "--check-every", "1", "--validated", "4", "--minutes"]
-    command = [sys.executable, str(ROOT / "scripts" / "train_answerer.py"), *options, "600"]
+    command = [sys.executable, str(ROOT / "scripts" / "lab" / "answerer" / "train_answerer.py"), *options, "600"]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert first.stdout is not None
     assert json.loads(first.stdout.readline())["step"] == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from train_exit_head import Judged, Read, fit
+from lab.training.train_exit_head import Judged, Read, fit
 
 from localcrag.backends.models.cross_encoder import CrossEncoder
 from localcrag.records.enums import Origin

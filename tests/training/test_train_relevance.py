@@ -1,4 +1,4 @@
-"""scripts/train_relevance.py, really run: a few steps on a little data of our own."""
+"""scripts/lab/training/train_relevance.py, really run: a few steps on a little data of our own."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from relevance.course import Material, validate
-from relevance.pairs import Group, Pair
-from relevance.teacher import TAUGHT, lessons
-from relevance.trainer import Trainer
+from lab.training.course import Material, validate
+from lab.training.pairs import Group, Pair
+from lab.training.teacher import TAUGHT, lessons
+from lab.training.train_relevance import main
+from lab.training.trainer import Trainer
 from safetensors.torch import load_file
-from train_relevance import main
 
 from localcrag.backends.downloads import packed_e5
 from localcrag.backends.models.cross_encoder import CrossEncoder
@@ -54,7 +54,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_weights_of_one_that_was_not(
     assert "2 left out: question or passage held out" in complaints
 
     of_killed = options_for(data, tmp_path / "killed", "--base", tiny)
-    command = [sys.executable, str(ROOT / "scripts" / "train_relevance.py"), *of_killed]
+    command = [sys.executable, str(ROOT / "scripts" / "lab" / "training" / "train_relevance.py"), *of_killed]
     killed = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert killed.stdout is not None
     assert json.loads(killed.stdout.readline())["step"] == 1

@@ -1,4 +1,5 @@
-"""scripts/weights_from_onnx.py: what it makes of an int8 ONNX file is the model that the file was made of."""
+"""scripts/lab/training/weights_from_onnx.py: what it makes of an int8 ONNX file is the model that the file was made
+of."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from lab.training.weights_from_onnx import main
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from transformers import AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification
-from weights_from_onnx import main
 
 HEADS = 2
 

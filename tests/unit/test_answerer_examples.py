@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from answerer.examples import (
+from lab.answerer.examples import (
     Task,
     answer,
     cut_down,
@@ -17,7 +17,7 @@ from answerer.examples import (
     with_names,
     with_pronoun,
 )
-from relevance.pairs import Row, locate
+from lab.training.pairs import Row, locate
 
 from localcrag.records.passages import Evidence
 from localcrag.steps.answer import generate

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fault_injection.disk import SECTOR, Disk, Done, emptied
+from lab.faults.disk import SECTOR, Disk, Done, emptied
 
 OLD, NEW = b"o" * SECTOR * 2, b"n" * SECTOR * 2
 

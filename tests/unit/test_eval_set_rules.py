@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from evaluation_sets.choice import Choice
-from evaluation_sets.files import FORMS
-from evaluation_sets.followups import follow_up
-from evaluation_sets.search import Judge, snippet, text_of
-from evaluation_sets.texts import Candidate, Document, Texts, says_something, stands_alone, subject
+from lab.evaluation_sets.choice import Choice
+from lab.evaluation_sets.files import FORMS
+from lab.evaluation_sets.followups import follow_up
+from lab.evaluation_sets.search import Judge, snippet, text_of
+from lab.evaluation_sets.texts import Candidate, Document, Texts, says_something, stands_alone, subject
 
 from localcrag.records.run import Turn
 from tests.support.eval_set_data import whole_text

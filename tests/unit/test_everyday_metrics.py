@@ -1,14 +1,14 @@
-"""What scripts/eval_everyday.py counts: lines that stand in a text, and figures of many questions."""
+"""What scripts/lab/everyday/eval_everyday.py counts: lines that stand in a text, and figures of many questions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from everyday.lines import Text, blocks, is_said_in, needed_lines, normalised, says_fact, stands_in
-from everyday.other_sets import words_held
-from everyday.outcomes import Outcome, Shown, by_type, figures, table
-from everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, sample
+from lab.everyday.lines import Text, blocks, is_said_in, needed_lines, normalised, says_fact, stands_in
+from lab.everyday.other_sets import words_held
+from lab.everyday.outcomes import Outcome, Shown, by_type, figures, table
+from lab.everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, sample
 
 from localcrag.records.enums import Action
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzzing import contract, reading, seeds
-from fuzzing.changes import changed
-from fuzzing.findings import Findings
-from fuzzing.kinds import KINDS, MOST_BYTES, PASSWORD, digest_of, names_of
-from fuzzing.reading import Finding, Reading
+from lab.fuzzing import contract, reading, seeds
+from lab.fuzzing.changes import changed
+from lab.fuzzing.findings import Findings
+from lab.fuzzing.kinds import KINDS, MOST_BYTES, PASSWORD, digest_of, names_of
+from lab.fuzzing.reading import Finding, Reading
 
 from localcrag.backends.processes.frames import Frame
 from localcrag.backends.readers import answering
@@ -240,7 +240,7 @@ def test_a_process_that_breaks_is_a_finding_and_another_one_goes_on(tmp_path: Pa
     (tmp_path / "given" / "a.rtf").write_bytes(b"{\\rtf1 Breaks.}")
     (tmp_path / "given" / "c.rtf").write_bytes(b"{\\rtf1 Hangs.}")
     (tmp_path / "given" / "b.rtf").write_bytes(b"{\\rtf1 Berth seven.}")
-    script, work = ROOT / "scripts" / "fuzz_readers.py", tmp_path / "work"
+    script, work = ROOT / "scripts" / "lab" / "fuzzing" / "fuzz_readers.py", tmp_path / "work"
     arguments = [tmp_path / "given", "--minutes", "1", "--kind", "rtf", "--work", work]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, str(script), *map(str, arguments)]
@@ -259,6 +259,6 @@ def test_a_process_that_breaks_is_a_finding_and_another_one_goes_on(tmp_path: Pa
 
 def test_without_atheris_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    done = run_script("fuzz_readers", str(tmp_path))
+    done = run_script("lab/fuzzing/fuzz_readers", str(tmp_path))
     assert done.returncode == 1
     assert "pip install atheris" in done.stderr

@@ -1,4 +1,4 @@
-"""The labelled questions about tables, and how scripts/measure_tables.py tells right from wrong."""
+"""The labelled questions about tables, and how scripts/lab/everyday/measure_tables.py tells right from wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from everyday.questions import rows
-from measure_tables import QUESTIONS, is_number, is_right, written
+from lab.everyday.measure_tables import QUESTIONS, is_number, is_right, written
+from lab.everyday.questions import rows
 
 from localcrag.records.computation import Computation, Group, TableRow
 from localcrag.records.enums import Operation

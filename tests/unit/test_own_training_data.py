@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from relevance import everyday
-from relevance.data import read_lines
+from lab.relevance.data import read_lines
+from lab.training import everyday
 
 from tests.support import ROOT
 
-FOLDER = ROOT / "scripts" / "relevance"
+FOLDER = ROOT / "scripts" / "lab" / "training" / "documents"
 SHORT = list(read_lines(FOLDER / "short_documents.jsonl.gz"))
 TWINS = list(read_lines(FOLDER / "twin_documents.jsonl.gz"))
 DOCUMENTS = [*read_lines(FOLDER / "further_documents.jsonl.gz"), *SHORT, *TWINS]

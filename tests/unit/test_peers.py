@@ -1,4 +1,5 @@
-"""What scripts/bench_peers.py makes of programs' answers: the questions that are asked, what counts, the table."""
+"""What scripts/lab/peers/bench_peers.py makes of programs' answers: the questions that are asked, what counts, the
+table."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from everyday.questions import Case, Document, Kind, Labelled
-from peers.child import Answered, Measured, Task, measure, on_disk
-from peers.environments import environment, python_for
-from peers.programs import LOCALCRAG, PEERS
-from peers.scoring import COLLECTION, Scored, documents_of, questions_of, scored, shares, table, taken
+from lab.everyday.questions import Case, Document, Kind, Labelled
+from lab.peers.child import Answered, Measured, Task, measure, on_disk
+from lab.peers.environments import environment, python_for
+from lab.peers.programs import LOCALCRAG, PEERS
+from lab.peers.scoring import COLLECTION, Scored, documents_of, questions_of, scored, shares, table, taken
 
 FEE = Labelled("What does the locker cost?", "fact", ("The locker costs 1 euro a day.",), "1 euro", ("1 euro",), "")
 UNSAID = Labelled("Is there a sauna?", "near miss", (), "", (), "no sauna is named")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from relevance import calibration
+from lab.relevance import calibration
 
 from localcrag.evaluation.calibration import platt
 from localcrag.evaluation.calibration import threshold_sweeps as thresholds

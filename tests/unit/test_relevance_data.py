@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from relevance import data
-from relevance import sample as sampled
-from relevance import scores as kept
+from lab.relevance import data
+from lab.relevance import sample as sampled
+from lab.relevance import scores as kept
 
 from localcrag.records.protocols import Vectors
 from tests.support.fakes import FakeEmbedder, FakeScorer

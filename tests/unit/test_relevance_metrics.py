@@ -1,10 +1,10 @@
-"""The figures of scripts/relevance/metrics.py against values worked out by hand."""
+"""The figures of scripts/lab/relevance/metrics.py against values worked out by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from relevance import metrics
+from lab.relevance import metrics
 
 from localcrag.evaluation import probability_metrics
 

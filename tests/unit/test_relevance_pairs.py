@@ -1,4 +1,4 @@
-"""What the relevance model is trained on: scripts/relevance/pairs.py, on rows of our own."""
+"""What the relevance model is trained on: scripts/lab/training/pairs.py, on rows of our own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from relevance import pairs, questions
+from lab.training import pairs, questions
 
 from localcrag.text.sentences import split_sentences
 from tests.support.compressed_lines import write

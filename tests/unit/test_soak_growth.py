@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from soaking.growth import Growth, growth
+from lab.soaking.growth import Growth, growth
 
 QUESTIONS = np.arange(0, 2_000, 5)
 NOISE = np.random.default_rng(1).normal(0.0, 3.0, len(QUESTIONS))

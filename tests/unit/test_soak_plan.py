@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from soak import Plan, arguments
-from soaking.diary import Diary, Look, Night, Took
-from soaking.other_programs import ProgramHeld
-from soaking.process import Held
+from lab.soaking.diary import Diary, Look, Night, Took
+from lab.soaking.other_programs import ProgramHeld
+from lab.soaking.process import Held
+from lab.soaking.soak import Plan, arguments
 
 HELD = Held(
     memory=1, memory_of_children=2, open_files=3, threads=4, processes=5, files=6, temporary_files=7, database=8,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from speed.comparison import (
+from lab.speed.comparison import (
     FULL,
     SHOWN,
     SMALL,
@@ -21,8 +21,8 @@ from speed.comparison import (
     table,
     throughput,
 )
-from speed.ratios import LEAST_PAIRS
-from speed.versions import Unmeasured
+from lab.speed.ratios import LEAST_PAIRS
+from lab.speed.versions import Unmeasured
 
 QUESTIONS = 8
 ASKED = tuple(Round("corrected", f"{number}?") for number in range(QUESTIONS))

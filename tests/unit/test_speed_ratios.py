@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from speed.ratios import ALLOWED, LEAST_PAIRS, Pair, Verdict, ratio
+from lab.speed.ratios import ALLOWED, LEAST_PAIRS, Pair, Verdict, ratio
 
 
 def pairs(*ratios: float, machine: float = 1.0) -> list[Pair]:
