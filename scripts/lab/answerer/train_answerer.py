@@ -439,7 +439,7 @@ SmolLM2-135M-Instruct (Apache-2.0), made by `scripts/lab/answerer/train_answerer
 Apache-2.0. With it, the embedded language model answers from numbered evidence in the evidence's own sentences, says
 when the evidence does not answer, puts follow-ups so that they can be understood alone, and shortens questions to
 search queries. It was trained on de-quantised weights and is loaded by llama.cpp on the quantised ones;
-`tests/training/test_train_answerer.py` holds the two against each other.
+`tests/lab/test_answerer.py` holds the two against each other.
 
 ## Training
 {count:,} examples, shown {shown:,} times in all ({tokens:,} tokens, {steps:,} steps, seed {seed}), {minutes:.0f}

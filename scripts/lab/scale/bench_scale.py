@@ -1,7 +1,7 @@
 """Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
 
     .venv/bin/python scripts/lab/scale/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR]
-                                            [--json FILE] [--plot FILE] [--processor]
+        [--json FILE] [--plot FILE] [--processor]
 
 CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
 (BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean

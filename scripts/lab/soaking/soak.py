@@ -1,7 +1,7 @@
 """Use the real app for a week in hours, and say whether anything grows.
 
     .venv/bin/python scripts/lab/soaking/soak.py [--questions 20000] [--restarts 200] [--nights 7] [--minutes N]
-                                     [--folder FOLDER] [--brief] [--postgresql] [--work FOLDER]
+        [--folder FOLDER] [--brief] [--postgresql] [--work FOLDER]
     .venv/bin/python scripts/lab/soaking/soak.py --small
 
 The page's process (`python app.py`) with the embedded models is asked over the page's own HTTP: questions to

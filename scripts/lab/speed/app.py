@@ -1,6 +1,6 @@
 """An app in a data folder of its own, and the seconds of what it does: files added, questions answered.
 
-Imports no more of localcrag than that takes: earlier versions are measured by it as well (child.py).
+Imports no more of localcrag than that takes, since how long its imports take is measured as well (versions.py).
 """
 
 from __future__ import annotations

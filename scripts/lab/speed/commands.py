@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 HELP = ("-m", "localcrag", "--help")
-IMPORTS = ("-c", "import localcrag.app.assemble")
-"""What every command imports that asks or adds."""
 LOOKED_EVERY = 0.05
 """Seconds, for the page."""
 

@@ -27,6 +27,11 @@ BACK = 20
 """Commits: on the main branch itself this is compared with the version so far back, so that what is slower by a little
 each time is noticed, too."""
 NEEDED = ("localcrag", "app.py", "models/models.toml")
+MEASURED_BY = {"scripts/lab/speed": "lab.speed.child", "scripts/speed": "speed.child"}
+"""The folders that a version may have its own measuring code in, each with the module to start.
+
+Each version measures itself, since only its own code knows the names of its modules. What the two must share are the
+lines of JSON that they are asked in and answer with (child.py), and the names of the steps."""
 TRAILER = "Slower"
 LONGEST = 600.0
 """Seconds that one answer may take; a process that takes longer hangs."""
@@ -88,13 +93,26 @@ def unpack(root: Path, revision: str, folder: Path) -> Path:
 
     Raises NoVersion when the revision has no localcrag/.
     """
-    done = subprocess.run(["git", "archive", revision, *NEEDED], cwd=root, capture_output=True, check=False)
+    measuring = [name for name in MEASURED_BY if _git(root, "cat-file", "-e", f"{revision}:{name}") is not None]
+    command = ["git", "archive", revision, *NEEDED, *measuring]
+    done = subprocess.run(command, cwd=root, capture_output=True, check=False)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise NoVersion(f"{revision} cannot be unpacked: git archive says “{said}”.")
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as files:
         files.extractall(folder, filter="data")
     return folder
+
+
+def measured_by(tree: Path) -> tuple[str, Path]:
+    """Return the module that measures the version in a folder, and the folder to import it from.
+
+    A version without measuring code of its own is measured by this checkout's.
+    """
+    for folder, module in MEASURED_BY.items():
+        if (tree / folder / "child.py").is_file():
+            return module, tree / "scripts"
+    return "lab.speed.child", ROOT / "scripts"
 
 
 class Version:
@@ -104,18 +122,20 @@ class Version:
         self.name, self._tree, self._data = name, tree, folder / "data"
         folder.mkdir(parents=True)
         self._log = (folder / "log").open("w+b")
+        module, scripts = measured_by(tree)
+        app = f"{module.rpartition('.')[0]}.app"  # It imports what every command imports that asks or adds.
         self._environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(tree), str(ROOT / "scripts"))),
+            "PYTHONPATH": os.pathsep.join((str(tree), str(scripts))),
             "LOCALCRAG_MODELS_DIR": str(MODELS),
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "lab.speed.child", str(self._data)], cwd=tree, env=self._environment,
+            [sys.executable, "-m", module, str(self._data)], cwd=tree, env=self._environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, encoding="utf-8",
         )  # fmt: skip
         self._commands: dict[str, Callable[[], float]] = {
             "help": lambda: commands.run(commands.HELP, tree, self._environment),
-            "import": lambda: commands.run(commands.IMPORTS, tree, self._environment),
+            "import": lambda: commands.run(("-c", f"import {app}"), tree, self._environment),
             "page": lambda: commands.page(tree, self._environment, self._data.parent / "page"),
         }
 

@@ -1,4 +1,7 @@
-"""The disk that a power cut is tried on: what was synced is there, with its name; of the rest any part or nothing."""
+"""The disk that a power cut is tried on: what was synced is there, with its name; of the rest any part or nothing.
+
+tests/process/test_durable.py runs faults.py itself, in each of its forms.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +55,3 @@ def test_a_name_that_is_taken_has_the_old_content_or_the_new(tmp_path: Path, syn
     states = found(tmp_path, [*old, *new, done("r", data / "b", data / "a"), *([done("s", data)] * synced)])
     contents = {dict(state)["a"] for state in states}
     assert contents == ({NEW} if synced else {OLD, NEW})
-
-
-def test_a_folder_whose_name_is_lost_is_lost_with_all_that_was_synced_in_it(tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "backups"
-    what = [done("m", folder), done("c", folder / "a"), done("w", folder / "a", data=OLD)]
-    states = found(tmp_path, [*what, done("s", folder / "a"), done("s", folder)])
-    assert states == {(), (("a", OLD),)}

@@ -1,9 +1,13 @@
-"""A short week of the real app, over the page's own HTTP: it leaves no threads, connections or files behind."""
+"""A short week of the real app leaves no threads, connections or files behind; and how growth is told from noise."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+from lab.soaking.diary import Diary, Took
+from lab.soaking.growth import growth
 from lab.soaking.soak import Plan, use
 
 QUESTIONS, STARTS, A_FEW = 20, 2, 4
@@ -33,3 +37,30 @@ def test_a_short_week_leaves_nothing_behind(tmp_path: Path) -> None:
     assert looks[-1].held.database_beside_questions - lives[0][0].held.database_beside_questions < STORE
     assert week.outcomes["runs"] > 0
     assert week.outcomes["computed"] > 0
+
+
+ASKED = np.arange(0, 2_000, 5)
+NOISE = np.random.default_rng(1).normal(0.0, 3.0, len(ASKED))
+TOLERATED = 16.0
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        pytest.param(500 + NOISE, "flat", id="noise around a level"),
+        pytest.param(500 + NOISE + ASKED * 0.05, "GROWS", id="50 a thousand"),
+        pytest.param(500 + NOISE + ASKED * 0.005, "flat", id="5 a thousand, which is tolerated"),
+        pytest.param(500 + 200 * NOISE, "not told", id="noise beyond what can be told"),
+    ],
+)
+def test_growth_is_a_slope_whose_whole_interval_is_beyond_what_is_tolerated(values: np.ndarray, verdict: str) -> None:
+    assert growth(ASKED.tolist(), values.tolist()).verdict(TOLERATED) == verdict
+
+
+def test_a_week_goes_on_from_its_diary_after_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "diary.jsonl"
+    Diary(path).add(Took(0, "web", 0.5))
+    with path.open("a") as file:
+        file.write('{"took": {"quest')
+    Diary(path).add(Took(1, "list", 0.25))
+    assert [one.question for one in Diary(path).took] == [0, 1]

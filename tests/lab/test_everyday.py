@@ -1,16 +1,101 @@
-"""What scripts/lab/everyday/eval_everyday.py counts: lines that stand in a text, and figures of many questions."""
+"""What counts as a whole answer, and the everyday scripts run on two documents and one table of our own."""
 
 from __future__ import annotations
 
+import gzip
+import json
+import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
-from lab.everyday.lines import Text, blocks, is_said_in, needed_lines, normalised, says_fact, stands_in
+from lab.everyday import measure_tables
+from lab.everyday.lines import Text, normalised, stands_in
+from lab.everyday.measure_tables import QUESTIONS, is_number, is_right
 from lab.everyday.other_sets import words_held
-from lab.everyday.outcomes import Outcome, Shown, by_type, figures, table
-from lab.everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, sample
+from lab.everyday.outcomes import Outcome, Shown, figures
+from lab.everyday.questions import Case, Document, Kind, Labelled, halves, laid_out, rows, sample
 
-from localcrag.records.enums import Action
+from localcrag.records.computation import Computation, Group, TableRow
+from localcrag.records.enums import Action, Operation
+from tests.support.scripts import run_script
+
+BATH = """\
+# Swimming bath of Ellerby
+
+## Tickets
+
+| Ticket | Adults | Children |
+|---|---|---|
+| Single | 4.20 | 2.00 |
+| Ten visits | 36.00 | 17.00 |
+
+## Lockers
+
+A locker costs 1 euro. The coin is given back when you return the key.
+"""
+FERRY = """\
+Ferry to Sorrel Island
+
+The ferry leaves Tarn harbour at 8:15 and at 16:40.
+
+When it does not sail because of fog, ring the harbour office on 0200 55 and wait for its call.
+"""
+
+
+def question(text: str, *evidence: str, answer: str = "", short: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"question": text, "type": "fact", "evidence": evidence, "answer": answer, "short": short}
+
+
+def packed(documents: list[dict[str, Any]]) -> bytes:
+    return gzip.compress("".join(json.dumps(one) + "\n" for one in documents).encode())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("everyday")
+    bath = [
+        question("What does a locker cost at the Ellerby swimming bath?", "A locker costs 1 euro.", short=("1 euro",)),
+        question("How warm is the water at the Ellerby swimming bath?"),
+    ]
+    leaves = "The ferry leaves Tarn harbour at 8:15 and at 16:40."
+    ferry = [
+        question("When does the ferry to Sorrel Island leave Tarn harbour?", leaves, short=("8:15", "16:40")),
+    ]
+    (folder / "everyday").mkdir()
+    documents: list[dict[str, Any]] = [
+        {"id": "bath", "kind": "tariff", "text": BATH, "questions": bath},
+        {"id": "ferry", "kind": "leaflet", "plain": True, "text": FERRY, "questions": ferry},
+    ]
+    (folder / "everyday" / "dev.jsonl.gz").write_bytes(packed(documents))
+    return folder
+
+
+def printed(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+
+def test_questions_are_asked_and_every_figure_is_printed(data: Path, tmp_path: Path) -> None:
+    failures = tmp_path / "questions.jsonl"
+    done = run_script(
+        "lab/everyday/eval_everyday", str(data), "--types", "--failures", str(failures), "--questions", "3"
+    )
+    assert done.returncode == 0, done.stderr
+    (one,) = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    found = one["figures"]["all"]
+    assert 0 <= found["needed lines among the passages"] <= 1
+    assert found["seconds a question, plain RAG"] > 0
+    assert "| needed lines among the passages | " in done.stdout
+    asked = [json.loads(line) for line in failures.read_text("utf-8").splitlines()]
+    assert all(row["passages"] and row["shown"]["text"] for row in asked)
+
+
+def test_a_folder_without_the_data_is_named(tmp_path: Path) -> None:
+    done = run_script("lab/everyday/eval_everyday", str(tmp_path))
+    assert done.returncode == 1
+    assert "dev.jsonl.gz cannot be read" in done.stderr
+
 
 TARIFF = """\
 # Tariff of the swimming bath
@@ -46,11 +131,6 @@ def test_texts_are_compared_without_what_is_only_form(written: str, also: str) -
     assert normalised(written) == normalised(also)
 
 
-def test_case_and_words_are_not_form() -> None:
-    assert normalised("Not before 6") != normalised("not before 6")
-    assert normalised("snake_case stays") == "snake_case stays"
-
-
 @pytest.mark.parametrize(
     ("line", "text", "there"),
     [
@@ -68,43 +148,6 @@ def test_case_and_words_are_not_form() -> None:
 )
 def test_a_line_stands_in_a_text_word_for_word_or_with_all_cells_of_its_row(line: str, text: str, there: bool) -> None:
     assert stands_in(line, [Text.of(text)]) is there
-
-
-def test_sentences_of_a_line_may_stand_in_two_pieces() -> None:
-    pieces = [Text.of("Locker: 1 euro."), Text.of("It is given back.")]
-    assert stands_in("Locker: 1 euro. It is given back.", pieces)
-    assert not stands_in("Locker: 1 euro. It is given back.", pieces[:1])
-
-
-def test_an_answer_says_a_line_with_nearly_all_its_words_in_one_item() -> None:
-    line = "Call the harbour office before eight on the day of the crossing."
-    assert is_said_in(line, Text.of("- On the day of crossing, call the harbour office before 8 [1]."))
-    apart = Text.of("- Call the harbour office.\n- Before eight, on the day of the crossing.")
-    assert not is_said_in(line, apart)
-    assert not is_said_in("Not today.", Text.of("Today it is open.")), "one word is chance"
-
-
-def test_blocks_are_paragraphs_rows_and_items() -> None:
-    text = "A first line\ngoes on.\n\n- one\n  of two lines\n- two\n| a | b |\n| c | d |"
-    assert blocks(text) == ["A first line\ngoes on.", "- one\n  of two lines", "- two", "| a | b |", "| c | d |"]
-
-
-def test_headings_and_header_rows_are_not_needed() -> None:
-    evidence = ["## Tickets", "| Ticket | Adults | Children |", "| Ten times | 36 | 17 |"]
-    assert needed_lines(evidence, TARIFF) == ("| Ten times | 36 | 17 |",)
-    assert needed_lines(["## Tickets"], TARIFF) == ("## Tickets",), "it is all there is"
-    plain = "Name | Mon\nAyla | early\n\nTel. 12 | Fax 13\n"
-    assert needed_lines(["Name | Mon", "Ayla | early", "Tel. 12 | Fax 13"], plain) == (
-        "Ayla | early",
-        "Tel. 12 | Fax 13",
-    )
-
-
-def test_short_facts_count_in_any_case_and_whole() -> None:
-    answer = Text.of("At most 25 % back, or 1.40 euros; RETIRED.")
-    assert says_fact("25%", answer)
-    assert says_fact("retired", answer)
-    assert not says_fact("40", answer)
 
 
 def labelled(text: str, *lines: str, kind: str = "fact") -> Labelled:
@@ -160,22 +203,6 @@ def test_the_figures_are_shares_of_their_own_questions() -> None:
     )
 
 
-def test_without_a_language_model_there_are_no_figures_of_answers() -> None:
-    found = figures([outcome(Kind.ANSWERABLE, Action.CORRECT)])
-    assert not [name for name in found if "answer" in name and not name.startswith(("answerable", "AUC"))]
-    assert found["near misses wrongly CORRECT"] is None
-    assert found["AUC, answerable against near misses, best passage"] is None
-
-
-def test_the_table_has_a_column_for_each_type() -> None:
-    some = outcome(Kind.ANSWERABLE, Action.CORRECT)
-    columns = {"all": figures([some]), **{name: figures(one) for name, one in by_type([some]).items()}}
-    lines = table(columns).splitlines()
-    assert lines[0] == "| | all | fact |"
-    assert "| needed lines among the passages | 1.00 | 1.00 |" in lines
-    assert "| near misses wrongly CORRECT | – | – |" in lines
-
-
 def test_each_question_is_asked_once_in_the_half_that_has_its_document_or_in_the_other() -> None:
     documents = [
         Document(f"{at}.md", "", (labelled("a", "x"), labelled("b", "y"), labelled("c"))) for at in range(10)
@@ -198,10 +225,63 @@ def test_a_sample_has_its_share_of_every_kind() -> None:
     chosen = sample(cases, 20, 3)
     assert [sum(case.kind is kind for case in chosen) for kind in Kind] == [10, 6, 4]
     assert chosen == sample(cases, 20, 3)
-    assert len(sample(cases[:30], 20, 3)) == 20, "of one kind, all are of that"
-    assert len(sample(cases, None, 3)) == 90
 
 
 def test_words_of_a_long_answer_are_counted_in_the_answer_that_fares_best() -> None:
     assert words_held(["red brick house", "green meadow"], ["A red house.", "No meadow."]) == pytest.approx(2 / 3)
     assert words_held([], ["anything"]) is None
+
+
+def test_every_question_about_a_table_says_what_it_must_come_to() -> None:
+    tables = list(rows(QUESTIONS))
+    assert {table["part"] for table in tables} == {"dev", "held out"}
+    for one in (one for table in tables for one in table["questions"]):
+        reasons = one["kind"] in ("usual", "refuse")
+        assert ("why" in one) is reasons
+        assert reasons or len({"number", "rows", "groups", "values"} & one.keys()) == 1
+
+
+def test_a_table_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = next(table for table in rows(QUESTIONS) if table["part"] == "dev")
+    (tmp_path / "questions.jsonl.gz").write_bytes(packed([first | {"questions": first["questions"][:1]}]))
+    monkeypatch.setattr(measure_tables, "QUESTIONS", tmp_path / "questions.jsonl.gz")
+    monkeypatch.setattr(sys, "argv", ["measure_tables", "--part", "dev"])
+    measure_tables.main()
+    assert "|" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("result", "label", "same"),
+    [
+        ("1.535,15 €", "1535.15", True),
+        ("€1.6875", "1.6875", True),
+        ("13.86 %", "13.8570", True),
+        ("13.9 %", "13.8570", True),
+        ("13.8 %", "13.8570", False),
+        ("-242.00", "-242.00", True),
+        ("7", "8", False),
+        ("none", "8", False),
+    ],
+)
+def test_a_number_is_read_as_it_is_written(result: str, label: str, same: bool) -> None:
+    assert is_number(result, label) is same
+
+
+def done(**fields: Any) -> Computation:
+    given: dict[str, Any] = {
+        "document": "a.csv", "title": None, "table": "", "section": "", "pages": (), "header": ("Name", "Fee"),
+        "operation": Operation.FILTER, "column": None, "filters": (), "of_rows": 3, "row_count": 1, "rows": (),
+    }  # fmt: skip
+    return Computation(**{**given, **fields})
+
+
+def test_rows_values_and_groups_must_be_all_that_are_expected() -> None:
+    one, other = TableRow(("Ann", "3"), None, 0, 1), TableRow(("Bo", "4"), None, 1, 2)
+    assert is_right(done(rows=(other, one)), {"key": "Name", "rows": ["Ann", "Bo"]})
+    assert not is_right(done(rows=(one,)), {"key": "Name", "rows": ["Ann", "Bo"]})
+    assert is_right(done(values=("a", "b")), {"values": ["b", "a"]})
+    assert is_right(done(groups=(Group("May 2026", "3.00 €", 1),)), {"groups": {"May": "3"}})
+    assert not is_right(done(groups=(Group("May", "3.00 €", 1),)), {"groups": {"May": "4"}})
+    assert not is_right(done(), {"number": "4"})

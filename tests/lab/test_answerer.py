@@ -1,13 +1,10 @@
-"""scripts/lab/answerer/train_answerer.py, really run: a few steps on a little data of our own, and the adapter in
-llama.cpp."""
+"""An adapter is trained in a few steps and says the same in llama.cpp as in peft; and what it is measured by."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import random
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,17 +15,25 @@ import llama_cpp
 import numpy as np
 import pytest
 import torch
+from lab.answerer import everyday_instructions
 from lab.answerer.adapter import permuted, write_adapter
-from lab.answerer.train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, batches, main
+from lab.answerer.examples import Task, answer, follow_ups
+from lab.answerer.train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, main
+from lab.training.pairs import Row, locate
 from numpy.typing import NDArray
 
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_cpp import LlamaCpp
+from localcrag.evaluation import store
+from localcrag.evaluation.configurations import FULL
 from localcrag.records.errors import ModelDamaged
+from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
-from tests.support import ROOT
+from localcrag.steps.condense import condense
 from tests.support.first_start import started_before
+from tests.support.made_evaluations import varied
+from tests.support.scripts import run_script
 
 # peft 0.21 asks transformers for a property under its old name.
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
@@ -145,13 +150,6 @@ def test_a_beginning_read_once_for_all_gives_the_losses_that_each_prompt_has_by_
     assert tokens == 40 + (3 + 3) + (9 + 3) + (5 + 3)
 
 
-def test_batches_hold_one_kind_of_prompt(trainer: Trainer) -> None:
-    some = [Tokens(task, (1, 2, number), (3,)) for number in range(30) for task in ("answer", "not said", "query")]
-    kinds = [{one.task for one in batch} for batch in batches(some, random.Random(1))]
-    assert sum(len(batch) for batch in batches(some, random.Random(1))) == len(some)
-    assert all(kind == {"query"} or kind <= {"answer", "not said"} for kind in kinds)
-
-
 LEASE = {
     "id": "lease",
     "text": "# Lease of the attic\n\nThe rent of the attic is 310 euros a month. The keys are with Ada Thorne.\n",
@@ -169,29 +167,20 @@ LEASE = {
 }  # fmt: skip
 
 
-def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_training_leaves_an_adapter(data: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     for apps in ("data", "everyday"):
         started_before(work / apps)
     everyday = tmp_path / "everyday.jsonl"
     everyday.write_text(json.dumps(LEASE))
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
-    options = [*map(str, places), "--everyday", str(everyday), "--check-every", "1", "--validated", "4", "--minutes"]
-    command = [sys.executable, str(ROOT / "scripts" / "lab" / "answerer" / "train_answerer.py"), *options, "600"]
-    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert first.stdout is not None
-    assert json.loads(first.stdout.readline())["step"] == 1
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
-    main([*options, "0.05"])
-    assert "going on at step" in capsys.readouterr().err
+    options = [*map(str, places), "--everyday", str(everyday), "--questions", "6"]
+    main([*options, "--validated", "2", "--at-once", "2", "--minutes", "0.01"])
     report = json.loads((work / "report.json").read_text())
     assert report["steps"] >= 1
     lines = (work / "examples-1.jsonl").read_text().splitlines()
     texts = [json.loads(line) for line in lines]
-    assert {one["task"] for one in texts} >= {"answer", "not said", "query"}
+    assert {one["task"] for one in texts} >= {"answer", "query"}
     (of_lease,) = (one for one in texts if one["source"] == "everyday answers")
     assert of_lease["target"] == "The rent of the attic is 310 euros a month [1]."
     # The passage of the last town is held out.
@@ -201,3 +190,58 @@ def test_a_training_that_is_killed_goes_on_and_leaves_an_adapter(
     )
     stream: Any = llama.stream([Message("user", "Who keeps the light?")], Decoding(max_tokens=4))
     assert "".join(stream)
+
+
+def test_what_models_write_from_the_evidence_of_an_evaluation_is_compared(tmp_path: Path) -> None:
+    made, path = varied(), tmp_path / "evaluation"
+    store.begin(path, made.about, made.questions)
+    with store.appended(path) as runs:
+        for configuration, own in made.runs.items():
+            for name, run in own.items():
+                runs.add(configuration, name, run)
+    done = run_script(
+        "lab/answerer/eval_answerer", str(path), "smollm2-135m-instruct", "--configuration", FULL, "--questions", "2",
+        "--show", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown, _, table = done.stdout.partition("| | smollm2-135m-instruct |")
+    assert shown.count("smollm2-135m-instruct: ") == shown.count("the best sentences, quoted: ") == 1
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    cells = {name: model for name, model, _ in rows}
+    assert float(cells["tokens a second, median"]) > 0
+
+
+def test_everyday_instructions_are_followed_by_each_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(everyday_instructions, "INSTRUCTIONS", "What is the capital of France?\n")
+    monkeypatch.setattr(everyday_instructions, "MAX_TOKENS", 8)
+    monkeypatch.setattr(sys, "argv", ["everyday_instructions", "smollm2-135m-instruct"])
+    everyday_instructions.main()
+    assert "smollm2-135m-instruct: " in capsys.readouterr().out
+
+
+def row(question: str, passage: str, said: str) -> Row:
+    return Row("squadshifts_new_wiki", question, passage, (said,), locate(said, passage), None)
+
+
+def test_an_answer_is_the_sentence_that_says_it_with_its_number() -> None:
+    passage = "The lighthouse stands on a rock. Its first keeper was Kari Lund."
+    own = [Evidence(3, passage, "chunk-1", "source-1", 0.8)]
+    assert answer(row("Who kept it first?", passage, "Kari Lund"), "Who kept it first?", own) == (
+        "Its first keeper was Kari Lund [3]."
+    )
+
+
+def test_follow_ups_are_taken_for_such_and_their_target_would_be_accepted() -> None:
+    passage = "Kari Lund kept the light from 1840 on. She was born in Arvik. Her house is a museum."
+    rows = [
+        row("When did Kari Lund begin to keep the light?", passage, "1840"),
+        row("Where was Kari Lund born?", passage, "Arvik"),
+    ]
+    made = list(follow_ups(rows, random.Random(3)))
+    assert made
+    for example in made:
+        assert example.task is Task.CONDENSE
+        assert "Kari Lund" in example.target
+        assert not condense.stands_alone(example.messages[-1].content.split("User: ")[-1].split("\n")[0])
