@@ -8,19 +8,19 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gguf
 import llama_cpp
 import numpy as np
 import pytest
 import torch
-from lab.answerer import everyday_instructions
+from lab.answerer import everyday_instructions, train_answerer
 from lab.answerer.adapter import permuted, write_adapter
 from lab.answerer.examples import Task, answer, follow_ups
-from lab.answerer.train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer, main
+from lab.answerer.train_answerer import ALPHA, LOWEST, MODEL, Tokens, Trainer
 from lab.training.pairs import Row, locate
 from numpy.typing import NDArray
+from peft import set_peft_model_state_dict
 
 from localcrag.backends.models.faster_copy import faster_copy
 from localcrag.backends.models.llama_cpp import LlamaCpp
@@ -28,8 +28,6 @@ from localcrag.evaluation import store
 from localcrag.evaluation.configurations import FULL
 from localcrag.records.errors import ModelDamaged
 from localcrag.records.passages import Evidence
-from localcrag.records.protocols import Decoding
-from localcrag.records.run import Message
 from localcrag.steps.condense import condense
 from tests.support.first_start import started_before
 from tests.support.made_evaluations import varied
@@ -167,29 +165,31 @@ LEASE = {
 }  # fmt: skip
 
 
-def test_a_training_leaves_an_adapter(data: Path, tmp_path: Path) -> None:
+def test_a_training_leaves_an_adapter(
+    data: Path, trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = tmp_path / "work"
     for apps in ("data", "everyday"):
         started_before(work / apps)
     everyday = tmp_path / "everyday.jsonl"
     everyday.write_text(json.dumps(LEASE))
+    # Loading the model takes most of the time; the other tests get its adapter back as it was.
+    monkeypatch.setattr(train_answerer, "Trainer", lambda *_model_and_seed: trainer)
+    before = {name: weights.clone() for name, weights in trainer.weights().items()}
     places = [data / "train", "--held-out", data / "dev", "--work", work, "--out", work / "adapter.gguf"]
-    options = [*map(str, places), "--everyday", str(everyday), "--questions", "6"]
-    main([*options, "--validated", "2", "--at-once", "2", "--minutes", "0.01"])
-    report = json.loads((work / "report.json").read_text())
-    assert report["steps"] >= 1
-    lines = (work / "examples-1.jsonl").read_text().splitlines()
-    texts = [json.loads(line) for line in lines]
+    options = [*map(str, places), "--everyday", str(everyday), "--questions", "4"]
+    train_answerer.main([*options, "--validated", "1", "--at-once", "1", "--minutes", "0.01"])
+    changed = [name for name, weights in trainer.weights().items() if not weights.equal(before[name])]
+    set_peft_model_state_dict(trainer.model, before)
+    assert changed
+    assert json.loads((work / "report.json").read_text())["steps"] >= 1
+    assert (work / "adapter.gguf").stat().st_size > 100_000
+    texts = [json.loads(line) for line in (work / "examples-1.jsonl").read_text().splitlines()]
     assert {one["task"] for one in texts} >= {"answer", "query"}
     (of_lease,) = (one for one in texts if one["source"] == "everyday answers")
     assert of_lease["target"] == "The rent of the attic is 310 euros a month [1]."
     # The passage of the last town is held out.
     assert not any("Porsgrund" in json.dumps(one["messages"][-1]) for one in texts)
-    llama = LlamaCpp(
-        "trained", MODEL, context_tokens=256, threads=0, cache=tmp_path / "cache", adapter=work / "adapter.gguf"
-    )
-    stream: Any = llama.stream([Message("user", "Who keeps the light?")], Decoding(max_tokens=4))
-    assert "".join(stream)
 
 
 def test_what_models_write_from_the_evidence_of_an_evaluation_is_compared(tmp_path: Path) -> None:

@@ -72,10 +72,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def printed(output: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-
-
 def test_questions_are_asked_and_every_figure_is_printed(data: Path, tmp_path: Path) -> None:
     failures = tmp_path / "questions.jsonl"
     done = run_script(

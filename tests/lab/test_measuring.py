@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab.measuring import measure_layout
+from lab.measuring import measure_idle, measure_layout
 
+from localcrag.settings import load
 from tests.support.compressed_lines import write
+from tests.support.first_start import started_before
 from tests.support.scans import make_scan, picture
 from tests.support.scripts import run_script
 
@@ -99,10 +101,15 @@ def test_the_search_by_words_is_measured_on_another_language(tmp_path: Path) -> 
     assert "| de | 3 | 3 | " in done.stdout
 
 
-def test_idle_models_are_unloaded_and_loaded_again() -> None:
-    done = run_script("lab/measuring/measure_idle", "--times", "1")
-    assert done.returncode == 0, done.stderr
-    assert "loaded again in" in done.stdout
+def test_idle_models_are_unloaded_and_loaded_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        measure_idle, "load", lambda data_dir: load(data_dir=started_before(data_dir), answer_tokens=16)
+    )
+    monkeypatch.setattr(sys, "argv", ["measure_idle", "--times", "1"])
+    measure_idle.main()
+    assert "loaded again in" in capsys.readouterr().out
 
 
 def test_the_layout_of_a_page_is_compared_with_what_it_was_made_from(

@@ -1,18 +1,17 @@
-"""What counts as an answer of localcrag and of the programs beside it, and localcrag measured as one of them."""
+"""What counts as an answer of localcrag and of the programs beside it, and what is measured of each."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lab.everyday.questions import Case, Kind, Labelled
-from lab.peers.child import Answered
+from lab.peers.child import Answered, Task, measure
 from lab.peers.environments import environment
 from lab.peers.programs import PEERS
 from lab.peers.scoring import COLLECTION, Scored, scored, shares
 
-from tests.support.compressed_lines import write
 from tests.support.scripts import run_script
 
 FEE = Labelled("What does the locker cost?", "fact", ("The locker costs 1 euro a day.",), "1 euro", ("1 euro",), "")
@@ -69,21 +68,34 @@ def test_programs_are_pinned_and_neither_report_to_their_makers_nor_ask_a_hub() 
     assert reports == ["False", "false", "1"]
 
 
-def test_localcrag_is_measured_as_a_program_of_its_own(tmp_path: Path) -> None:
-    rows = [
-        {"id": name, "kind": "leaflet", "text": f"A locker in {name} costs {fee} euros a day.\n", "questions": [
-            {"question": f"What does a locker in {name} cost a day?", "type": "fact", "answer": f"{fee} euros",
-             "evidence": [f"A locker in {name} costs {fee} euros a day."], "short": [f"{fee} euros"]},
-            {"question": f"What does a towel in {name} cost?", "type": "near miss", "evidence": []},
-        ]}
-        for name, fee in (("Tarn", 3), ("Ostley", 4))
-    ]  # fmt: skip
-    write(tmp_path / "everyday" / "dev.jsonl.gz", *rows)
-    done = run_script(
-        "lab/peers/bench_peers", str(tmp_path), "--answerable", "1", "--unanswerable", "1", "--program", "localcrag",
-        "--answers", str(tmp_path / "answers.json"), "--folder", str(tmp_path / "environments"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "| | localcrag |" in done.stdout
-    (line, *_) = (tmp_path / "answers.json").read_text("utf-8").splitlines()
-    assert json.loads(line)["program"] == "localcrag"
+class Parrot:
+    """A program that writes a file, and answers with the question in two pieces."""
+
+    def __init__(self, task: Task) -> None:
+        self._data = Path(task.data)
+
+    def add(self) -> None:
+        (self._data / "store").write_bytes(b"0" * 2**20)
+        (self._data / "cache").mkdir()
+        (self._data / "cache" / "model").write_bytes(b"0" * 2**21)
+
+    def answer(self, question: str) -> Iterator[str]:
+        yield question[:4]
+        yield question[4:]
+
+    def shown(self) -> tuple[str | None, bool | None]:
+        return None, None
+
+
+def test_a_program_is_asked_every_question_and_its_files_are_counted_without_models(tmp_path: Path) -> None:
+    task = Task(str(tmp_path), str(tmp_path), "", "", 16, 1, ("First question?", "Second?"))
+    measured = measure(Parrot, task)
+    assert [one.text for one in measured.answers] == ["First question?", "Second?"]
+    assert all(0 < one.first <= one.last and one.silent is None for one in measured.answers)
+    assert measured.disk == 1.0
+
+
+def test_a_folder_without_the_data_is_named(tmp_path: Path) -> None:
+    done = run_script("lab/peers/bench_peers", str(tmp_path), "--program", "localcrag")
+    assert done.returncode == 1
+    assert "dev.jsonl.gz" in done.stderr
