@@ -9,9 +9,10 @@ not on their sense. The questions ask for those facts.
 
 --against runs this checkout and another revision of it in turn, each in a process of its own, with this virtual
 environment and these models, and ends with status 1 where a step is slower: where the whole 95 % interval of its
-ratios is above what is allowed (scripts/speed/ratios.py). Without a REVISION it takes the commit where this branched
-off from the main branch, or on that itself the 20th before. Where there is none, it says so and ends with 0. A commit
-may say that a step is slower on purpose, in its last lines: “Slower: evaluate, last token”. --quick is what CI runs.
+ratios is above what is allowed (scripts/lab/speed/ratios.py). Without a REVISION it takes the commit where this
+branched off from the main branch, or on that itself the 20th before. Where there is none, it says so and ends with 0. A
+commit may say that a step is slower on purpose, in its last lines: “Slower: evaluate, last token”. --quick is what CI
+runs.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-from speed.comparison import FULL, SMALL, as_json, compare, materials, slower, table, throughput
-from speed.versions import NoVersion, Unmeasured, accepted, commit, earlier, in_a_process, unpack
+from lab.speed.comparison import FULL, SMALL, as_json, compare, materials, slower, table, throughput
+from lab.speed.versions import NoVersion, Unmeasured, accepted, commit, earlier, in_a_process, unpack
 
 from localcrag.privacy.egress_guard import let_start_programs
 
@@ -83,7 +84,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     if arguments.against is None:
-        from speed.one_version import print_figures  # noqa: PLC0415 - takes seconds, and starts the egress guard
+        from lab.speed.one_version import print_figures  # noqa: PLC0415 - takes seconds, and starts the egress guard
 
         print_figures(quick=arguments.quick, as_object=arguments.json)
         return 0

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evaluation_sets.choice import Choice, Pair, Side
-from evaluation_sets.files import FORMS, CannotWrite, write_document
-from evaluation_sets.texts import Candidate, read_texts
-from relevance.data import DataError
+from lab.evaluation_sets.choice import Choice, Pair, Side
+from lab.evaluation_sets.files import FORMS, CannotWrite, write_document
+from lab.evaluation_sets.texts import Candidate, read_texts
+from lab.relevance.data import DataError
 
 from localcrag.records.errors import EvaluationSetError
 from localcrag.runs.evaluation_set import DOCUMENTS, QUESTIONS, HeldBy, dump, read

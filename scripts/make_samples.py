@@ -14,8 +14,8 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from evaluation_sets.files import CannotWrite, write_document
-from evaluation_sets.texts import Document
+from lab.evaluation_sets.files import CannotWrite, write_document
+from lab.evaluation_sets.texts import Document
 
 from localcrag.app import samples
 from localcrag.runs.evaluation_set import DOCUMENTS

@@ -18,7 +18,7 @@ from tests.support.documents import handbook_pdf
 from tests.support.first_start import shared_folder, started_before
 
 TESTS = Path(__file__).parent
-SLOWEST_FIRST = ("browser", "process", "training", "models", "contracts", "unit")
+SLOWEST_FIRST = ("browser", "process", "lab", "models", "contracts", "unit")
 """The folders, by what one of their files takes."""
 NEEDS_SEARX = "searx"
 """The fixture that starts Debian's searx."""

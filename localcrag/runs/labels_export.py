@@ -105,7 +105,7 @@ def as_training(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
 
 
 def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
-    """Return the pairs as the JSON lines that `scripts/train_relevance.py --labels` reads."""
+    """Return the pairs as the JSON lines that `scripts/lab/training/train_relevance.py --labels` reads."""
     return tuple(json.dumps(dataclasses.asdict(pair), ensure_ascii=False) + "\n" for pair in pairs)
 
 

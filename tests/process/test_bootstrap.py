@@ -147,7 +147,7 @@ def digest(path: Path) -> str:
 
 def make_project(folder: Path) -> Project:
     project = Project(folder / "checkout", folder / "index")
-    shutil.copytree(SCRIPTS, project.root / "scripts", ignore=shutil.ignore_patterns("lock", "__pycache__"))
+    shutil.copytree(SCRIPTS, project.root / "scripts", ignore=shutil.ignore_patterns("lab", "lock", "__pycache__"))
     (project.root / "scripts" / "lock").mkdir()
     build_wheel(project.index, "torch", "2.13.0", {"torch/__init__.py": b""})
     for version in ("1.0", "2.0"):

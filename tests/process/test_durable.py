@@ -39,7 +39,7 @@ def names_in(data: Path) -> list[str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed by signals")
 def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed(tmp_path: Path) -> None:
     models = started_before(tmp_path / "models")
-    script = str(ROOT / "scripts" / "faults.py")
+    script = str(ROOT / "scripts" / "lab" / "faults" / "faults.py")
     command = [sys.executable, script, "--kills", "10", "--seed", "2", "--models", str(models)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -51,7 +51,7 @@ def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_kill
 def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--every-call", *options]
+    command = [sys.executable, str(ROOT / "scripts" / "lab" / "faults" / "faults.py"), "--every-call", *options]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
     )
@@ -62,7 +62,14 @@ def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="recorded by a library put before libc")
 def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--power-cuts", "12", "--seed", "3"]
+    command = [
+        sys.executable,
+        str(ROOT / "scripts" / "lab" / "faults" / "faults.py"),
+        "--power-cuts",
+        "12",
+        "--seed",
+        "3",
+    ]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -71,7 +78,7 @@ def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="disks of memory are mounted")
 def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "faults.py"), "--full-disk", "--step", "16"]
+    command = [sys.executable, str(ROOT / "scripts" / "lab" / "faults" / "faults.py"), "--full-disk", "--step", "16"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode == 2:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, {str(ROOT / "scripts")!r})
-from fault_injection.full_disk import mount, own_mounts
+from lab.faults.full_disk import mount, own_mounts
 from localcrag.backends.store.index_file import Growth
 from localcrag.backends.store.index_folder import IndexFolder
 from localcrag.records.errors import IndexFileError

@@ -46,7 +46,7 @@ def in_tests() -> bool:
 def started_before(data: Path) -> Path:
     """Return `data` as a folder that an app has been started in before; it is made where there is none.
 
-    Outside the tests (scripts/bench_page.py) there is no shared folder, and the start is a first one.
+    Outside the tests (scripts/lab/speed/bench_page.py) there is no shared folder, and the start is a first one.
     """
     if not in_tests():
         data.mkdir(parents=True, exist_ok=True)

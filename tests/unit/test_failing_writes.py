@@ -1,4 +1,5 @@
-"""A write that fails is said of what was not done, and never of what was: found by scripts/faults.py --every-call."""
+"""A write that fails is said of what was not done, and never of what was: found by scripts/lab/faults/faults.py
+--every-call."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from localcrag.steps.screen.prompt_injection_rules import PATTERNS
 from localcrag.text.pattern_set import PatternSet, without_lookaround
 from tests.support import ROOT
 
-INJECTION = ROOT / "scripts" / "injection"
+INJECTION = ROOT / "scripts" / "lab" / "injection"
 SETS = {
     "rules": [rule.pattern for rule in PATTERNS if isinstance(rule.pattern, re.Pattern)],
     "groups": [pattern for _name, pattern in GROUPS],

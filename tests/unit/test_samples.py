@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from evaluation_sets.files import table_rows
-from evaluation_sets.search import normalised
+from lab.evaluation_sets.files import table_rows
+from lab.evaluation_sets.search import normalised
 from make_samples import TEXTS, read_text
 
 from localcrag.app import samples

@@ -2,8 +2,8 @@
 
 After some layers it estimates the logit. Most passages that retrieval finds do not help, and half of the layers know
 that of most of these: those below a cut go through no further layer, and the estimate is their logit. Trained on the
-model's own logits, and stored beside it (scripts/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020;
-here one, for clear refusals alone.
+model's own logits, and stored beside it (scripts/lab/training/train_exit_head.py). Early exits: Xin et al., “DeeBERT”,
+ACL 2020; here one, for clear refusals alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The place head: which lines of a passage a cross-encoder takes for the answer; one linear layer.
 
-Trained with the relevance model (scripts/train_relevance.py), stored beside it. From one pass over a whole passage it
-gives every line of it a logit, so that "It was built in 1821" is judged with the sentence before it in view. A head of
-lines says of each whether a complete answer needs it; the first kind, of shares, where the one answer lies.
+Trained with the relevance model (scripts/lab/training/train_relevance.py), stored beside it. From one pass over a whole
+passage it gives every line of it a logit, so that "It was built in 1821" is judged with the sentence before it in view.
+A head of lines says of each whether a complete answer needs it; the first kind, of shares, where the one answer lies.
 """
 
 from __future__ import annotations

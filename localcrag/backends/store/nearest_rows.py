@@ -17,7 +17,8 @@ MOST_IN_GRAPH = 5_000
 MORE = 1.25
 """Times as many as would have enough that are allowed if these were spread evenly; so few are asked for first."""
 COMPARED = 40
-"""Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15 (scripts/bench_scale.py)."""
+"""Chunks that are compared in the time in which the graph finds one more: 0.4 µs to 15
+(scripts/lab/scale/bench_scale.py)."""
 
 
 def nearest_rows(

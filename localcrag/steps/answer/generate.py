@@ -71,9 +71,9 @@ def prompt(
     """Return the messages for the language model. The question that is answered is the user's own.
 
     A piece of evidence is one line after its number, and cannot begin another (sanitize.py). The most relevant piece
-    comes first, whatever its number: what a model learns from (scripts/train_answerer.py) has it there. `whole`: the
-    model can write more than a sentence or two, and reads under which headings a piece stands, and how sure text
-    recognition was of it.
+    comes first, whatever its number: what a model learns from (scripts/lab/answerer/train_answerer.py) has it there.
+    `whole`: the model can write more than a sentence or two, and reads under which headings a piece stands, and how
+    sure text recognition was of it.
     """
     ranked = sorted(evidence, key=lambda piece: -piece.relevance)
     numbered = "\n".join(f"[{piece.n}] {_about(piece) if whole else ''}{sanitize(piece.text)}" for piece in ranked)

@@ -40,7 +40,7 @@ LEAST_CONFIDENT, LEAST_CERTAIN = 0.9, 0.5
 """Confidence of what was read on a page, and of all that looks like lines there.
 
 What can be read, however small, pale or blurred, is read with 0.95 and more; letters of other scripts with less than
-0.9, or most of them are not read at all (scripts/measure_ocr.py).
+0.9, or most of them are not read at all (scripts/lab/measuring/measure_ocr.py).
 """
 READ = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDTH", "DIGIT"))
 """Scripts that are recognised, as Unicode calls their letters."""

@@ -28,7 +28,7 @@ from localcrag.text.words import one_line
 
 NEAR = 0.6
 """Cosine from which two statements may be about the same thing: the embedded bi-encoder's, chosen on
-tests/data/conflict_pairs.jsonl (scripts/eval_conflicts.py)."""
+tests/data/conflict_pairs.jsonl (scripts/lab/measuring/eval_conflicts.py)."""
 NEAR_PIECES = 0.3
 """Cosine from which two pieces of evidence, as wholes, may be: "It costs 5 euros" says nothing of what else costs 6."""
 MOST_ASKED = 3

@@ -1,9 +1,9 @@
 """Judge of prompt injection: weighs what a sentence speaks of, for wordings that no rule knows.
 
 Logistic regression over three kinds of features, each there or not: the groups of prompt_injection_groups.py, two
-groups together, and words, alone and in twos. `scripts/train_injection.py` fits it on wordings of ours and on sentences
-of honest texts, and writes the weights beside this module. Long sentences are judged in windows, since in many words
-something of every group is found.
+groups together, and words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on wordings of ours
+and on sentences of honest texts, and writes the weights beside this module. Long sentences are judged in windows, since
+in many words something of every group is found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from localcrag.text.pattern_set import PatternSet
 
 WEIGHTS = Path(__file__).with_name("prompt_injection_weights.json")
 WINDOW = 30
-"""Words judged together: none of the sentences in scripts/injection/attacks.txt is longer."""
+"""Words judged together: none of the sentences in scripts/lab/injection/attacks.txt is longer."""
 
 _ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@[\w-]+\.\w+")
 _CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")

@@ -1,0 +1,226 @@
+"""Compare what language models write from the same evidence: answers, abstentions, citations, speed.
+
+    .venv/bin/python scripts/lab/answerer/eval_answerer.py EVALUATION MODEL... [--configuration NAME] [--questions N]
+        [--show N]
+
+EVALUATION is the folder of one that `localcrag eval SET` made (DATA_DIR/evaluations/NAME): its questions, and for each
+the evidence that the app kept then. Every MODEL (a name that `localcrag models list` shows) is asked about all of them
+in turn, through the app's own prompts and its last steps. A question is answerable when its evidence holds an accepted
+answer. The last column is no model: the best sentences, quoted. Intervals (95 %) are bootstrapped over
+questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from localcrag.app.assemble import Assembly
+from localcrag.evaluation import store
+from localcrag.evaluation.answers import holds
+from localcrag.evaluation.statistics import estimate
+from localcrag.records.enums import Backing, Strictness
+from localcrag.records.events import Answered
+from localcrag.records.protocols import Decoding
+from localcrag.records.run import Run
+from localcrag.runs.evaluation_set import Question
+from localcrag.settings import load
+from localcrag.steps.answer import generate
+from localcrag.steps.answer.cite import citations, without_citations
+from localcrag.steps.answer.stage import generate_and_verify, read_by
+from localcrag.steps.answer.task import Task
+from localcrag.steps.answer.verify import claims, verify
+from localcrag.steps.asked import Asked
+from localcrag.steps.budget import Budget
+from localcrag.steps.context import Context
+from localcrag.steps.refine.refine import QUOTED_SHARE, Refinement, best_strips
+from localcrag.text.words import words_in
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+QUOTED = "the best sentences, quoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model made of one question.
+
+    Of each sentence: `cited`, whether its own citation backs it, and `copied`, whether it is in the evidence word for
+    word; `known` of each citation, whether there is such evidence.
+    """
+
+    answerable: bool
+    silent: bool
+    right: bool
+    shown_right: bool
+    shown_silent: bool
+    cited: tuple[bool, ...]
+    copied: tuple[bool, ...]
+    known: tuple[bool, ...]
+    first_token: float
+    tokens_per_second: float
+    text: str
+
+
+def ask(assembly: Assembly, run: Run, question: Question) -> Written:
+    """Return what the model writes from the evidence of a run, and what the app makes of that."""
+    answers = question.answers
+    context = Context(assembly.parts(assembly.settings), assembly.settings, Budget(0))
+    refinement = Refinement(run.strips, run.evidence, run.sources)
+    llm, most = assembly.models.llm, assembly.settings.answer_tokens
+    messages, _ = generate.fitting_prompt(
+        run.question, run.standalone_question, read_by(context.parts.skills, refinement), run.history,
+        room=llm.context_tokens - most, count_tokens=llm.count_tokens,
+    )  # fmt: skip
+    began = time.perf_counter()
+    first, text = 0.0, ""
+    stream = llm.stream(messages, Decoding(max_tokens=most))
+    for piece in stream:
+        first = first or time.perf_counter() - began
+        text += piece
+    seconds = time.perf_counter() - began - first
+    silent = generate.says_nothing(text)
+    (shown,) = (
+        event
+        for event in generate_and_verify(
+            Task(
+                Asked(run.question, run.standalone_question, run.history),
+                refinement, conflicts=(), used=run.passages, found=run.passages, web=run.web,
+            ),
+            context,
+        )
+        if isinstance(event, Answered)
+    )  # fmt: skip
+    shown_answered = not (shown.abstained or shown.uncertain)
+    return Written(
+        answerable=any(holds(piece.text, answers) for piece in run.evidence),
+        silent=silent,
+        right=not silent and holds(text, answers),
+        shown_right=shown_answered and holds(shown.answer, answers),
+        shown_silent=not shown_answered,
+        cited=() if silent else tuple(cited(text, run)),
+        copied=() if silent else tuple(copied(text, run)),
+        known=tuple(number in {piece.n for piece in run.evidence} for number in citations(text)),
+        first_token=first,
+        tokens_per_second=(stream.completion_tokens - 1) / seconds if stream.completion_tokens > 8 else 0.0,
+        text=text,
+    )
+
+
+def cited(text: str, run: Run) -> list[bool]:
+    """Return for each sentence whether a citation of its own is of evidence that backs it in full."""
+    backed = []
+    for span in claims(text):
+        own = [piece for piece in run.evidence if piece.n in citations(span.text)]
+        judged = verify(span.text, own, run.standalone_question, Strictness.LENIENT, run.sources) if own else ()
+        backed.append(bool(judged) and all(support.backing is Backing.SUPPORTED for support in judged))
+    return backed
+
+
+def copied(text: str, run: Run) -> list[bool]:
+    """Return for each sentence whether its words stand in the evidence, in this order."""
+    evidence = " ".join(f" {' '.join(words_in(piece.text))} " for piece in run.evidence).lower()
+    sentences = [" ".join(words_in(without_citations(span.text))).lower() for span in claims(text)]
+    return [f" {sentence} " in evidence for sentence in sentences]
+
+
+def quoted(run: Run, question: Question) -> Written:
+    """Return what quoting the best sentences would have made of a question, as if a model had written that."""
+    text = " ".join(
+        piece.text for piece in best_strips(run.strips, run.evidence, share=QUOTED_SHARE) or run.evidence[:1]
+    )
+    right = holds(text, question.answers)
+    return Written(
+        answerable=any(holds(piece.text, question.answers) for piece in run.evidence),
+        silent=False, right=right, shown_right=right, shown_silent=False, cited=(True,), copied=(True,), known=(True,),
+        first_token=0.0, tokens_per_second=0.0, text=text,
+    )  # fmt: skip
+
+
+def share(values: Sequence[float]) -> str:
+    """Return the mean with its interval."""
+    found = estimate([float(value) for value in values])
+    if found is None:
+        return "–"
+    # Of a single value there is no interval.
+    return f"{found.mean:.2f}" + ("" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})")
+
+
+def report(outcomes: dict[str, list[Written]], without: int) -> str:
+    """Return the figures as a Markdown table, a column for each model.
+
+    `without`: so many questions more had no evidence; there the app abstains without asking the model.
+    """
+    rows: dict[str, list[str]] = {}
+    for every in outcomes.values():
+        there = [one for one in every if one.answerable]
+        not_there = [one for one in every if not one.answerable]
+        for name, cell in {
+            f"evidence holds the answer ({len(there)}): match": share([one.right for one in there]),
+            "… as the app shows it": share([one.shown_right for one in there]),
+            f"evidence does not ({len(not_there)}): says so": share([one.silent for one in not_there]),
+            "… as the app shows it (abstains)": share([one.shown_silent for one in not_there]),
+            "said that it does not: rightly": share([not one.answerable for one in every if one.silent]),
+            "… as the app shows it (abstained)": share([not one.answerable for one in every if one.shown_silent]),
+            f"… with the {without} questions without evidence: abstains": share(
+                [one.shown_silent for one in not_there] + [True] * without
+            ),
+            "… abstained: rightly": share([not one.answerable for one in every if one.shown_silent] + [True] * without),
+            "sentences with a citation that backs them": share([one for every_ in every for one in every_.cited]),
+            "sentences that stand in the evidence word for word": share(
+                [one for every_ in every for one in every_.copied]
+            ),
+            "citations of evidence that there is": share([one for every_ in every for one in every_.known]),
+            "seconds to the first token, median": f"{np.median([one.first_token for one in every]):.3f}",
+            "tokens a second, median": (
+                f"{np.median([one.tokens_per_second for one in every if one.tokens_per_second] or [0]):.0f}"
+            ),
+        }.items():
+            rows.setdefault(name, []).append(cell)
+    lines = [f"| | {' | '.join(outcomes)} |", f"| --- |{' --: |' * len(outcomes)}"]
+    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("evaluation", type=Path)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--configuration", metavar="NAME", help="whose evidence is taken; the last one")
+    parser.add_argument("--questions", type=int, metavar="N", help="so many, spread over all")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many answers of each model")
+    arguments = parser.parse_args()
+    evaluation = store.read(arguments.evaluation)
+    runs = evaluation.pairs(arguments.configuration or evaluation.configurations[-1])
+    if arguments.questions:
+        runs = [runs[int(at)] for at in np.linspace(0, len(runs) - 1, min(arguments.questions, len(runs)))]
+    asked = [(question, run) for question, run in runs if run.evidence]
+    assemblies = {name: Assembly(load(llm=name)) for name in arguments.models}
+    outcomes: dict[str, list[Written]] = {name: [] for name in [*assemblies, QUOTED]}
+    for number, (question, run) in enumerate(asked):
+        # In turn, and another one first each time, so that seconds can be compared.
+        names = [*assemblies][number % len(assemblies) :] + [*assemblies][: number % len(assemblies)]
+        for name in names:
+            outcomes[name].append(ask(assemblies[name], run, question))
+        outcomes[QUOTED].append(quoted(run, question))
+        if number < arguments.show:
+            print(f"\n{run.standalone_question}  [{' | '.join(question.answers[:3])}]")
+            for piece in run.evidence:
+                print(f"    [{piece.n}] {piece.text}")
+            for name in outcomes:
+                print(f"  {name}: {outcomes[name][-1].text}")
+        if number % 50 == 49:
+            print(f"{number + 1} of {len(asked)}", file=sys.stderr, flush=True)
+    print(report(outcomes, len(runs) - len(asked)))
+    for assembly in assemblies.values():
+        assembly.close()
+
+
+if __name__ == "__main__":
+    main()

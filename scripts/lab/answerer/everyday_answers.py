@@ -1,0 +1,67 @@
+"""Training examples from everyday documents: a question in people's words, and the full answer with its citations.
+
+The evidence is what the app gives the embedded model to read. Of the answer that a person wrote, those sentences are to
+be written that the evidence backs in full, as the app itself judges, each with the number of the piece that does; where
+it backs none, nothing is learned. Lists and tables that are asked for are left out: the app shows those itself.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lab.answerer.examples import LONGEST_ANSWER, Example, Library, Task
+from lab.everyday.questions import Document, Labelled
+from lab.training.questions import dress
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.records.enums import Skill, Strictness
+from localcrag.records.ingest import IngestResult
+from localcrag.records.protocols import Scorer
+from localcrag.steps.answer import generate, verify
+from localcrag.steps.answer.stage import read_by
+from localcrag.text.question_form import asks_for_list, asks_how
+
+_STEPS = re.compile(r"(?:^|\s)1[.)]\s")
+SOURCE, LICENCE = "everyday answers", "Apache-2.0"
+SMALL = frozenset(Skill) - {Skill.ALONE, Skill.AMBIGUOUS}
+"""What the embedded model may be asked."""
+
+
+class Shelf:
+    """Everyday documents in a collection of the app's own."""
+
+    def __init__(self, assembly: Assembly, documents: Sequence[Document], folder: Path, scorer: Scorer) -> None:
+        """Take in the documents; those that are in already stay. Raises SystemExit when one cannot be added."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for document in documents:
+            document.write(folder)
+        for event in assembly.ingest(uploads_from([folder])):
+            if isinstance(event, IngestResult) and event.error:
+                raise SystemExit(event.error)
+        self.library = Library(assembly, scorer)
+
+
+def is_to_be_written(labelled: Labelled) -> bool:
+    """Whether a question has an answer in sentences, and none that the app shows as it stands in the source."""
+    listed = asks_how(labelled.text) or asks_for_list(labelled.text) or _STEPS.search(labelled.answer)
+    return bool(labelled.lines and labelled.answer) and not listed
+
+
+def answering(document: Document, labelled: Labelled, shelf: Shelf, chosen: random.Random) -> Iterator[Example]:
+    """Yield what is learned from a question on a document: an example, or none."""
+    question = dress(labelled.text, chosen)
+    passages = shelf.library.passages(question)
+    refined = shelf.library.refined(question, passages)
+    evidence = read_by(SMALL, refined)
+    own = {passage.id for passage in passages if passage.document == document.name}
+    if not any(piece.passage in own for piece in evidence):
+        return
+    supports = verify.verify(labelled.answer, evidence, question, Strictness.STRICT, refined.sources)
+    backed = [support for support in supports if support.supported]
+    if backed and backed[0] is supports[0]:  # What comes first answers; the rest goes on from it.
+        target = verify.compose(backed)
+        if 2 < len(target.split()) <= LONGEST_ANSWER:
+            yield Example(Task.ANSWER, tuple(generate.prompt(question, question, evidence)), target, SOURCE)

@@ -1,0 +1,163 @@
+"""Ask labelled questions on everyday documents through the real pipeline, and print how whole the answers are.
+
+    .venv/bin/python scripts/lab/everyday/eval_everyday.py DATA [--set everyday] [--split dev] [--questions N]
+        [--no-llm] [--no-plain] [--llm NAME] [--judged] [--types] [--failures FILE] [--settings KEY=VALUE …]
+
+DATA has everyday/{dev,train}.jsonl.gz, train/handbooks.jsonl.gz (one document a line: id, text, questions),
+dev/clapnq.jsonl.gz and dev/finance/ (PDFs and questions.jsonl). --set may be given several times:
+
+- everyday, handbooks: the documents are shared out to two collections. Half of the answered questions are asked where
+  their document is (answerable), half where it is not (taken out), near misses where it is.
+- one-collection: all everyday documents of both splits together; retrieval alone, or with --judged all up to the
+  evidence.
+- clapnq: the passages of all questions as documents, and how many content words of the long answers come through.
+- finance: the filings in one collection; whether a passage is of a page with the evidence.
+
+A needed line is one of the evidence, headings and header rows of tables left out. It is in a passage or in the evidence
+when it stands there word for word, but for Markdown, citations, quotation marks, dashes, white space, "20 %" for "20%"
+and the pipes of tables; or sentence by sentence; or when one line there has all cells of a row. The shown answer (the
+run's `answer`, as the page renders it, quotations and nearest passages included) also says a line when one of its
+paragraphs, rows or list items has at least 0.9 of the line's content words. Short facts count when all that a question
+has are there, in any case. Answerable questions alone are asked of plain RAG, too, and seconds are compared over them.
+
+Prints a Markdown table, and the same figures as a line of JSON, for each set. --failures writes every question with
+what was found of it, as JSON lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from localcrag.records.errors import LocalcragError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
+
+from lab.everyday.bench import Bench, opened
+from lab.everyday.everyday_set import ask_everyday, found_among_all
+from lab.everyday.other_sets import ask_clapnq, ask_filings, clapnq_figures, filing_figures
+from lab.everyday.outcomes import Figures, by_type, figures, table
+from lab.everyday.questions import Document, Kind, UnreadableData, read_documents
+
+EVERYDAY, HANDBOOKS, ONE_COLLECTION, CLAPNQ, FINANCE = SETS = (
+    "everyday", "handbooks", "one-collection", "clapnq", "finance",
+)  # fmt: skip
+SPLITS = ("dev", "train")
+
+
+def everyday_documents(data: Path, split: str) -> list[Document]:
+    """Return the documents of a split. Raises UnreadableData."""
+    return read_documents(data / "everyday" / f"{split}.jsonl.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A set's figures, in columns by type of question, the number of questions by kind, and every question."""
+
+    columns: dict[str, Figures]
+    numbers: dict[str, int]
+    asked: list[dict[str, object]]
+
+
+def measure(name: str, bench: Bench, given: argparse.Namespace, folder: Path) -> Measured:
+    """Ask a set's questions. Raises what asking raises."""
+    data, number = given.data, given.questions
+    if name == ONE_COLLECTION:
+        asked, others = (
+            everyday_documents(data, split) for split in sorted(SPLITS, key=lambda one: one != given.split)
+        )
+        found, number = found_among_all(
+            bench, asked, others, folder, questions=number, judged=given.judged, said=progress
+        )
+        return Measured({"all": found}, {Kind.ANSWERABLE.value: number}, [])
+    if name == CLAPNQ:
+        long = ask_clapnq(bench, data / "dev" / "clapnq.jsonl.gz", folder, questions=number, said=progress)
+        kinds = Counter("answerable" if one.answerable else "not answerable" for one in long)
+        return Measured({"all": clapnq_figures(long)}, dict(kinds), [one.as_json() for one in long])
+    if name == FINANCE:
+        filings = ask_filings(bench, data / "dev" / "finance", questions=number, said=progress)
+        return Measured({"all": filing_figures(filings)}, {"all": len(filings)}, [one.as_json() for one in filings])
+    handbooks = data / "train" / "handbooks.jsonl.gz"
+    documents = read_documents(handbooks) if name == HANDBOOKS else everyday_documents(data, given.split)
+    outcomes = ask_everyday(bench, documents, folder, questions=number, plain=given.plain, said=progress)
+    columns = {"all": figures(outcomes)}
+    if given.types:
+        columns |= {kind: figures(some) for kind, some in by_type(outcomes).items()}
+    numbers = Counter(one.case.kind.value for one in outcomes)
+    return Measured(columns, dict(numbers), [one.as_json() for one in outcomes])
+
+
+def progress(text: str) -> None:
+    """Say how far it is, where nobody reads figures."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Return a setting's name and value. Raises ValueError, which argparse tells."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(text)
+    return name, value
+
+
+def count(text: str) -> int:
+    """Return a number above zero. Raises ValueError, which argparse tells."""
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="DATA")
+    parser.add_argument("--set", action="append", choices=SETS, dest="sets", help="what is asked (everyday)")
+    parser.add_argument("--split", choices=SPLITS, default=SPLITS[0], help="of the everyday documents (dev)")
+    parser.add_argument("--questions", type=count, metavar="N", help="a sample of so many; the same each time")
+    parser.add_argument("--llm", metavar="NAME", help="another language model: a name of the list, or a path to a GGUF")
+    parser.add_argument("--no-llm", action="store_true", help="ask no language model; figures of answers are left out")
+    parser.add_argument("--no-plain", action="store_false", dest="plain", help="do not ask plain RAG")
+    parser.add_argument("--judged", action="store_true", help="in one-collection, go on to the evidence")
+    parser.add_argument("--types", action="store_true", help="a column for each type of question")
+    parser.add_argument("--failures", type=Path, metavar="FILE", help="write every question with what was found")
+    parser.add_argument("--settings", type=setting, nargs="*", default=[], metavar="KEY=VALUE", help="of the app")
+    return parser.parse_args(given)
+
+
+def print_set(name: str, given: argparse.Namespace, settings: Mapping[str, str]) -> list[dict[str, object]]:
+    """Measure a set, print it, and return every question. Raises what asking raises."""
+    silent = given.no_llm or name == ONE_COLLECTION
+    with opened(settings, silent=silent) as bench, TemporaryDirectory(prefix="eval-everyday-files-") as folder:
+        measured = measure(name, bench, given, Path(folder))
+        llm = bench.llm
+    numbers = ", ".join(f"{number} {kind}" for kind, number in measured.numbers.items())
+    print(f"\n## {name}, {llm or 'no language model'}\n\nQuestions: {numbers}\n\n{table(measured.columns)}\n")
+    about = {"set": name, "split": given.split, "questions": measured.numbers, "llm": llm, "settings": dict(settings)}
+    print(json.dumps({**about, "figures": measured.columns}), flush=True)
+    return [{"set": name, **one} for one in measured.asked]
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    chosen = arguments(given)
+    settings = dict(chosen.settings) | ({"llm": chosen.llm} if chosen.llm else {})
+    asked: list[dict[str, object]] = []
+    try:
+        for name in chosen.sets or [EVERYDAY]:
+            asked += print_set(name, chosen, settings)
+    except (UnreadableData, LocalcragError, OSError) as error:
+        print(f"eval_everyday: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if chosen.failures and asked:
+            lines = (json.dumps(one, ensure_ascii=False) + "\n" for one in asked)
+            chosen.failures.write_text("".join(lines), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Everyday questions: read from their files, and laid out over two halves of their documents.
+
+Of the answered questions, half are asked where their document is, half where it is not; near misses where it is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from lab.everyday.lines import needed_lines
+
+HALVES = ("one half", "the other half")
+"""The collections that the documents are shared out to."""
+
+
+class UnreadableData(Exception):
+    """The data folder lacks a file, or a line of it is not what this module reads."""
+
+
+class Kind(StrEnum):
+    """What the collection that a question is asked in can say to it."""
+
+    ANSWERABLE = "answerable"
+    NEAR_MISS = "near miss"
+    REMOVED = "document taken out"
+
+
+SHARES = {Kind.ANSWERABLE: 0.5, Kind.NEAR_MISS: 0.3, Kind.REMOVED: 0.2}
+"""Of a sample: answerable ones have most figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question; `lines` are those that a complete answer needs, `short` strings that a right one must hold.
+
+    Without lines the document does not answer it, and `why` says what it says instead.
+    """
+
+    text: str
+    type: str
+    lines: tuple[str, ...]
+    answer: str
+    short: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document with its questions; `name` is the name of its file."""
+
+    name: str
+    text: str
+    questions: tuple[Labelled, ...]
+
+    def write(self, folder: Path) -> Path:
+        """Write the file that is ingested, and return its path."""
+        path = folder / self.name
+        path.write_text(self.text, "utf-8", newline="\n")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question that is asked in a collection."""
+
+    document: str
+    labelled: Labelled
+    kind: Kind
+    collection: str
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines, gzipped or not. Raises UnreadableData."""
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        yield from (json.loads(line) for line in text.split("\n") if line.strip())
+    except (OSError, EOFError, ValueError) as error:
+        raise UnreadableData(f"{path} cannot be read: {error}. Check the data folder that you gave.") from error
+
+
+def read_documents(path: Path) -> list[Document]:
+    """Return the documents of a file in the form of `everyday/`. Raises UnreadableData."""
+    documents = []
+    for row in rows(path):
+        try:
+            name = f"{row['id']}.{'txt' if row.get('plain') else 'md'}"
+            questions = tuple(_labelled(one, row["text"]) for one in row["questions"])
+        except (KeyError, TypeError) as error:
+            raise UnreadableData(f"A document of {path} lacks {error}.") from error
+        documents.append(Document(name, row["text"], questions))
+    return documents
+
+
+def _labelled(row: Mapping[str, Any], document: str) -> Labelled:
+    lines = needed_lines(row["evidence"], document)
+    return Labelled(
+        row["question"], row["type"], lines, row.get("answer") or "", tuple(row.get("short") or ()),
+        row.get("why") or "",
+    )  # fmt: skip
+
+
+def halves(documents: Sequence[Document], seed: int) -> dict[str, list[Document]]:
+    """Return the documents of each of the two collections, by chance, but the same for the same seed."""
+    mixed = sorted(documents, key=lambda document: document.name)
+    random.Random(seed).shuffle(mixed)
+    return dict(zip(HALVES, (mixed[::2], mixed[1::2]), strict=True))
+
+
+def laid_out(collections: Mapping[str, Sequence[Document]], seed: int) -> list[Case]:
+    """Return every question with the collection that it is asked in. The same arguments give the same."""
+    chance = random.Random(seed)
+    cases = []
+    for name, documents in collections.items():
+        elsewhere = next(other for other in collections if other != name)
+        for document in documents:
+            answered = [one for one in document.questions if one.lines]
+            chance.shuffle(answered)
+            # Of an odd number the one left over is by chance in either half.
+            here = answered[: (len(answered) + chance.randrange(2)) // 2]
+            for one in document.questions:
+                if not one.lines:
+                    cases.append(Case(document.name, one, Kind.NEAR_MISS, name))
+                elif one in here:
+                    cases.append(Case(document.name, one, Kind.ANSWERABLE, name))
+                else:
+                    cases.append(Case(document.name, one, Kind.REMOVED, elsewhere))
+    return cases
+
+
+def sample(cases: Sequence[Case], number: int | None, seed: int) -> list[Case]:
+    """Return so many of the questions, by SHARES of their kinds, mixed; without a number all of them."""
+    chance = random.Random(seed)
+    chosen = list(cases)
+    if number is not None:
+        of_kind = {kind: [case for case in cases if case.kind is kind] for kind in Kind}
+        there = sum(SHARES[kind] for kind in Kind if of_kind[kind])
+        wanted = {kind: round(number * SHARES[kind] / there) for kind in Kind if of_kind[kind]}
+        chosen = [
+            case for kind in wanted for case in chance.sample(of_kind[kind], min(wanted[kind], len(of_kind[kind])))
+        ]
+    chance.shuffle(chosen)
+    return chosen
+
+
+def answered_in(documents: Iterable[Document], collection: str) -> list[Case]:
+    """Return every question that its document answers, asked in one collection."""
+    return [
+        Case(document.name, one, Kind.ANSWERABLE, collection)
+        for document in documents
+        for one in document.questions
+        if one.lines
+    ]

@@ -1,0 +1,158 @@
+"""A small session on disks that are too small, each a bit larger than the one before, until all of it fits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.faults import session
+from lab.faults.calls import compare, follow, made_old, to_its_end
+from lab.faults.children import Line
+from lab.faults.work import Tell
+from lab.faults.world import World
+
+# linux/sched.h, linux/mount.h
+_NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
+_READ_ONLY, _REMOUNT, _RECURSIVE, _PRIVATE, _DETACH = 1, 32, 16384, 1 << 18, 2
+SMALLEST, STEP, LARGEST = 16, 16, 16 * 1024
+"""KiB: of the first disk, what each has more than the one before, and of the last, should nothing fit before."""
+ROOM = 64 * 1024
+"""KiB of a disk that got room again."""
+
+
+@dataclass
+class Outcome:
+    """What came of the disks."""
+
+    rows: list[tuple[int, list[str], list[str]]] = field(default_factory=list)
+    """KiB, the steps that were refused, and what was said of them."""
+    read_only: list[str] = field(default_factory=list)
+    """What was said of each disk once it could only be read."""
+    losses: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def table(self) -> str:
+        """Return the table, in Markdown: one row for disks that refuse the same steps."""
+        spans: dict[tuple[str, ...], list[int]] = {}
+        for size, steps, _ in self.rows:
+            spans.setdefault(tuple(dict.fromkeys(steps)), []).append(size)
+        rows = [f"| {len(sizes)} | {min(sizes)} to {max(sizes)} | {', '.join(steps) or 'nothing'} |"
+                for steps, sizes in spans.items()]  # fmt: skip
+        head = "| disks | KiB | refused for want of room |\n| ---: | --- | --- |"
+        return "\n".join([head, *rows, f"| {len(self.rows)} | all | losses: {len(self.losses)} |"])
+
+    def said(self) -> list[str]:
+        """Return each sentence that was said, once, without what differs by disk."""
+        every = [re.sub(r"localcrag-\d{8}-\d{6}-\w+", "localcrag-….", one) for _, _, said in self.rows for one in said]
+        every += [
+            f"(read-only, {len(self.read_only)} of {len(self.rows)}; the others can be read) {one}"
+            for one in self.read_only
+        ]
+        return [*dict.fromkeys(every)]
+
+
+class FullDisk:
+    """One session again and again, on a disk of memory with another size."""
+
+    def __init__(self, place: Path) -> None:
+        """Have mounts of our own, which end with this process. Raises RuntimeError where the system does not let us."""
+        self._place, self._disk, self._data = place, place / "disk", place / "disk" / "data"
+        self._disk.mkdir()
+        self._uploads = session.write_files(place / "files")
+        self.outcome = Outcome()
+        own_mounts()
+        self._import_all()
+
+    def _import_all(self) -> None:
+        """Do a session in this process, so that no fork has to import what it needs."""
+        data = self._place / "first"
+        data.mkdir()
+        assembly = session.Session(data, self._uploads, lambda *_what, **_given: None).run()
+        if assembly:
+            assembly.close()
+
+    def fill(self, every: int = 1) -> Outcome:
+        """Try each size, or every so manieth, until all fits; return what came of it."""
+        begun = time.monotonic()
+        for size in range(SMALLEST, LARGEST, STEP * every):
+            if not self._once(size):
+                break
+        self.outcome.seconds = time.monotonic() - begun
+        return self.outcome
+
+    def _once(self, size: int) -> bool:
+        """Do a session on such a disk, open it once more, and once more with room; return whether any step failed."""
+        mount(self._disk, size)
+        try:
+            self._data.mkdir()
+            world = World()
+            lines = to_its_end(self._session, self._place / "session.log")
+            problems = follow(lines, world)
+            if not any(line.what == "ended" for line in lines):
+                problems.append("the session did not end by itself")
+            full = to_its_end(self._open, self._place / "session.log")
+            problems += [f"opened while it is full: {one}" for one in follow(full, World())]
+            # Nothing can be changed there: it is said at once, in a sentence as well.
+            mount(self._disk, size, _REMOUNT | _READ_ONLY)
+            readable = to_its_end(self._open, self._place / "session.log")
+            problems += [f"read-only: {one}" for one in follow(readable, World())]
+            self.outcome.read_only += [line.given["error"].replace(str(self._data), "DATA") for line in readable
+                                       if line.what == "refused"]  # fmt: skip
+            mount(self._disk, ROOM, _REMOUNT)
+            made_old(self._data)
+            looked = to_its_end(lambda tell: session.look(self._data, tell), self._place / "session.log")
+            problems += [f"with room again: {one}" for one in compare(looked, world)]
+        finally:
+            ctypes.CDLL(None).umount2(os.fsencode(self._disk), _DETACH)
+        self._keep(size, [*lines, *full], problems)
+        return any(line.what in ("refused", "unsaid") for line in lines)
+
+    def _keep(self, size: int, lines: Sequence[Line], problems: Sequence[str]) -> None:
+        refused = [line.given for line in lines if line.what == "refused"]
+        said = [one["error"].replace(str(self._data), "DATA") for one in refused]
+        self.outcome.rows.append((size, [one["step"] for one in refused], said))
+        for problem in problems:
+            self.outcome.losses.append(f"{size} KiB: {problem}")
+            print(self.outcome.losses[-1], file=sys.stderr, flush=True)
+
+    def _session(self, tell: Tell) -> None:
+        assembly = session.Session(self._data, self._uploads, tell).run()
+        if assembly:
+            assembly.close()
+        tell("ended")
+
+    def _open(self, tell: Tell) -> None:
+        assembly = session.Session(self._data, self._uploads, tell).open()
+        if assembly:
+            assembly.close()
+        tell("ended")
+
+
+def own_mounts() -> None:
+    """Have mounts that are this process's alone, and end with it. Raises RuntimeError where the system lets us not."""
+    libc, user = ctypes.CDLL(None, use_errno=True), os.getuid()
+    if libc.unshare(_NEW_MOUNTS):
+        # Who is not root may have mounts in a user namespace, as far as the system lets users have these.
+        if libc.unshare(_NEW_MOUNTS | _NEW_USER):
+            raise RuntimeError(
+                f"A small disk cannot be mounted here: {os.strerror(ctypes.get_errno())}. It needs Linux, and root or "
+                "user namespaces."
+            )
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    libc.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None)
+
+
+def mount(place: Path, size: int, flags: int = 0) -> None:
+    """Put a disk of memory of so many KiB there. Raises RuntimeError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", flags, f"size={size}k".encode()):
+        raise RuntimeError(
+            f"A disk of {size} KiB cannot be mounted at {place}: {os.strerror(ctypes.get_errno())}. It needs Linux, "
+            "and root or user namespaces."
+        )

@@ -1,0 +1,69 @@
+"""Fuzz the document readers: try changed files for as long as told, led by the branches that each input reaches.
+
+    .venv/bin/python scripts/lab/fuzzing/fuzz_readers.py FOLDER_OF_SEEDS [--minutes 30] [--kind KIND …] [--work FOLDER]
+
+Seeds are the small files of the folder and those that the tests make. Each input is read as a reader process would read
+it, and where it has pages, the first is drawn. Findings are faults (errors that are none of localcrag's own), answers
+that break the readers' contract (scripts/lab/fuzzing/contract.py), inputs that take more than ten seconds of processor
+time and twenty a megabyte, or more memory than a reader may have, and those that end the process or make it stand
+still. Of each the smallest input lies in the folder's `findings`, with what was said, which is printed; the exit status
+is 1 where there are any. Its `corpus` is kept, and gone on with the next time. Branches of Python are seen, those of
+libraries in other languages (pdfium, anydoc, lxml, Pillow) are not.
+
+Needs atheris, which is not among the locked packages, as nothing but this uses it. For Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+NO_ATHERIS = "atheris is missing: `.venv/bin/pip install atheris` gets it; it is not among the locked packages."
+INSTRUMENTED = (
+    "localcrag.backends.readers localcrag.text lab.fuzzing.contract email mammoth inscriptis olefile msoffcrypto"
+)
+"""Whose branches are seen: the readers, and libraries of Python that they use."""
+
+
+def main() -> None:
+    """Fuzz, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="files to begin with, in folders as well")
+    parser.add_argument("--minutes", type=float, default=30.0, help="for all kinds together")
+    parser.add_argument("--kind", action="append", help="this kind alone; more than once for several")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "localcrag-fuzzing")
+    given = parser.parse_args()
+    if importlib.util.find_spec("atheris") is None:
+        sys.exit(NO_ATHERIS)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    # scripts/, where the package `lab` is, and the root, where `tests.support` is.
+    sys.path[:0] = [str(Path(__file__).resolve().parents[number]) for number in (2, 3)]
+    atheris: Any = importlib.import_module("atheris")
+    # What is imported before is not instrumented.
+    with atheris.instrument_imports(include=INSTRUMENTED.split()):
+        processes: Any = importlib.import_module("lab.fuzzing.processes")
+        seeds: Any = importlib.import_module("lab.fuzzing.seeds")
+    kinds = given.kind or sorted(seeds.KINDS)
+    if unknown := set(kinds) - set(seeds.KINDS):
+        parser.error(f"there is no kind {', '.join(sorted(unknown))}; there are {', '.join(sorted(seeds.KINDS))}")
+    with tempfile.TemporaryDirectory() as made:
+        seeds.make(Path(made))
+        for kind in kinds:
+            seeds.put(seeds.seeds_of(kind, [given.folder, Path(made)]), given.work / "seeds" / kind)
+    fuzzing = processes.Fuzzing(atheris, given.work)
+    for kind in kinds:
+        print(f"{kind} …", file=sys.stderr, flush=True)
+        fuzzing.fuzz(kind, given.minutes * 60 / len(kinds))
+    printed = processes.table(given.work, kinds)
+    print(printed)
+    sys.exit("\n- " in printed)
+
+
+if __name__ == "__main__":
+    main()

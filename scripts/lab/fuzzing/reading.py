@@ -1,0 +1,148 @@
+"""One input, read as a reader process reads it, and what is wrong with what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.fuzzing import contract
+from localcrag.backends.processes.frames import Frame, receive
+from localcrag.backends.readers.answering import answer
+from localcrag.records.document_kinds import PDF_TYPE
+from localcrag.records.documents import ScannedLine, ScannedPage
+
+SLOW, SLOW_A_MEGABYTE = 10.0, 20.0
+"""Seconds of processor time for a page, or for what has none: far below a reader's patience of 300, as inputs are small
+and readers take about a second for a megabyte."""
+MOST_FRAMES, MOST_ATTACHED = 200, 50_000_000
+"""After these nobody reads on: one file may have 50,000 pages, each of which is read as the others are."""
+FAULT, MEMORY = "a fault of localcrag", "GB of memory"
+"""What answering.py says of errors that no reader foresaw, and of memory."""
+_SCAN = ScannedPage(
+    600,
+    800,
+    90,
+    0.01,
+    (
+        ScannedLine("Berth seven", 0.9, 10, 10, 200, 30),
+        ScannedLine("is free.", 0.8, 220, 12, 300, 32),
+        ScannedLine("2026", 0.5, 10, 60, 50, 80),
+    ),
+    0.8,
+)
+SCANS = {"1": _SCAN.plain()}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong: of which sort, where or by which rule (the same for every input that shows it), and all of it."""
+
+    sort: str
+    place: str
+    said: str
+
+
+class _Frames(io.BytesIO):
+    """Takes frames, and the longest processor time between two of them."""
+
+    def __init__(self, heard: Callable[[], None]) -> None:
+        super().__init__()
+        self._heard = heard
+        self._since = time.process_time()
+        self.count, self.longest = 0, 0.0
+
+    def flush(self) -> None:
+        self.heard()
+        self.count += 1
+        if self.count >= MOST_FRAMES or self.tell() > MOST_ATTACHED:
+            raise BrokenPipeError
+
+    def heard(self) -> None:
+        now = time.process_time()
+        self.longest, self._since = max(self.longest, now - self._since), now
+        self._heard()
+
+
+class Reading:
+    """Reads a file in every way that the app asks for; `heard` is called at each sign of life."""
+
+    def __init__(self, path: Path, name: str, password: str, heard: Callable[[], None] = lambda: None) -> None:
+        self._path, self._name, self._password, self._heard = path, name, password, heard
+        self.findings: list[Finding] = []
+
+    def read(self) -> list[Finding]:
+        """Return what is wrong."""
+        of_file = {"path": str(self._path), "name": self._name}
+        frames = self._checked({**of_file, "scans": {}})
+        if not frames:
+            return self.findings
+        last = frames[-1][0]
+        if last.get("error") == "PasswordNeeded":
+            self._asked({**of_file, "password": last["known"] or self._password})
+        shown = frames[0][0].get("media_type", "")
+        if shown == PDF_TYPE or shown.startswith("image/"):
+            pages = [(content, text.decode("utf-8", "replace")) for content, text in frames if "number" in content]
+            self._drawn(pages[0][1].split("\n")[:3] if pages else [])
+            if pages and pages[0][0]["unread"]:
+                self._checked({**of_file, "scans": SCANS})
+        return self.findings
+
+    def _checked(self, asked: dict[str, Any]) -> list[Frame]:
+        frames = self._asked(asked)
+        with self._noting("its text"):
+            for rule in contract.broken(frames) if frames else ():
+                self.findings.append(Finding("contract", rule, f"{self._name}: {rule}"))
+        return frames
+
+    def _drawn(self, texts: list[str]) -> None:
+        for scan in (None, SCANS["1"]):
+            asked = {"name": self._name, "page": 1, "texts": texts, "dpi": 30, "scan": scan}
+            frames = self._asked(asked, self._path.read_bytes())
+            for rule in contract.broken_picture(frames[0]) if frames else ():
+                self.findings.append(Finding("contract", rule, f"{self._name}: {rule}"))
+
+    def _asked(self, asked: dict[str, Any], attached: bytes = b"") -> list[Frame]:
+        """Return the answer's frames; none of one that has no end, or is a fault."""
+        out, said = _Frames(self._heard), io.StringIO()
+        whole = False
+        with self._noting("answering"), contextlib.redirect_stderr(said):
+            try:
+                answer(asked, attached, out)
+                whole = True
+            except BrokenPipeError:
+                pass  # It goes on for longer than is listened to here.
+        out.heard()
+        if out.longest > SLOW + SLOW_A_MEGABYTE * self._path.stat().st_size / 1e6:
+            self.findings.append(Finding("slow", self._name, f"{self._name}: {out.longest:.1f} s for a page"))
+        out.seek(0)
+        frames = list(iter(lambda: receive(out), None))
+        error = frames[-1][0].get("said", "") if frames else ""
+        if FAULT in error:
+            self.findings.append(Finding("fault", _last_place(said.getvalue()), f"{error}\n{said.getvalue()}"))
+        elif MEMORY in error:
+            self.findings.append(Finding("memory", self._name, error))
+        return frames if whole and FAULT not in error else []
+
+    @contextlib.contextmanager
+    def _noting(self, during: str) -> Iterator[None]:
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001 - a panic of Rust is no Exception
+            trace = traceback.format_exc()
+            self.findings.append(Finding("fault", f"{during}: {_last_place(trace)}", trace))
+
+
+def _last_place(trace: str) -> str:
+    """Return where an error happened, and its kind: what two inputs with the same fault have in common."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip() and not line.startswith("(")]
+    places = [line.partition(", line ")[2] for line in lines if line.startswith("File ")]
+    files = [line.partition('"')[2].partition('"')[0].rpartition("/")[2] for line in lines if line.startswith("File ")]
+    return f"{files[-1]}:{places[-1]} {lines[-1].partition(':')[0]}" if places else trace[-80:]

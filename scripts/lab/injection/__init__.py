@@ -1,0 +1,1 @@
+"""Prompt injection: train the judge, and measure which attacks get through."""

@@ -1,0 +1,1 @@
+"""Measure single steps: readers, text recognition, follow-ups, languages, contradictions."""

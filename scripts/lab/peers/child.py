@@ -1,0 +1,115 @@
+"""The process that one program is measured in: adds the documents, asks the questions, writes what that took.
+
+python -m lab.peers.child TASK RESULT
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+WARM_UP = "What are these documents about?"
+"""Is asked once before anything is timed, so that no first question waits for what is loaded late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a program is to do: `documents` and `data` are folders, `tokens` the length of an answer at most."""
+
+    documents: str
+    data: str
+    embedder: str
+    llm: str
+    tokens: int
+    threads: int
+    questions: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer; seconds to its first and last token. `silent`: the program itself says that it is none."""
+
+    text: str
+    first: float
+    last: float
+    silent: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a program took: seconds to load its models, and to add all documents; MiB of memory at most, and on disk."""
+
+    loaded: float
+    added: float
+    memory: float
+    disk: float
+    answers: tuple[Answered, ...]
+
+
+class Program(Protocol):
+    """A program in a data folder of its own; making one loads its models."""
+
+    def __init__(self, task: Task) -> None: ...
+
+    def add(self) -> None:
+        """Add the documents, so that a new start finds them."""
+
+    def answer(self, question: str) -> Iterator[str]:
+        """Yield an answer as it is written."""
+
+    def shown(self) -> tuple[str | None, bool | None]:
+        """Return the last answer as it is shown, None where that is what was written; and whether it is none."""
+
+
+def measure(kind: type[Program], task: Task) -> Measured:
+    """Return what a program took and answered."""
+    started = time.perf_counter()
+    program = kind(task)
+    loaded = time.perf_counter()
+    program.add()
+    added = time.perf_counter()
+    for _ in program.answer(WARM_UP):
+        pass
+    answers = tuple(_answered(program, question) for question in task.questions)
+    return Measured(
+        loaded - started, added - loaded, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10,
+        on_disk(Path(task.data)), answers,
+    )  # fmt: skip
+
+
+def _answered(program: Program, question: str) -> Answered:
+    started = time.perf_counter()
+    first, pieces = None, []
+    for piece in program.answer(question):
+        if piece and first is None:
+            first = time.perf_counter() - started
+        pieces.append(piece)
+    last = time.perf_counter() - started
+    text, silent = program.shown()
+    return Answered("".join(pieces) if text is None else text, first or last, last, silent)
+
+
+def on_disk(folder: Path) -> float:
+    """Return the MiB of a data folder, copies of models not counted."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).parts[0] != "cache")
+    return sum(path.stat().st_size for path in files) / 2**20
+
+
+def main() -> None:
+    """Read the task, write the figures."""
+    given = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    program = import_module(given["module"]).Program
+    measured = measure(program, Task(**given["task"]))
+    Path(sys.argv[2]).write_text(json.dumps(asdict(measured)), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

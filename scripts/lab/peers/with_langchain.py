@@ -1,0 +1,58 @@
+"""LangChain with Chroma: a recursive splitter, a retriever, and the package's own prompt for questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from langchain_chroma import Chroma
+from langchain_classic.chains.question_answering.stuff_prompt import PROMPT_SELECTOR
+from langchain_community.chat_models import ChatLlamaCpp
+from langchain_core.documents import Document
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnablePassthrough
+from langchain_huggingface import HuggingFaceEmbeddings
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from lab.peers.child import Task
+
+CHUNK, OVERLAP = 1000, 200
+"""Characters, as LangChain's tutorial has them."""
+CONTEXT = 8192
+"""Tokens: the language model's own. The package's 512 would not hold four chunks."""
+BATCH = 512
+"""Tokens that are read at once, as llama.cpp has it; the package's 8 reads a prompt several times as slowly."""
+
+
+def joined(documents: Sequence[Document]) -> str:
+    """Return what was retrieved as one text."""
+    return "\n\n".join(document.page_content for document in documents)
+
+
+class Program:
+    """A store on disk, and a chain over it."""
+
+    def __init__(self, task: Task) -> None:
+        self._documents = Path(task.documents)
+        embedder = HuggingFaceEmbeddings(model_name=task.embedder)
+        self._store = Chroma(persist_directory=task.data, embedding_function=embedder)
+        llm = ChatLlamaCpp(
+            model_path=task.llm, n_ctx=CONTEXT, n_batch=BATCH, n_threads=task.threads, max_tokens=task.tokens,
+            temperature=0.0, verbose=False,
+        )  # fmt: skip
+        found = {"context": self._store.as_retriever() | joined, "question": RunnablePassthrough()}
+        self._chain = found | PROMPT_SELECTOR.get_prompt(llm) | llm | StrOutputParser()
+
+    def add(self) -> None:
+        documents = [
+            Document(path.read_text("utf-8"), metadata={"source": path.name})
+            for path in sorted(self._documents.iterdir())
+        ]
+        splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK, chunk_overlap=OVERLAP, add_start_index=True)
+        self._store.add_documents(splitter.split_documents(documents))
+
+    def answer(self, question: str) -> Iterator[str]:
+        yield from self._chain.stream(question)
+
+    def shown(self) -> tuple[str | None, bool | None]:
+        return None, None

@@ -1,0 +1,1 @@
+"""Measure how localcrag behaves with large collections."""

@@ -1,0 +1,344 @@
+"""Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
+
+    .venv/bin/python scripts/lab/scale/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR]
+        [--json FILE] [--plot FILE] [--processor]
+
+CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
+(BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
+of their two vectors and a little noise. So words are as frequent as in real text, no two chunks are alike, and a
+million needs no hours of embedding. Questions are the rarest words of chunks. Searches are measured in a process of
+their own, which has just been started, as the app would be.
+
+With --folder, what is built stays there, and a size that is there already is not built again, but measured: for who
+changes how a collection is searched. A plot is drawn of the sizes measured. With --processor, times are the
+processor's, not the clock's: for a machine on which other work runs at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.app.homes import Index, Store
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.privacy.egress_guard import let_start_programs
+from localcrag.records.documents import Chunk
+from localcrag.records.protocols import Vectors
+from localcrag.settings import load
+from localcrag.steps.retrieve.retrieve import NEARBY
+from localcrag.text.sentences import split_sentences
+from localcrag.text.words import content_words
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is
+
+from lab.relevance.data import read_lines
+from lab.scale.scale_plot import draw
+
+BASE = 4_000
+"""Chunks that are really cut and embedded."""
+OF_A_DOCUMENT = 10
+"""Chunks."""
+NOISE = 0.02
+"""Standard deviation of what is added to each of a unit vector's numbers; of 384, about 0.4 in length."""
+QUESTIONS = 200
+NEAREST, BY_WORDS = 30 * NEARBY, 30
+"""What a question asks for by default: settings.candidates, as steps/retrieve takes them."""
+NAME, BUILT = "scale", "built.json"
+
+Base = list[tuple[str, Vectors]]
+Clock = Callable[[], float]
+Make = Callable[[], tuple[str, Vectors]]
+
+
+def embedded(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
+    """Return BASE chunks with their vectors, and how fast they went in, beside the encoder alone."""
+    files = folder / "files"
+    files.mkdir()
+    assembly = Assembly(load(data_dir=folder / "base"))
+    letters = 0
+    for number, article in enumerate(read_lines(corpus)):
+        (files / f"{number}.md").write_text(f"# {article['title']}\n\n{article['text']}", "utf-8")
+        letters += len(article["text"])
+        if letters > BASE * 700:
+            break
+    assembly.models.embedder.embed(["warm up"] * 8)
+    started = time.perf_counter()
+    for _ in assembly.ingest(uploads_from([files])):
+        pass
+    whole = time.perf_counter() - started
+    store = assembly.collections.store()
+    ids = store.chunk_ids()
+    chunks, vectors = store.chunks(ids), store.vectors(ids)
+    base = [(chunks[one][1].text, vectors[one]) for one in ids]
+    texts = [text for text, _ in base[:1000]]
+    started = time.perf_counter()
+    assembly.models.embedder.embed(texts)
+    alone = (time.perf_counter() - started) * len(base) / len(texts)
+    assembly.close()
+    figures = {"embedded chunks": float(len(base)), "ingest / encoder alone, throughput": alone / whole}
+    return base, figures
+
+
+def recombined(base: Base, chosen: random.Random, noise: np.random.Generator) -> tuple[str, Vectors]:
+    """Return a chunk that is like two of the others."""
+    (first, one), (last, other) = chosen.choice(base), chosen.choice(base)
+    begins, ends = split_sentences(first, "en"), split_sentences(last, "en")
+    text = (
+        first[: begins[len(begins) // 2].end] + " " + last[ends[len(ends) // 2].start :] if begins and ends else first
+    )
+    vector = one + other + noise.normal(0.0, NOISE, one.shape).astype(np.float32)
+    return text, vector / np.linalg.norm(vector)
+
+
+def questions(base: Base, chosen: random.Random) -> list[str]:
+    """Return questions in the rarest words of chunks."""
+    frequency = Counter(word for text, _ in base for word in content_words(text))
+    asked = []
+    for text, _ in chosen.sample(base, QUESTIONS):
+        rarest = sorted(content_words(text), key=lambda word: (frequency[word], word))[:4]
+        asked.append(f"What is said of the {' and the '.join(rarest)}?")
+    return asked
+
+
+def grow(store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> dict[str, float]:
+    """Put documents until there are so many chunks, and bring the index there."""
+    there = store.number_of_chunks()
+    documents = range(there // OF_A_DOCUMENT, chunks // OF_A_DOCUMENT)
+    putting = 0.0
+    for number in documents:
+        put = document(number, make)
+        started = time.perf_counter()
+        put(store)
+        putting += time.perf_counter() - started
+    started = time.perf_counter()
+    index.refresh()
+    index.save()
+    indexing = time.perf_counter() - started
+    return {"put, chunks a second": (chunks - there) / putting, "indexed, chunks a second": (chunks - there) / indexing}
+
+
+def document(number: int, make: Make) -> Callable[[Store], None]:
+    """Return what puts a document."""
+    made = [make() for _ in range(OF_A_DOCUMENT)]
+    text, chunks = "", []
+    for piece, _ in made:
+        chunks.append(Chunk(None, len(text), len(text) + len(piece), piece))
+        text += piece + "\n\n"
+
+    def put(store: Store) -> None:
+        store.put(
+            f"folder {number // 1000}/{number}.md", sha256=str(number), media_type="text/markdown", pages=None,
+            text=text, chunks=chunks, vectors=np.stack([vector for _, vector in made]), title=f"Number {number}",
+        )  # fmt: skip
+
+    return put
+
+
+def p95(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1] * 1000
+
+
+def timed(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> float:
+    """Return the 95th percentile of the milliseconds that it takes."""
+    times = []
+    for one in each:
+        started = clock()
+        do(one)
+        times.append(clock() - started)
+    return p95(times)
+
+
+def memory(kind: str = "RssAnon") -> float:
+    """Return this process's own memory now, in MiB; of the kind RssFile, what of mapped files is in memory."""
+    status = Path("/proc/self/status").read_text("ascii")
+    return float(status.partition(f"{kind}:")[2].split()[0]) / 1024
+
+
+def look(folder: Path, clock: Clock) -> dict[str, float]:
+    """Measure searches in a process that was just started."""
+    asked = json.loads((folder.parent / "questions.json").read_text("utf-8"))
+    vectors = np.load(folder.parent / "questions.npy")
+    before, mapped, started = memory(), memory("RssFile"), clock()
+    store = DocumentStore(Database(folder / "localcrag.db"), NAME, embedder="scale", dimension=vectors.shape[1])
+    index = ChunkIndex(store, folder)
+    opened = clock() - started
+    index.nearest(vectors[0], NEAREST)
+    figures = {"opened": opened, "first search, from the start": clock() - started}
+    figures["memory, MiB"] = memory() - before
+    figures["nearest, p95 ms"] = timed(clock, lambda vector: index.nearest(vector, NEAREST), vectors)
+    figures["by words, p95 ms"] = timed(clock, lambda question: store.full_text(question, BY_WORDS), asked)
+    words = [word for question in asked for word in content_words(question)][:QUESTIONS]
+    figures["documents with a word, p95 ms"] = timed(clock, store.documents_with, words)
+    started = clock()
+    listed = store.documents()
+    figures["list of documents"] = clock() - started
+    documents = [one.id for one in listed]
+    del listed
+    for share in (0.01, 0.5):
+        some = random.Random(2).sample(documents, max(1, int(len(documents) * share)))
+        pairs = list(zip(vectors, asked, strict=True))[: QUESTIONS // 2]
+        figures |= restricted(clock, store, index, some, pairs, where=f"in {share:.0%} of the documents, p95 ms")
+    figures["memory after all searches, MiB"] = memory() - before
+    figures["and of mapped files, MiB"] = memory("RssFile") - mapped
+    figures["recall of the 10 nearest"] = recall(store, index, vectors[:100])
+    return figures
+
+
+def restricted(
+    clock: Clock,
+    store: DocumentStore,
+    index: ChunkIndex,
+    some: list[int],
+    asked: list[tuple[Vectors, str]],
+    *,
+    where: str,
+) -> dict[str, float]:
+    """Return the milliseconds of searches in some documents."""
+    return {
+        f"nearest {where}": timed(clock, lambda one: index.nearest(one[0], NEAREST, some), asked),
+        f"by words {where}": timed(clock, lambda one: store.full_text(one[1], BY_WORDS, some), asked),
+    }
+
+
+def recall(store: Store, index: Index, vectors: Vectors) -> float:
+    """Return the share of the ten nearest that are found, by comparing with every vector."""
+    ids = store.chunk_ids()
+    best: list[list[tuple[float, int]]] = [[] for _ in vectors]
+    for at in range(0, len(ids), 10_000):
+        some = store.vectors(ids[at : at + 10_000])
+        cosines = vectors @ np.stack(list(some.values())).T
+        for row, known in zip(cosines, best, strict=True):
+            top = np.argpartition(-row, 10)[:10]
+            names = list(some)
+            known[:] = sorted([*known, *((float(row[place]), names[place]) for place in top)], reverse=True)[:10]
+    found = 0
+    for vector, known in zip(vectors, best, strict=True):
+        found += len({one for one, _ in index.nearest(vector, NEAREST)[:10]} & {one for _, one in known})
+    return found / (10 * len(vectors))
+
+
+def changed(clock: Clock, store: DocumentStore, index: ChunkIndex, make: Make) -> dict[str, float]:
+    """Return the seconds until a changed document is found, and until a deleted one is not."""
+    put = document(1, make)
+    started = clock()
+    put(store)
+    index.refresh()
+    replaced = clock() - started
+    last = store.documents()[-1].name
+    started = clock()
+    store.delete(last)
+    index.refresh()
+    return {"a changed document is searched": replaced, "a deleted one no more": clock() - started}
+
+
+def prepared(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
+    """Return the chunks that all others are made of, and how fast they went in; write what is asked."""
+    if not (folder / "base.json").exists():
+        base, figures = embedded(corpus, folder)
+        asked = questions(base, random.Random(1))
+        assembly = Assembly(load(data_dir=folder / "base"))
+        np.save(folder / "questions.npy", assembly.models.embedder.embed_questions(asked))
+        assembly.close()
+        (folder / "questions.json").write_text(json.dumps(asked), "utf-8")
+        np.save(folder / "base.npy", np.stack([vector for _, vector in base]))
+        (folder / "base.json").write_text(json.dumps([figures, [text for text, _ in base]]), "utf-8")
+    figures, texts = json.loads((folder / "base.json").read_text("utf-8"))
+    return list(zip(texts, np.load(folder / "base.npy"), strict=True)), figures
+
+
+def measure(
+    corpus: Path, sizes: Sequence[int], folder: Path, clock: Clock = time.perf_counter
+) -> Iterator[dict[str, float]]:
+    """Yield the figures of each size."""
+    base, figures = prepared(corpus, folder)
+    yield figures
+    let_start_programs("searches are measured in a process of their own")
+    before: Path | None = None
+    for size in sorted(sizes):
+        place, chosen, noise = folder / str(size), random.Random(size), np.random.default_rng(size)
+        make = partial(recombined, base, chosen, noise)
+        if not (place / BUILT).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            if before:
+                shutil.copytree(before, place)
+            else:
+                place.mkdir()
+            store, index = opened(place, base)
+            (place / BUILT).write_text(json.dumps(grow(store, index, size, make)), "utf-8")
+            store.close()
+        store, index = opened(place, base)
+        figures = {"chunks": float(size), **json.loads((place / BUILT).read_text("utf-8"))}
+        figures |= changed(clock, store, index, make)
+        index.save()
+        store.close()
+        figures["database, MiB"] = sum(path.stat().st_size for path in place.glob("localcrag.db*")) / 2**20
+        figures["index, MiB"] = sum(path.stat().st_size for path in place.glob("*.usearch")) / 2**20
+        child = [sys.executable, __file__, str(corpus), "--look", str(place)]
+        child += ["--processor"] if clock is time.process_time else []
+        figures |= json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
+        yield figures
+        before = place
+
+
+def opened(place: Path, base: Base) -> tuple[OpenStore, ChunkIndex]:
+    """Return the collection that lies there, made if there is none."""
+    store = OpenStore(Database(place / "localcrag.db"), NAME, embedder="scale", dimension=len(base[0][1]))
+    return store, ChunkIndex(store, place)
+
+
+class OpenStore(DocumentStore):
+    """A store whose database can be closed."""
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--folder", type=Path, help="where it is built, and stays (default: a temporary one)")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--plot", type=Path, help="an SVG file for a plot of the growth")
+    parser.add_argument("--look", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--processor", action="store_true", help="the processor's time, not the clock's")
+    arguments = parser.parse_args()
+    clock = time.process_time if arguments.processor else time.perf_counter
+    if arguments.look:
+        print(json.dumps(look(arguments.look, clock)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        every = []
+        for figures in measure(arguments.corpus, arguments.chunks, folder, clock):
+            every.append(figures)
+            for name, value in figures.items():
+                print(f"{name:<48} {value:14,.3f}")
+            print(flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(every, indent=2), "utf-8")
+    if arguments.plot:
+        draw(every[1:], arguments.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""An app in a data folder of its own, and the seconds of what it does: files added, questions answered.
+
+Imports no more of localcrag than that takes, since how long its imports take is measured as well (versions.py).
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from pathlib import Path
+
+from localcrag.app.assemble import Assembly
+from localcrag.app.files_to_add import uploads_from
+from localcrag.records.events import AnswerPiece, RunFinished
+from localcrag.records.ingest import IngestResult
+from localcrag.settings import load
+
+Figures = dict[str, float]
+"""By name; seconds unless the name says otherwise."""
+
+
+def opened(folder: Path) -> Assembly:
+    """Return an app with its models loaded. Raises SettingsError, StoreError and ModelError."""
+    assembly = Assembly(load(data_dir=folder))
+    assembly.models.embedder.embed(["warm up"] * 8)
+    assembly.warm_up()
+    return assembly
+
+
+def ingested(assembly: Assembly, folder: str) -> Figures:
+    """Return the seconds that the files of a folder took, and of how many chunks they are."""
+    start = time.perf_counter()
+    done = [event for event in assembly.ingest(uploads_from([Path(folder)])) if isinstance(event, IngestResult)]
+    return {"seconds": time.perf_counter() - start, "chunks": float(sum(one.chunks for one in done))}
+
+
+def corrected(assembly: Assembly, question: str) -> Figures:
+    """Return the seconds of each step, to the first token, and to the last."""
+    start = time.perf_counter()
+    first = None
+    for event in assembly.ask(question):
+        if isinstance(event, AnswerPiece) and first is None:
+            first = time.perf_counter() - start
+        if isinstance(event, RunFinished):
+            steps = {step.name: step.seconds for step in event.run.steps}
+            tokens = next((step.prompt_tokens for step in event.run.steps if step.name == "generate"), 0)
+    whole = time.perf_counter() - start
+    steps["retrieve + evaluate + refine"] = sum(steps.get(name, 0.0) for name in ("retrieve", "evaluate", "refine"))
+    return {**steps, "first token": first or whole, "last token": whole, "prompt tokens": float(tokens)}
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

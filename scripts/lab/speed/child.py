@@ -1,0 +1,65 @@
+"""The process that one version of localcrag is measured in: a line of JSON says what to do, one says what it took.
+
+    python -m lab.speed.child FOLDER    # from a checkout, which comes first on PYTHONPATH; FOLDER is its data folder
+
+What measures is imported by name, when it is first asked for: an earlier version may lack what it needs, and can be
+measured in everything else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+OPEN = "opened"
+MEASURES = {"ingested": "lab.speed.app", "corrected": "lab.speed.app", "plain": "lab.speed.plain"}
+"""What can be asked for, and the module of the function of that name."""
+
+
+class Measured:
+    """The app that is measured."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._assembly: Any = None
+
+    def answer(self, line: str) -> dict[str, Any]:
+        """Return the figures that a line asks for, or under `failed` why there are none."""
+        asked = json.loads(line)
+        try:
+            if asked["do"] != OPEN:
+                measure = getattr(import_module(MEASURES[asked["do"]]), asked["do"])
+                return {"figures": measure(self._assembly, asked["given"])}
+            self._assembly = import_module("lab.speed.app").opened(self._folder)
+        except Exception as error:  # noqa: BLE001 - an earlier version may fail in any way; it is told
+            return {"failed": f"{type(error).__name__}: {error}"}
+        return {"figures": {}, "package": str(Path(import_module("localcrag").__file__ or "").parent)}
+
+    def close(self) -> None:
+        """Close the app."""
+        if self._assembly:
+            self._assembly.close()
+
+
+def serve(asked: TextIO, answers: TextIO, measured: Measured) -> None:
+    """Answer until nothing more is asked."""
+    with closing(measured):
+        for line in asked:
+            answers.write(json.dumps(measured.answer(line)) + "\n")
+            answers.flush()
+
+
+def main() -> None:
+    """Answer on what was standard output; what libraries print there goes to standard error."""
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        serve(sys.stdin, answers, Measured(Path(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Train relevance models, and prepare what they learn from."""

@@ -1,0 +1,371 @@
+"""Training groups from documents with questions: what the app retrieves for them, as the app's scorer reads it.
+
+Reads the JSON lines of INDEX's form: `id`, `text`, `questions` (each with `question`, `evidence`: every line that a
+complete answer needs, verbatim, and perhaps `also`: the same in other words). Documents go through the app's own
+chunker, store and retrieval, so that a pair is what a question and a passage will be in use.
+
+A question's positives are the chunk with most of the needed lines and others with a third of them; its negatives are
+what retrieval takes for an answer and that holds no needed line, and its own chunk with the needed lines cut out. Of a
+question that its document does not answer, all that was found is negative. Put in its other words, a question often
+does not name its subject, and another lease may well answer it: its negatives are of its own document alone.
+
+Every IN_COLUMNS-th document has its tables in columns, as the reader of PDF files writes them, not in Markdown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.relevance.data import read_lines
+from lab.training.pairs import Group, Pair
+from lab.training.questions import dress
+from localcrag.app.assemble import Assembly
+from localcrag.records.enums import IngestStatus, StripMode
+from localcrag.records.ingest import IngestResult, Upload
+from localcrag.records.passages import Passage
+from localcrag.records.protocols import Embedder, Vectors
+from localcrag.settings import load
+from localcrag.steps.refine.strips import split_into_strips
+from localcrag.steps.retrieve.retrieve import retrieve
+from localcrag.text.span import Span
+from localcrag.text.table_lines import is_rule
+
+FOUND = 20
+"""Passages retrieved for a question."""
+NEAR = 6
+"""Of them, how many are near enough to be taken for an answer."""
+EVERYDAY, PLAIN, NEAR_MISSES = "everyday documents", "plain questions", "near_misses"
+LICENCES = {
+    EVERYDAY: "Apache-2.0 (everyday), public domain and MIT (handbooks)",
+    PLAIN: "Apache-2.0",
+    NEAR_MISSES: "Apache-2.0 (questions); those of the passages' sources",
+}
+BOTH = 0.8
+"""Share of the questions that come in both forms."""
+ALSO = 0.33
+"""Share of the questions that are put in their other words."""
+SOME_OF_IT = 1 / 3
+"""Of the needed lines, that a chunk beside the best one holds at least to be called relevant as well."""
+CUT = 0.5
+"""Share of the answered questions that come with their own chunk without the needed lines, as a negative."""
+LEFT = 0.3
+"""Of a text, what must be left of it without the needed lines to be worth showing."""
+HELD = 0.8
+"""Share of a needed line's words within a sentence by which it is recognised, where it is cut in another way."""
+
+AT_ONCE = 512
+"""Questions that are embedded together."""
+IN_COLUMNS = 4
+"""Of so many documents one has its tables in columns."""
+
+_NOT_WORD = re.compile(r"[\W_]+")
+_TABLE_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question on a document; `needed` are the lines of a complete answer, none where it has none."""
+
+    document: str
+    text: str
+    also: str
+    needed: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A question with what was retrieved for it, and which needed lines each passage holds, by number."""
+
+    question: Question
+    passages: tuple[Passage, ...]
+    holds: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents in the app's own store."""
+
+    assembly: Assembly
+    questions: tuple[Question, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Groups to train on, and those of documents kept apart, whose `names` these are."""
+
+    seen: list[Group]
+    known: list[Group]
+    names: list[str]
+
+
+def collect(files: Sequence[Path], folder: Path) -> Collection:
+    """Put the documents of these files into a collection below `folder`, and return it with their questions.
+
+    Raises SystemExit when one of them cannot be added.
+    """
+    assembly = Assembly(load(data_dir=folder / "data"))
+    (folder / "documents").mkdir(parents=True, exist_ok=True)
+    questions: list[Question] = []
+    uploads: list[Upload] = []
+    for raw in (raw for file in files for raw in read_lines(file)):
+        name = name_of(raw)
+        path = folder / "documents" / name
+        path.write_text(in_columns(raw["text"]) if is_one_of(name, IN_COLUMNS) else raw["text"], "utf-8")
+        uploads.append(Upload(path, name))
+        questions += [_question(name, one) for one in raw["questions"]]
+    for event in assembly.ingest(uploads):
+        if isinstance(event, IngestResult) and event.status is IngestStatus.FAILED:
+            raise SystemExit(event.error)
+    return Collection(assembly, tuple(questions))
+
+
+def in_columns(text: str) -> str:
+    """Return a text with the cells of Markdown's tables two spaces apart."""
+    lines = (line for line in text.split("\n") if "|" not in line or not is_rule(line.strip()))
+    return _TABLE_ROW.sub(lambda row: "  ".join(cell.strip() for cell in row[1].split("|")), "\n".join(lines))
+
+
+def _question(name: str, raw: Mapping[str, Any]) -> Question:
+    needed = tuple(raw["evidence"])
+    return Question(name, raw["question"], raw.get("also") or raw["question"], needed, raw.get("type", ""))
+
+
+def opened(files: Sequence[Path], folder: Path) -> Collection:
+    """Return what `collect` made of these files, made now if it was not. Raises SystemExit."""
+    if not (folder / "data").exists():
+        return collect(files, folder)
+    questions = [_question(name_of(raw), one) for file in files for raw in read_lines(file) for one in raw["questions"]]
+    return Collection(Assembly(load(data_dir=folder / "data")), tuple(questions))
+
+
+def name_of(raw: Mapping[str, Any]) -> str:
+    """Return the name of a document in the collection."""
+    return f"{raw['id']}.md".replace("/", "-")
+
+
+def strips_in_context(passage: Passage) -> list[Span]:
+    """Return a passage's strips at their places in what the scorer reads."""
+    before = len(passage.in_context) - len(passage.text)
+    return [Span(span.start + before, span.end + before, span.text) for span in strips_of(passage.text)]
+
+
+class EmbeddedBefore:
+    """An embedder that has embedded questions together: one at a time takes four times as long."""
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._embedder = embedder
+        different = list(dict.fromkeys(texts))
+        at_once = [embedder.embed_questions(different[at : at + AT_ONCE]) for at in range(0, len(different), AT_ONCE)]
+        self._vectors = dict(zip(different, (vector for vectors in at_once for vector in vectors), strict=True))
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._embedder.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimension)."""
+        return self._embedder.embed(texts)
+
+    def embed_questions(self, questions: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(questions), dimension)."""
+        if not questions or not all(question in self._vectors for question in questions):
+            return self._embedder.embed_questions(questions)
+        return np.stack([self._vectors[question] for question in questions])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+
+def find(
+    collection: Collection, question: Question, text: str, *, k: int = FOUND, embedder: Embedder | None = None
+) -> Found:
+    """Return what the app retrieves for a question put as `text`."""
+    parts = collection.assembly.parts(collection.assembly.settings)
+    embedder = embedder or parts.embedder
+    passages = retrieve(text, text, k=k, candidates=2 * k, embedder=embedder, index=parts.index, store=parts.store)
+    return Found(question, passages, tuple(lines_held(question, passage) for passage in passages))
+
+
+def lines_held(question: Question, passage: Passage) -> frozenset[int]:
+    """Return the numbers of the needed lines that a passage holds; those of another document are none."""
+    if passage.document != question.document:
+        return frozenset()
+    text = plain(passage.text)
+    return frozenset(n for n, line in enumerate(question.needed) if is_line(line) and plain(line) in text)
+
+
+def is_line(line: str) -> bool:
+    """Whether a needed line is what is asked for, and not the heading or the table's header that it stands under."""
+    return not line.lstrip().startswith("#") and bool(plain(line))
+
+
+def plain(text: str) -> str:
+    """Return a text's words alone, in lower case and apart by one space."""
+    return _NOT_WORD.sub(" ", text.replace(" %", "%").lower()).strip()
+
+
+def groups(found: Found, text: str, chosen: random.Random, *, source: str, beside: int = 1) -> Iterator[Group]:
+    """Yield the group of a question put as `text`, if there is anything to learn from it.
+
+    `beside`: so many times the usual three or four passages that do not answer.
+    """
+    question = found.question
+    ranked = sorted(range(len(found.passages)), key=lambda at: -len(found.holds[at]))
+    lines = sum(is_line(line) for line in question.needed)
+    own_alone = text != question.text
+    negatives = [
+        at
+        for at, passage in enumerate(found.passages)
+        if not found.holds[at] and (passage.document == question.document or not own_alone)
+    ]
+    if not question.needed:
+        own = [at for at in negatives if found.passages[at].document == question.document]
+        picked = [*own[: 3 * beside], *[at for at in negatives[:NEAR] if at not in own][:beside]]
+        if picked:
+            yield Group(source, tuple(_pair(text, found.passages[at], question, False) for at in picked), ())
+        return
+    best = [at for at in ranked if len(found.holds[at]) >= max(1, SOME_OF_IT * lines)][:2]
+    if not best:
+        return
+    passages = [_pair(text, found.passages[best[0]], question, True)]
+    near = [at for at in negatives if at < NEAR][: 2 * beside]
+    own = [at for at in negatives if found.passages[at].document == question.document and at not in near]
+    picked = near or negatives[:2]
+    passages += [_pair(text, found.passages[at], question, False) for at in (*picked, *own[:beside])]
+    if chosen.random() < CUT and (cut := _without_needed(text, found.passages[best[0]], question)):
+        passages.append(cut)
+    yield Group(source, tuple(passages), ())
+    if len(best) > 1:
+        yield Group(source, (_pair(text, found.passages[best[1]], question, True),), ())
+
+
+def strips_of(text: str) -> list[Span]:
+    """Return a passage's strips, as the app cuts them."""
+    return split_into_strips(text, StripMode.SENTENCE, window_words=50)
+
+
+def needs(question: Question, strip: str) -> bool:
+    """Whether a strip is, holds or is part of a needed line."""
+    own = plain(strip)
+    words = set(own.split())
+    for line in question.needed:
+        other = plain(line)
+        if not own or not other:
+            continue
+        if other in own or (own in other and len(own) > 0.5 * len(other)):
+            return True
+        wanted = set(other.split())
+        if len(words & wanted) >= HELD * len(wanted) or (len(words) > 3 and len(words & wanted) >= 0.95 * len(words)):
+            return True
+    return False
+
+
+def _pair(text: str, passage: Passage, question: Question, relevant: bool) -> Pair:
+    read = passage.in_context
+    before = len(read) - len(passage.text)
+    lines: tuple[tuple[int, int, bool], ...] = ()
+    if relevant:
+        lines = tuple(
+            (span.start + before, span.end + before, needs(question, span.text)) for span in strips_of(passage.text)
+        )
+    return Pair(text, read, relevant, lines=lines)
+
+
+def _without_needed(text: str, passage: Passage, question: Question) -> Pair | None:
+    """Return the passage without the needed lines: of the matter, and no answer. None where too little is left."""
+    cut = without(passage.text, [span for span in strips_of(passage.text) if needs(question, span.text)])
+    if len(cut) < LEFT * len(passage.text):
+        return None
+    read = passage.in_context
+    return Pair(text, read[: len(read) - len(passage.text)] + cut, False)
+
+
+def without(text: str, spans: Sequence[Span]) -> str:
+    """Return a text without these spans and the white space behind them: what is left looks as it did."""
+    kept, position = [], 0
+    for span in spans:
+        kept.append(text[position : span.start])
+        position = span.end + len(text[span.end :]) - len(text[span.end :].lstrip())
+    return "".join([*kept, text[position:]]).strip()
+
+
+def near_miss_groups(file: Path, chosen: random.Random) -> Iterator[Group]:
+    """Yield the groups of `near_misses.jsonl.gz`: passages with questions that they answer and do not answer."""
+    for raw in read_lines(file):
+        text = raw["passage"]
+        spans = strips_of(text)
+        for one in raw["answered"]:
+            asked = Question("", one["question"], one["question"], (one["sentence"],), "")
+            lines = tuple((span.start, span.end, needs(asked, span.text)) for span in spans)
+            passages = [Pair(one["question"], text, True, lines=lines)]
+            cut = without(text, [span for span in spans if needs(asked, span.text)])
+            if len(cut) > LEFT * len(text):
+                passages.append(Pair(one["question"], cut, False))
+            yield Group(NEAR_MISSES, tuple(passages), ())
+        missed = [Pair(question, text, False) for question in raw["not_answered"]]
+        if missed:
+            yield Group(NEAR_MISSES, tuple(chosen.sample(missed, len(missed))), ())
+
+
+def dressed(group: Group, chosen: random.Random) -> Group:
+    """Return the group with its questions put in one of the ways in which people type."""
+    ways = {pair.question: dress(pair.question, chosen) for pair in group.passages}
+    return replace(group, passages=tuple(replace(pair, question=ways[pair.question]) for pair in group.passages))
+
+
+def is_one_of(document: str, every: int) -> bool:
+    """Whether a document is one of `every`, by its name: kept for the curve and the calibration, or put otherwise."""
+    return int(hashlib.sha256(document.encode()).hexdigest(), 16) % every == 0
+
+
+def plain_questions(files: Sequence[Path]) -> list[Question]:
+    """Return the questions of files with one a line: `id` of its document, `question`, `type`, `evidence`."""
+    return [_question(name_of(raw), raw) for file in files for raw in read_lines(file)]
+
+
+def document_groups(
+    file: Path, folder: Path, every: int, chosen: random.Random, plain: Sequence[Question] = (), *, beside: int = 1
+) -> Made:
+    """Return the groups of a file's documents, made of its own questions or, where there are, of `plain` ones.
+
+    One of `every` documents is kept apart. `beside`: so many times the usual passages that do not answer.
+    """
+    collection = opened([file], folder) if plain else collect([file], folder)
+    names = {question.document for question in collection.questions}
+    source = PLAIN if plain else EVERYDAY
+    seen: list[Group] = []
+    known: list[Group] = []
+    asked: list[tuple[Question, str]] = []
+    for question in plain or collection.questions:
+        if question.document not in names:
+            continue
+        forms = [question.text, question.also]
+        if chosen.random() < ALSO:
+            forms.reverse()
+        # Both forms, where there are two, for most questions: with the passages that each of them finds.
+        asked += [(question, text) for text in dict.fromkeys(forms[: 1 + (chosen.random() < BOTH)])]
+    parts = collection.assembly.parts(collection.assembly.settings)
+    embedder = EmbeddedBefore(parts.embedder, [text for _, text in asked])
+    for question, text in asked:
+        found = find(collection, question, text, embedder=embedder)
+        made = list(groups(found, text, chosen, source=source, beside=beside))
+        (known if is_one_of(question.document, every) else seen).extend(made)
+    collection.assembly.close()
+    return Made(seen, known, sorted(name for name in names if is_one_of(name, every)))
