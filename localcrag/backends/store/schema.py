@@ -10,6 +10,7 @@ from localcrag.backends.store.newer_schemas import (
     SCHEMA_20,
     SCHEMA_21,
     SCHEMA_22,
+    SCHEMA_23,
 )
 
 SCHEMA_1 = """
@@ -285,7 +286,7 @@ CREATE INDEX stemmed_documents ON document_languages (language) WHERE stemmed;
 SCHEMAS = (
     SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, SCHEMA_11,
     SCHEMA_12, SCHEMA_13, SCHEMA_14, SCHEMA_15, SCHEMA_16, SCHEMA_17,
-    SCHEMA_18, SCHEMA_19, SCHEMA_20, SCHEMA_21, SCHEMA_22,
+    SCHEMA_18, SCHEMA_19, SCHEMA_20, SCHEMA_21, SCHEMA_22, SCHEMA_23,
 )  # fmt: skip
 """Each brings a database of the version before to its own; a new one goes through all of them."""
 SCHEMA_VERSION = len(SCHEMAS)
