@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.app_process import running_app
+from tests.support.app_process import running_app, standing_still
 from tests.support.page_driver import PATIENCE, answered, ask, choose, dropped, loaded_at, opened, question_box, turn
 
 
@@ -75,7 +75,10 @@ def test_an_answer_once_more_that_is_stopped_leaves_the_one_before(
         ask(page, "When does the ferry leave?")
         text = turn(page, 0).locator(".lc-text").inner_text()
         turn(page, 0).get_by_role("button", name="Answer once more").click()
-        page.locator("#lc-stop").click()
+        expect(page.locator("#lc-stop")).to_be_visible()
+        # The server stands still meanwhile: the answer could be there before the click.
+        with standing_still(address):
+            page.locator("#lc-stop").click(no_wait_after=True)
         answered(page, 2)
         expect(turn(page, 0).locator(".lc-text")).to_have_text(text, use_inner_text=True)
         expect(turn(page, 0).locator(".lc-versions")).to_contain_text("The newest version was stopped.")
