@@ -17,7 +17,7 @@ from localcrag.app.in_turn import Happened, answered_in_turn
 from localcrag.app.jobs import Job
 from localcrag.app.model_turns import ModelTurn, ModelTurns
 from localcrag.app.waiting_consent import STOPPED, WaitingConsent
-from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError, QuestionError
+from localcrag.records.errors import ChatBusy, ConsentMissing, LocalcragError
 from localcrag.records.events import RunFinished
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Run, Turn
@@ -42,13 +42,13 @@ class Chats(Protocol):
 
     def chat(self, chat_id: int) -> Chat: ...
 
-    def turns(self, chat_id: int) -> list[ChatTurn]: ...
+    def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]: ...
 
-    def ask(self, chat_id: int, question: str) -> ChatTurn: ...
+    def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn: ...
 
     def put(self, chat_id: int, turn: ChatTurn) -> None: ...
 
-    def take_out(self, chat_id: int, number: int) -> None: ...
+    def show(self, chat_id: int, number: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Conversations:
     def ask(self, chat_id: int, question: str) -> Answering:
         """Add a question to a chat and begin to answer it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
-            return self._ask_now(chat_id, question)
+            return self._ask_now(chat_id, question, self._chats.turns(chat_id))
 
     def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> Answering:
         """Add a question that `answer` answers, from what a person chose. Raises ChatBusy, UnknownChat, StoreError."""
@@ -90,20 +90,27 @@ class Conversations:
             return self._begin(chat_id, question, lambda _: answer())
 
     def ask_again(self, chat_id: int, number: int, question: str | None = None, *, read_all: bool = False) -> Answering:
-        """Ask turn `number` once more, in other words where there are any; it and what followed it are taken out.
+        """Ask turn `number` once more, in the words of `question` if there are any, as another version of that turn.
 
-        With `read_all` every passage is looked at.
+        The version before stays, with the turns that follow it, and gives way to the new one only when that has an
+        answer. With `read_all` every passage is read.
 
-        Raises ChatBusy, UnknownChat, QuestionError and StoreError, and takes nothing out then.
+        Raises ChatBusy, UnknownChat, QuestionError and StoreError, and changes nothing then.
         """
         with self._lock:
             self._require_idle(chat_id)
-            turn = next((turn for turn in self._chats.turns(chat_id) if turn.number == number), None)
-            if turn is None:
-                raise QuestionError("That question is not in this chat any more. Load the page again to see what is.")
+            *before, turn = self._chats.turns(chat_id, number)
             asked = checked(question or turn.question)
-            self._chats.take_out(chat_id, number)
-            return self._ask_now(chat_id, asked, read_all=read_all)
+            return self._ask_now(chat_id, asked, before, instead_of=number, read_all=read_all)
+
+    def show(self, chat_id: int, number: int) -> None:
+        """Show this version of a turn, and the turns that follow it.
+
+        Raises ChatBusy, UnknownChat, QuestionError and StoreError.
+        """
+        with self._lock:
+            self._require_idle(chat_id)
+            self._chats.show(chat_id, number)
 
     def answering(self, chat_id: int) -> Answering | None:
         """Return the question of a chat that is being answered."""
@@ -125,17 +132,27 @@ class Conversations:
         for one in answerings:
             one.job.wait()
 
-    def _ask_now(self, chat_id: int, question: str, *, read_all: bool = False) -> Answering:
-        chat, before = self._chats.chat(chat_id), history(self._chats.turns(chat_id))
+    def _ask_now(
+        self,
+        chat_id: int,
+        question: str,
+        before: Sequence[ChatTurn],
+        *,
+        instead_of: int | None = None,
+        read_all: bool = False,
+    ) -> Answering:
+        chat, read_with = self._chats.chat(chat_id), history(before)
 
         def answer(consent: Consent) -> Recording:
-            return self._ask(chat, question, before, consent, read_all=read_all)
+            return self._ask(chat, question, read_with, consent, read_all=read_all)
 
-        return self._begin(chat_id, question, answer, long=read_all)
+        return self._begin(chat_id, question, answer, instead_of=instead_of, long=read_all)
 
-    def _begin(self, chat_id: int, question: str, answer: _Answer, *, long: bool = False) -> Answering:
+    def _begin(
+        self, chat_id: int, question: str, answer: _Answer, *, instead_of: int | None = None, long: bool = False
+    ) -> Answering:
         self._require_idle(chat_id)
-        turn = self._chats.ask(chat_id, question)
+        turn = self._chats.ask(chat_id, question, instead_of=instead_of)
         consent, stopping = WaitingConsent(), threading.Event()
         models = ModelTurn(self._models, stopping, long=long)
 

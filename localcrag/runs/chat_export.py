@@ -53,7 +53,7 @@ class Cited:
 
 
 def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form: ExportForm) -> str:
-    """Return the conversation; `runs` by id, as far as they are still there."""
+    """Return the conversation: the visible branch, as its `turns`; `runs` by id, as far as they are still there."""
     match form:
         case ExportForm.MARKDOWN:
             return _markdown(chat, turns, runs)
@@ -110,13 +110,17 @@ def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) ->
 def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
     written = [
         {
-            **dataclasses.asdict(turn),
+            "number": number,
+            "question": turn.question,
+            "answer": turn.answer,
+            "run_id": turn.run_id,
+            "state": turn.state,
             "action": run.action if (run := runs.get(turn.run_id or "")) else None,
             "searched": scope_in_words(run) if run else "",
             "computation": dataclasses.asdict(run.computation) if run and run.computation else None,
             "sources": [dataclasses.asdict(one) for one in cited(turn, runs)],
         }
-        for turn in turns
+        for number, turn in enumerate(turns, start=1)
     ]
     return json.dumps({**dataclasses.asdict(chat), "turns": written}, ensure_ascii=False, indent=2) + "\n"
 

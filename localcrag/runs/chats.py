@@ -25,15 +25,30 @@ class TurnState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatTurn:
-    """A question of a chat, its answer or why there is none, and the run behind it."""
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a turn: its number, and what became of its question."""
 
     number: int
+    state: TurnState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTurn:
+    """A question of a chat, its answer or why there is none, and the run behind it.
+
+    `parent` is the number of the turn that this one follows; None for the first turn of a chat. Turns with the same
+    parent are versions of one turn: the question was edited, or answered once more. `versions` lists all of them in
+    the order in which they were asked, and is empty if there is only one.
+    """
+
+    number: int
+    parent: int | None = None
     question: str
     answer: str = ""
     run_id: str | None = None
     state: TurnState = TurnState.ASKED
+    versions: tuple[Version, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +56,7 @@ class Chat:
     """A conversation. `preset` and `llm`: its own; None is what the collection or the settings say.
 
     Its questions are put to the documents that `restriction` allows.
-    Times are ISO 8601, UTC; `turns` is how many there are.
+    Times are ISO 8601, UTC; `turns` is how many turns its visible branch has.
     """
 
     id: int
@@ -61,5 +76,5 @@ def title_from(question: str) -> str:
 
 
 def history(turns: Sequence[ChatTurn]) -> list[Turn]:
-    """Return what a next question is read with: the turns that got an answer."""
+    """Return what a next question is read with: those of these turns that got an answer."""
     return [Turn(turn.question, turn.answer) for turn in turns if turn.state is TurnState.ANSWERED]

@@ -40,11 +40,11 @@ class CarryEvents:
         self._collections, self._copies, self._files = collections, copies, files
         self._given, self._shown = given, shown
 
-    def wire(self, listing: gr.HTML, collection: gr.Dropdown) -> None:
-        """Connect the components: `listing` has the buttons."""
+    def wire(self, listing: gr.HTML, collection: gr.Dropdown) -> Any:
+        """Connect the components: `listing` has the buttons. Return the event of an import."""
         listing.download(self.export, [collection], [self._shown], **MANY)
-        self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **MANY)
         self._shown.clear(lambda: "", None, [self._shown], **MANY)
+        return self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **MANY)
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection into a file, and give its address."""

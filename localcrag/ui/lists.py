@@ -108,10 +108,15 @@ def forgotten(done: Forgotten) -> str:
     return said
 
 
-def chats(items: Sequence[Chat], words: str = "") -> str:
-    """Return the list of chats; `words` is what they were searched for."""
+def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
+    """Return the list of chats: those of a collection, and then the others; `words` is what they were searched for."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
-    return TEMPLATES.get_template("chats.html").render(chats=items, words=words, forms=forms)
+    return TEMPLATES.get_template("chats.html").render(
+        chats=[chat for chat in items if chat.collection == collection],
+        others=[chat for chat in items if chat.collection != collection],
+        words=words,
+        forms=forms,
+    )
 
 
 def left(line: str, *, away: bool = False) -> str:

@@ -148,6 +148,7 @@ const parts = {
   log() {
     const column = byId("lc-chat");
     let before = null;
+    let chosen = null;
     const text = (turn) => {
       const copy = turn.querySelector(".lc-text").cloneNode(true);
       copy.querySelectorAll(".lc-tip").forEach((tip) => tip.remove());
@@ -206,6 +207,13 @@ const parts = {
         before = { turn: element.querySelector(".lc-turn").dataset.turn, below: column.scrollHeight - column.scrollTop };
         trigger("expand", {});
       }
+      const version = event.target.closest("[data-show]");
+      if (version) {
+        press(version);
+        const buttons = [...version.parentElement.querySelectorAll("[data-show]")];
+        chosen = { turn: version.dataset.show, at: buttons.indexOf(version), top: version.getBoundingClientRect().top };
+        trigger("option_select", { turn: Number(version.dataset.show) });
+      }
       const button = event.target.closest("[data-do]");
       const turn = button && button.closest(".lc-turn");
       if (!turn) return;
@@ -229,7 +237,20 @@ const parts = {
         trigger("input", { run_id, good: pressed ? "" : does === "good" ? "yes" : "no" });
       }
     });
-    document.addEventListener("lc-released", () => { before = null; });
+    document.addEventListener("lc-released", () => { before = chosen = null; });
+    // Another version of a turn: its buttons stay where they were, and the focus stays on them.
+    watch("value", () => {
+      const versions = chosen && element.querySelector(`[data-turn="${chosen.turn}"] .lc-versions`);
+      if (!versions) return;
+      follows = false;
+      const buttons = [...versions.querySelectorAll("[data-show]")];
+      column.scrollTop += buttons[0].getBoundingClientRect().top - chosen.top;
+      (buttons[chosen.at].disabled ? buttons[1 - chosen.at] : buttons[chosen.at]).focus({ preventScroll: true });
+      say(versions.querySelector(".lc-unseen").textContent);
+      chosen = null;
+      // Nothing may have been scrolled. By the second frame the new size has been seen.
+      requestAnimationFrame(() => requestAnimationFrame(scrolled));
+    });
     // Earlier turns come in above: what was read stays where it is, and has the focus.
     watch("value", () => {
       if (!before || element.querySelector("[data-earlier]")) return;
@@ -278,9 +299,10 @@ const parts = {
     column.addEventListener("focusin", within);
     // The newest turn in sight, unless somebody reads further up.
     let follows = true;
-    column.addEventListener("scroll", () => {
+    const scrolled = () => {
       follows = column.scrollTop + column.clientHeight > column.scrollHeight - 60;
-    });
+    };
+    column.addEventListener("scroll", scrolled);
     const down = new ResizeObserver(() => {
       if (follows) column.scrollTop = column.scrollHeight;
     });
@@ -332,7 +354,14 @@ const parts = {
     element.addEventListener("input", (event) => {
       if (event.target.matches("[type=search]")) trigger("input", { words: event.target.value });
     });
+    // Each answer writes the list anew: the chats of other collections stay unfolded.
+    let unfolded = false;
+    element.addEventListener("toggle", (event) => {
+      if (event.target.matches(".lc-others") && event.target.isConnected) unfolded = event.target.open;
+    }, true);
     watch("value", () => {
+      const others = element.querySelector(".lc-others");
+      if (others && unfolded) others.open = true;
       // Whoever is typing goes on; else the box says what the list was sought for.
       const box = element.querySelector("[type=search]");
       if (box && box !== document.activeElement) box.value = box.dataset.words;

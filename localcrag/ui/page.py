@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
@@ -102,10 +103,11 @@ def build(assembly: Assembly) -> App:
             assembly.collections, assembly.forgetting, uploads, lambda: empty_chat(assembly),
             copies=assembly.collection_copies,
         )  # fmt: skip
-        chats.choices.follows(*documents_do.wire(page, documents, column.log, column.where))
+        chooses = documents_do.wire(page, documents, column.log, column.where)
         follows = FollowEvents(assembly.folders, uploads, keeper, documents_do.listed)
         follows.wire(page, documents.following, documents.listing, documents.collection)
-        made = _carry_collections(assembly, documents)
+        made, imports = _carry_collections(assembly, documents)
+        chats.leaves(*(event.success for event in (*chooses, imports)))
         source.wire(assembly, shown_source, documents.collection)
         written = {top: frame.top, documents.title: documents_title, title: _how, screen.head: frame.settings_head}
         speaks = PageLanguage(page, written | {column.consent.asks: asked, column.scope.line: everywhere})
@@ -124,12 +126,11 @@ def build(assembly: Assembly) -> App:
     return App(page, chats, uploads, documents_do, keeper, overwriting, late_turns, screen.models.embeddings, made)
 
 
-def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> MadeFiles:
-    """Wire the export and import of collections; return the files that are made for it."""
+def _carry_collections(assembly: Assembly, at: DocumentsColumn) -> tuple[MadeFiles, Any]:
+    """Wire the export and import of collections; return the files that are made for it, and the event of an import."""
     made = MadeFiles(assembly.settings.uploads_dir)
     carries = CarryEvents(assembly.collections, assembly.collection_copies, made, at.carry_in, at.carried)
-    carries.wire(at.listing, at.collection)
-    return made
+    return made, carries.wire(at.listing, at.collection)
 
 
 def _how() -> str:

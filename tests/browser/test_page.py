@@ -298,7 +298,8 @@ def test_documents_are_searched_chosen_renamed_and_moved(chromium: Browser, tmp_
         page.get_by_role("button", name="Delete this collection").click()
         expect(page.locator("#lc-collection input")).to_have_value("default")
         expect(documents).to_contain_text("crane.txt")
-        # The open chat goes on with that one.
+        # The open chat was asked about the deleted collection: a new one begins.
+        expect(page.locator("#lc-log .lc-turn")).to_have_count(0)
         ask(page, "Where is the crane?")
         expect(page.locator("#lc-panel")).to_contain_text("crane.txt")
 

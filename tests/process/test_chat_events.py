@@ -207,17 +207,96 @@ def test_a_chat_that_another_tab_began_is_opened_with_what_that_one_chose(app: A
     assert [*collection, *preset, *llm].count("value") == 0
 
 
-def test_an_open_chat_goes_on_with_a_collection_that_was_made_or_deleted(app: App, assembly: Assembly) -> None:
+@pytest.mark.parametrize("made_by", ["change_collection", "add_samples", "take_in"])
+def test_a_collection_that_is_made_deleted_or_imported_is_chosen(app: App, made_by: str) -> None:
+    # Of the events that are handled by a function of this name, the one that sets the list of collections.
+    (makes,) = (one for one in app.page.fns.values() if one.name == made_by and app.chats.at.collection in one.outputs)
+    then = [one for one in app.page.fns.values() if one.trigger_after == makes._id and one.trigger_only_on_success]
+    assert [one.name for one in then] == ["choose_collection"]
+
+
+def test_choosing_another_collection_begins_a_new_chat_and_the_shown_one_keeps_its_own(
+    app: App, assembly: Assembly
+) -> None:
+    assembly.collections.new("attic")
+    chat = assembly.chats.begin("default")
+    asked_and_answered(assembly, chat.id, "Where is the anchor?")
+    app.chats.open(the(chat=chat.id), request("one"))
+    shown = app.chats.choose_collection(str(chat.id), "attic", request("one"))
+    assert shown[WHERE] == ""
+    assert "anchor" not in shown[LOG]
+    assert assembly.chats.chat(chat.id).collection == "default"
+    listed = app.chats.listed("attic")
+    assert listed.index("In other collections: 1") < listed.index("Where is the anchor?")
+    assert "In other collections" not in app.chats.listed("default")
+
+
+def test_choosing_the_collection_of_the_shown_chat_changes_nothing(app: App, assembly: Assembly) -> None:
+    """Gradio reports the value of a list also when the list loses the focus."""
+    chat = assembly.chats.begin("default")
+    assert told([app.chats.choose_collection(str(chat.id), "default", request("one"))]) == []
+    app.chats.choices.choose(str(chat.id), "", "")
+    assert assembly.chats.chat(chat.id) == chat
+
+
+def test_a_question_asked_right_after_another_collection_was_chosen_begins_a_chat_there(
+    app: App, assembly: Assembly
+) -> None:
+    assembly.collections.new("attic")
     chat = assembly.chats.begin("default").id
-    (changes,) = (one for one in app.page.fns.values() if one.name == "change_collection")
-    then = [one for one in app.page.fns.values() if one.trigger_after == changes._id and one.trigger_only_on_success]
-    assert [(one.name, list(one.inputs)) for one in then] == [("choose", [app.chats.at.column.where, *chosen(app)])]
-    app.chats.choices.choose(str(chat), "attic", "", "")
-    assert assembly.chats.chat(chat).collection == "attic"
-    before = assembly.chats.chat(chat)
-    # Said again, as Gradio does when a list loses the focus: it does not come first among the chats for that.
-    app.chats.choices.choose(str(chat), "attic", "", "")
-    assert assembly.chats.chat(chat) == before
+    at = app.chats.at
+    said = {at.column.where: str(chat), at.collection: "attic", at.column.preset: "", at.column.llm: "",
+            at.column.scope.chosen: "", at.column.question: QUESTION}  # fmt: skip
+    shown = app.chats.ask(said, request("one"))
+    assert shown[WHERE] != str(chat)
+    assert assembly.chats.chat(int(shown[WHERE])).collection == "attic"
+    assert assembly.chats.turns(chat) == []
+
+
+def test_an_earlier_turn_that_is_asked_once_more_searches_the_collection_of_its_chat(
+    app: App, assembly: Assembly
+) -> None:
+    assembly.collections.new("attic")
+    chat = assembly.chats.begin("default").id
+    asked_and_answered(assembly, chat, QUESTION)
+    at = app.chats.at
+    app.chats.ask_again({at.column.where: str(chat), at.collection: "attic"}, the(turn=1, question=""), request("one"))
+    list(app.chats.follow(request("one")))
+    (turn,) = assembly.chats.turns(chat)
+    assert assembly.runs.get(turn.run_id or "").collection == "default"
+
+
+def test_a_version_that_is_chosen_is_shown_with_the_turns_that_follow_it(app: App, assembly: Assembly) -> None:
+    chat = assembly.chats.begin("default").id
+    for question in ("One?", "Two?"):
+        asked_and_answered(assembly, chat, question)
+    edited = asked_and_answered(assembly, chat, "Eins?", instead_of=1)
+    log = app.chats.open(the(chat=chat), request("one"))[LOG]
+    assert re.findall(r"<p>(\w+\?)</p>", log) == ["Eins?"]
+    assert "Version 2 of 2" in log
+    log, _ = app.chats.show_version(str(chat), the(turn=1), request("one"))
+    assert re.findall(r"<p>(\w+\?)</p>", log) == ["One?", "Two?"]
+    assert f'data-show="{edited}"' in log
+    with pytest.raises(gr.Error, match="Load the page again"):
+        app.chats.show_version(str(chat), the(turn=7), request("one"))
+
+
+def test_an_earlier_turn_that_is_being_answered_once_more_is_shown_in_its_place(app: App, assembly: Assembly) -> None:
+    chat = assembly.chats.begin("default").id
+    for question in ("One?", "Two?", "Three?"):
+        asked_and_answered(assembly, chat, question)
+    shown = app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=2, question=""), request("one"))
+    assert re.findall(r"<p>(\w+\?)</p>", shown[LOG]) == ["One?"]
+    assert "Two?" in shown[LIVE]
+    *_, last = app.chats.follow(request("one"))
+    assert re.findall(r"<p>(\w+\?)</p>", last[LOG]) == ["One?", "Two?"]
+
+
+def asked_and_answered(assembly: Assembly, chat: int, question: str, *, instead_of: int | None = None) -> int:
+    """Ask a question in a chat and answer it; return the number of its turn."""
+    asked = assembly.chats.ask(chat, question, instead_of=instead_of)
+    assembly.chats.put(chat, replace(asked, answer="an answer", state=TurnState.ANSWERED))
+    return asked.number
 
 
 def test_files_handed_in_go_to_a_collection_as_soon_as_it_is_made(app: App, assembly: Assembly, tmp_path: Path) -> None:
@@ -227,11 +306,6 @@ def test_files_handed_in_go_to_a_collection_as_soon_as_it_is_made(app: App, asse
     app.documents.add_originals([tmp_path / "third.md"], "default")
     list(app.documents.follow("ships", request("one")))
     assert [document.name for document in assembly.collections.documents("ships")] == ["third.md"]
-
-
-def chosen(app: App) -> list[object]:
-    at = app.chats.at
-    return [at.collection, at.column.preset, at.column.llm]
 
 
 def test_what_was_being_answered_when_the_server_ended_is_shown_as_stopped(

@@ -8,7 +8,7 @@ import pytest
 
 from localcrag.records.enums import Action
 from localcrag.runs.chat_export import ExportForm, export
-from localcrag.runs.chats import Chat, ChatTurn, TurnState
+from localcrag.runs.chats import Chat, ChatTurn, TurnState, Version
 from localcrag.runs.evaluation_set import HeldBy
 from tests.support.made_evaluations import HOSTILE, passage, question, run
 
@@ -51,6 +51,14 @@ def test_nothing_in_the_html_is_anything_but_text() -> None:
 def test_nothing_in_the_markdown_is_markup() -> None:
     assert "\\<script\\>" in written(ExportForm.MARKDOWN)
     assert "<script" not in written(ExportForm.MARKDOWN).replace("\\<script", "")
+
+
+def test_the_json_has_the_visible_branch_alone_counted_from_one() -> None:
+    versions = (Version(1, TurnState.ANSWERED), Version(3, TurnState.ANSWERED))
+    branch = [ChatTurn(number=3, question="Eins?", versions=versions), ChatTurn(number=4, parent=3, question="Zwei?")]
+    turns = json.loads(export(CHAT, branch, {}, ExportForm.JSON))["turns"]
+    assert [(turn["number"], turn["question"]) for turn in turns] == [(1, "Eins?"), (2, "Zwei?")]
+    assert {"parent", "versions"}.isdisjoint(turns[0])
 
 
 def test_the_json_can_be_read_again() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 
 from localcrag.evaluation.configurations import FULL
-from localcrag.runs.chats import ChatTurn, TurnState
+from localcrag.runs.chats import ChatTurn, TurnState, Version
 from localcrag.ui.chat.chat_html import meaning, turn_html, turns_html
 from tests.support.made_evaluations import HOSTILE, varied
 
@@ -34,6 +35,37 @@ def test_a_turn_that_is_being_answered_says_what_is_being_done_and_offers_nothin
     assert "not checked against the evidence yet" in html
     assert 'aria-busy="true"' in html
     assert 'data-do="again"' not in html
+
+
+@pytest.mark.parametrize(
+    ("shown", "says", "before", "after"),
+    [(3, "Version 1 of 2", "", "5"), (5, "Version 2 of 2", "3", "")],
+)
+def test_a_turn_with_versions_leads_to_the_others(shown: int, says: str, before: str, after: str) -> None:
+    versions = (Version(3, TurnState.ANSWERED), Version(5, TurnState.ANSWERED))
+    html = turn_html(dataclasses.replace(turn("right"), number=shown, versions=versions), RUNS["right"])
+    assert says in html
+    assert re.findall(r'data-show="(\d*)" aria-label="(?:Previous|Next) version"', html) == [before, after]
+    assert html.count(" disabled>") == 1
+
+
+@pytest.mark.parametrize(
+    ("newest", "says"),
+    [
+        (TurnState.STOPPED, "The newest version was stopped."),
+        (TurnState.FAILED, "The newest version failed."),
+        (TurnState.ANSWERED, None),
+    ],
+)
+def test_a_turn_says_that_a_newer_version_did_not_finish(newest: TurnState, says: str | None) -> None:
+    versions = (Version(1, TurnState.ANSWERED), Version(2, newest))
+    html = turn_html(dataclasses.replace(turn("right"), versions=versions), RUNS["right"])
+    assert ("The newest version" in html) == bool(says)
+    assert says is None or says in html
+
+
+def test_a_turn_with_one_version_has_nothing_to_choose() -> None:
+    assert "lc-versions" not in turn_html(turn("right"), RUNS["right"])
 
 
 def test_a_stopped_turn_and_one_that_failed_say_so() -> None:

@@ -182,6 +182,7 @@ def test_a_chat_is_asked_one_question_at_a_time(
     uses: list[Callable[[], object]] = [
         lambda: conversations.ask(chat.id, "And?"),
         lambda: conversations.ask_again(chat.id, 1),
+        lambda: conversations.show(chat.id, 1),
     ]
     for use in uses:
         with pytest.raises(ChatBusy, match="stop it"):
@@ -203,9 +204,72 @@ def test_a_question_is_asked_again_as_it_was_or_in_other_words(
     ended(conversations.ask_again(chat.id, 2, "Zwei?"))
     assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
     assert answerer.read_with[-1] == [Turn("One?", "Yes.")]
-    ended(conversations.ask_again(chat.id, 2, read_all=True))
+    ended(conversations.ask_again(chat.id, chats.turns(chat.id)[-1].number, read_all=True))
     assert [turn.question for turn in chats.turns(chat.id)] == ["One?", "Zwei?"]
     assert answerer.read_all == [*[False] * 5, True]
+
+
+def test_a_follow_up_is_read_with_the_visible_branch(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    for question in ("One?", "Two?"):
+        ended(conversations.ask(chat.id, question))
+    ended(conversations.ask_again(chat.id, 1, "Eins?"))
+    ended(conversations.ask(chat.id, "And?"))
+    assert answerer.read_with[-1] == [Turn("Eins?", "Yes.")]
+    conversations.show(chat.id, 1)
+    ended(conversations.ask(chat.id, "And?"))
+    assert answerer.read_with[-1] == [Turn("One?", "Yes."), Turn("Two?", "Yes.")]
+
+
+@pytest.mark.parametrize("read_all", [False, True])
+def test_an_answer_once_more_that_is_stopped_leaves_the_finished_one_and_the_later_turns(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations, read_all: bool
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    for question in ("One?", "Two?"):
+        ended(conversations.ask(chat.id, question))
+        assert answerer.begun.acquire(timeout=SECONDS)
+    answerer.goes_on.clear()
+    again = conversations.ask_again(chat.id, 1, read_all=read_all)
+    assert answerer.begun.acquire(timeout=SECONDS)
+    again.stop()
+    answerer.goes_on.set()
+    ended(again)
+    assert [(turn.question, turn.answer) for turn in chats.turns(chat.id)] == [("One?", "Yes."), ("Two?", "Yes.")]
+    assert [turn.state for turn in chats.turns(chat.id)] == [TurnState.ANSWERED] * 2
+
+
+def test_an_edited_question_that_fails_leaves_the_one_before_and_keeps_its_own_words(
+    chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    ended(conversations.ask(chat.id, "One?"))
+    answerer.fails = GenerationError("The model ended.")
+    failed = conversations.ask_again(chat.id, 1, "Eins?")
+    ended(failed)
+    assert [turn.answer for turn in chats.turns(chat.id)] == ["Yes."]
+    conversations.show(chat.id, failed.turn.number)
+    assert [(turn.question, turn.answer) for turn in chats.turns(chat.id)] == [("Eins?", "The model ended.")]
+
+
+def test_a_question_asked_once_more_while_the_store_is_broken_loses_nothing(
+    tmp_path: Path, chats: ChatStore, answerer: Answerer, conversations: Conversations
+) -> None:
+    chat = chats.begin("default")
+    answerer.goes_on.set()
+    for question in ("One?", "Two?"):
+        ended(conversations.ask(chat.id, question))
+    with Database(tmp_path / "chats.sqlite3").transaction() as connection:
+        connection.execute("CREATE TRIGGER broken BEFORE INSERT ON chat_turns BEGIN SELECT RAISE(ABORT, 'broken'); END")
+    with pytest.raises(StoreError, match="broken"):
+        conversations.ask_again(chat.id, 1)
+    assert [turn.answer for turn in chats.turns(chat.id)] == ["Yes.", "Yes."]
+    assert conversations.answering(chat.id) is None
 
 
 def test_a_turn_that_cannot_be_asked_again_stays_with_what_followed_it(
@@ -394,17 +458,13 @@ def test_a_turn_that_found_no_room_is_shown_all_the_same_and_written_once_there_
     assert chats.turns(answering.chat_id) == [turn]
 
 
-def test_the_next_write_brings_a_late_turn_along_and_one_that_was_asked_anew_stays_new(tmp_path: Path) -> None:
+def test_the_next_write_brings_a_late_turn_along(tmp_path: Path) -> None:
     database = Database(tmp_path / "chats.sqlite3")
     chats = ChatStore(database)
     _, answering = on_a_disk_that_gets_full(chats, database, FakeRunLog())
     room(database)
     chats.ask(answering.chat_id, "And when?")
     assert stored(database) == [("answered", 200_000), ("asked", 0)]
-    chats.take_out(answering.chat_id, 1)
-    chats.ask(answering.chat_id, "Where?")
-    chats.catch_up()
-    assert stored(database) == [("asked", 0)]
 
 
 def test_what_a_late_turn_says_is_forgotten_with_the_documents(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from localcrag.app.assemble import Assembly
 from localcrag.app.health import examine_stored
 from localcrag.app.overwriting import Overwriting
 from localcrag.backends.store import deleted_words, shelving
-from localcrag.backends.store.chat_store import ChatStore
+from localcrag.backends.store.chat_store import ChatStore, delete_turn
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.label_store import LabelStore, PinStore
@@ -207,10 +207,11 @@ def removed_chat(database: Database, word: str) -> None:
     chats.delete(chat.id)
 
 
-def asked_in_other_words(database: Database, word: str) -> None:
+def removed_turn(database: Database, word: str) -> None:
     chats, chat = asked_in_a_chat(database, word)
     chats.change(dataclasses.replace(chat, title="Keeping"))
-    chats.take_out(chat.id, 1)
+    with database.transaction() as connection:
+        delete_turn(connection, chat.id, 1)
 
 
 def removed_label(database: Database, word: str) -> None:
@@ -267,7 +268,7 @@ def web_answers(database: Database, **clock: Any) -> StoredAnswers:
 @pytest.mark.parametrize(
     "remove",
     [
-        removed_chat, renamed_chat, asked_in_other_words, removed_label, removed_pin, pinned_anew, renamed_document,
+        removed_chat, renamed_chat, removed_turn, removed_label, removed_pin, pinned_anew, renamed_document,
         expired_web_answer, newer_web_answer,
     ],
 )  # fmt: skip

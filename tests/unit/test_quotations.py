@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from localcrag.backends.store.chat_store import ChatStore
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.quotations import are_quoted, passages_of
+from localcrag.backends.store.quotations import are_quoted, passages_of, remove_quotations
 from localcrag.backends.store.run_store import RunStore
+from localcrag.runs.chats import TurnState
+from localcrag.runs.quoting import Quoting
 from tests.support.made_records import graded, some_run
 
 LONG = "The ferry leaves from berth 7. " * 4_000
@@ -63,3 +67,60 @@ def test_runs_are_looked_through_one_by_one(
     finally:
         tracemalloc.stop()
     assert most < 8 * len(LONG)
+
+
+HIDING_PLACE = "The strongbox is under the third stair."
+
+
+def asked(chats: ChatStore, chat: int, question: str, answer: str = "Yes.", *, instead_of: int | None = None) -> int:
+    """Ask a question in a chat, have it answered, and return the number of its turn."""
+    turn = chats.ask(chat, question, instead_of=instead_of)
+    chats.put(chat, dataclasses.replace(turn, answer=answer, state=TurnState.ANSWERED))
+    return turn.number
+
+
+def forget_the_secret(database: Database) -> None:
+    remove_quotations(database, Quoting("default", frozenset({"a.txt"}), (HIDING_PLACE,), (HIDING_PLACE,)))
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_version_that_quotes_a_forgotten_document_goes_also_where_it_is_hidden(
+    database: Database, *, hidden: bool
+) -> None:
+    chats = ChatStore(database)
+    chat = chats.begin("default").id
+    asked(chats, chat, "Who?")
+    quotes = asked(chats, chat, "Where is the box?", HIDING_PLACE)
+    asked(chats, chat, "And the key?")
+    other = asked(chats, chat, "Where is the map?", instead_of=quotes)
+    asked(chats, chat, "And the compass?")
+    chats.show(chat, other if hidden else quotes)
+    forget_the_secret(database)
+    rows = database.rows("SELECT question, answer FROM chat_turns")
+    assert not any(HIDING_PLACE in row["answer"] or "box" in row["question"] for row in rows)
+    # What followed it stays, as another version: it now follows the turn before.
+    assert {row["question"] for row in rows} == {"Who?", "And the key?", "Where is the map?", "And the compass?"}
+    (_, turn, *_) = chats.turns(chat)
+    assert len(turn.versions) == 2
+    for version in turn.versions:
+        chats.show(chat, version.number)
+        shown = [one.question for one in chats.turns(chat)]
+        assert shown in (["Who?", "And the key?"], ["Who?", "Where is the map?", "And the compass?"])
+
+
+def test_a_chat_is_named_after_the_first_question_that_is_shown_when_it_loses_its_first(database: Database) -> None:
+    chats = ChatStore(database)
+    chat = chats.begin("default").id
+    first = asked(chats, chat, HIDING_PLACE)
+    asked(chats, chat, "Where is the map?", instead_of=first)
+    assert chats.chat(chat).title == HIDING_PLACE
+    forget_the_secret(database)
+    assert chats.chat(chat).title == "Where is the map?"
+
+
+def test_a_chat_whose_versions_all_quote_a_forgotten_document_goes(database: Database) -> None:
+    chats = ChatStore(database)
+    chat = chats.begin("default").id
+    asked(chats, chat, "Where?", HIDING_PLACE, instead_of=asked(chats, chat, "Where is it?", HIDING_PLACE))
+    forget_the_secret(database)
+    assert chats.chats() == []

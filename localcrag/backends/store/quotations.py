@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 
+from localcrag.backends.store.chat_store import delete_turn
 from localcrag.backends.store.database import Database
 from localcrag.records.forgetting import Removed
 from localcrag.runs.chats import title_from
@@ -44,7 +45,8 @@ def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[
 def remove_quotations(database: Database, quoting: Quoting) -> Removed:
     """Remove all that quotes the documents, all or nothing. Raises StoreError.
 
-    A chat loses the turns that do, and goes when none is left; a run that was read with such a turn goes, too.
+    A chat loses the turns that do, hidden versions as well, and goes when none is left; a run that was read with such a
+    turn goes, too.
     """
     with database.transaction() as connection:
         quoted, redacted, read_with = _runs(connection, quoting)
@@ -55,8 +57,7 @@ def remove_quotations(database: Database, quoting: Quoting) -> Removed:
         for run, record in redacted.items():
             connection.execute("UPDATE runs SET record = ? WHERE id = ?", (record, run))
         for turn in turns:
-            sql = "DELETE FROM chat_turns WHERE chat_id = ? AND number = ?"
-            connection.execute(sql, (turn["chat_id"], turn["number"]))
+            delete_turn(connection, turn["chat_id"], turn["number"])
         return Removed(
             runs=len(quoted),
             redacted=len(redacted.keys() - quoted),
@@ -102,7 +103,7 @@ def _settle_chats(connection: sqlite3.Connection, turns: Turns, quoting: Quoting
     lost = {title_from(turn["question"]) for turn in turns}
     for chat in {turn["chat_id"] for turn in turns}:
         first = connection.execute(
-            "SELECT question FROM chat_turns WHERE chat_id = ? ORDER BY number LIMIT 1", (chat,)
+            "SELECT question FROM chat_turns WHERE chat_id = ? AND parent IS NULL ORDER BY chosen DESC LIMIT 1", (chat,)
         ).fetchone()
         if first is None:
             removed += connection.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount

@@ -109,6 +109,12 @@ def _tidy(target: sqlite3.Connection) -> None:
             target.execute("DELETE FROM chat_turns WHERE chat_id NOT IN (SELECT id FROM chats)")
             target.execute("DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents)")
             target.execute("DELETE FROM folder_tags WHERE collection_id NOT IN (SELECT id FROM collections)")
+    # A turn whose parent is lost follows the last one before it that is left.
+    target.execute(
+        "UPDATE chat_turns SET parent = (SELECT max(number) FROM chat_turns AS earlier WHERE earlier.chat_id = "
+        "chat_turns.chat_id AND earlier.number < chat_turns.parent) WHERE parent IS NOT NULL AND "
+        "(chat_id, parent) NOT IN (SELECT chat_id, number FROM chat_turns)"
+    )
     target.execute(
         "DELETE FROM vectors WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id IN "
         "(SELECT document_id FROM chunks WHERE id NOT IN (SELECT chunk_id FROM vectors)))"

@@ -257,7 +257,9 @@ CREATE TABLE chats (
 ) STRICT;
 CREATE INDEX chats_by_time ON chats (changed_at);
 
--- The turns of a conversation. `run_id` is no foreign key: a turn outlives its run.
+-- The turns of a chat, which are a tree. `parent` is the number of the turn that a turn follows, NULL for a first turn.
+-- Turns with the same parent are versions of one turn; the version with the highest `chosen` is shown. `run_id` is no
+-- foreign key: a turn outlives its run.
 CREATE TABLE chat_turns (
     chat_id INTEGER NOT NULL REFERENCES chats (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,
@@ -265,8 +267,12 @@ CREATE TABLE chat_turns (
     answer TEXT NOT NULL,
     run_id TEXT,
     state TEXT NOT NULL,
+    parent INTEGER,
+    chosen INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (chat_id, number)
 ) STRICT, WITHOUT ROWID;
+-- The shape of the trees, without the texts.
+CREATE INDEX chat_turns_by_parent ON chat_turns (chat_id, parent, chosen);
 
 -- A person's verdicts on a run's answer, passages and sentences, with what is needed once the run is gone. No foreign
 -- keys: a label outlives run, document and collection. `circumstances` is JSON.

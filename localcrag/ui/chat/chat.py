@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, assert_never
 
 import gradio as gr
@@ -175,7 +176,7 @@ def opened(assembly: Assembly, chat_id: int | None, answering: Answering | None,
         chat_id=chat_id,
         log=_log(assembly, turns, whole=whole, empty=answering is None),
         live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
-        panel=_panel_of(assembly, turns),
+        panel=panel_of(assembly, turns),
         busy=answering is not None,
     )
 
@@ -210,7 +211,10 @@ def follow(assembly: Assembly, answering: Answering, whole: Callable[[], bool]) 
     except LocalcragError as error:
         gr.Warning(as_text(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
-    shown = learning.panel(assembly, run) if run else run_panel.panel(None)
+    # A version that was stopped or failed leaves the finished one in its place: then the panel is about that one.
+    in_place = [turn for turn in turns if turn.parent == answering.turn.parent]
+    own = any(turn.number == answering.turn.number for turn in in_place)
+    shown = learning.panel(assembly, run) if run and own else panel_of(assembly, in_place)
     yield View(chat_id=chat_id, log=_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
@@ -236,14 +240,21 @@ def changes_panel(event: Event) -> bool:
     return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
 
 
+def panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
+    """Return the panel of the last of these turns that has a run; an empty one if none has."""
+    run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
+    return learning.panel(assembly, run) if run else run_panel.panel(None)
+
+
 def runs_of(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
     """Return the runs behind turns, by their ids, as far as they are still there."""
     return {run.run_id: run for turn in turns if (run := _run_of(assembly, turn))}
 
 
 def _finished(assembly: Assembly, chat_id: int | None, answering: Answering | None) -> list[ChatTurn]:
+    """Return the visible turns of a chat, up to the one that is being answered, for the first time or once more."""
     turns = assembly.chats.turns(chat_id) if chat_id else []
-    return [turn for turn in turns if answering is None or turn.number < answering.turn.number]
+    return [*takewhile(lambda turn: answering is None or turn.parent != answering.turn.parent, turns)]
 
 
 def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
@@ -256,11 +267,6 @@ def _log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool 
     labels = assembly.learning.labels.find(kind=LabelKind.ANSWER)
     said = {label.run_id: label.good for label in labels if label.run_id in runs}
     return turns_html(turns, runs, said, earlier)
-
-
-def _panel_of(assembly: Assembly, turns: list[ChatTurn]) -> str:
-    run = next((run for turn in reversed(turns) if (run := _run_of(assembly, turn))), None)
-    return learning.panel(assembly, run) if run else run_panel.panel(None)
 
 
 def _run_of(assembly: Assembly, turn: ChatTurn) -> Run | None:

@@ -1,16 +1,15 @@
-"""What is chosen for a chat: its collection, preset and language model, and which documents it asks."""
+"""What is chosen for a chat: its preset and language model, and which documents of its collection it asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import gradio as gr
 
 from localcrag.app.assemble import Assembly
 from localcrag.records.enums import Preset
-from localcrag.records.restriction import EVERYWHERE, Restriction
+from localcrag.records.restriction import Restriction
 from localcrag.text.decimals import whole_number
 from localcrag.ui.chat import scope
 from localcrag.ui.chat.chat import ChatColumn
@@ -27,25 +26,18 @@ class ChatChoices:
         """Connect the components; documents that are chosen in the `listing` are asked alone."""
         column, collection = self._column, self._collection
         line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
-        gr.on([column.preset.input, column.llm.input], **self._chooses())
-        self._and_its_documents(collection.input(**self._chooses()))
+        chosen = [column.where, column.preset, column.llm]
+        gr.on([column.preset.input, column.llm.input], self.choose, chosen, None, **LATEST)
         line.expand(self.unfold, [collection, column.scope.chosen], [line], **EACH)
         line.select(self.restrict, shown, outputs, **EACH)
         listing.apply(self.only, shown, outputs, **EACH)
 
-    def follows(self, *events: Any) -> None:
-        """Have an open chat go on with the collection that these events choose."""
-        for event in events:
-            self._and_its_documents(event.success(**self._chooses()))
-
-    def choose(self, where: str, collection: str, preset: str, llm: str) -> None:
-        """Let a chat's next questions go to another collection, preset or model."""
+    def choose(self, where: str, preset: str, llm: str) -> None:
+        """Let a chat's next questions be answered with another preset or model."""
         chat_id, store = number(where), self._assembly.chats
         if chat_id:
             now = told(lambda: store.chat(chat_id))
-            # What was chosen of one collection's documents says nothing of another's.
-            within = now.restriction if collection == now.collection else EVERYWHERE
-            then = replace(now, collection=collection, preset=preset_of(preset), llm=llm or None, restriction=within)
+            then = replace(now, preset=preset_of(preset), llm=llm or None)
             # Gradio says a list's value also when the list loses the focus.
             if then != now:
                 told(lambda: store.change(then))
@@ -65,26 +57,11 @@ class ChatChoices:
         """Have a chat's next questions put to these documents."""
         return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
 
-    def again(self, where: str, collection: str) -> tuple[str, str]:
-        """Return what is chosen in a chat after its collection has changed; without a chat, nothing is."""
-        store = self._assembly.chats
-        chat_id = number(where)
-        restriction = told(lambda: store.chat(chat_id).restriction) if chat_id else EVERYWHERE
-        return told(lambda: scope.values(self._assembly, collection, restriction))
-
     def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
         restriction, store, chat_id = told(make), self._assembly.chats, number(where)
         if chat_id:
             told(lambda: store.change(replace(store.chat(chat_id), restriction=restriction)))
         return told(lambda: scope.values(self._assembly, collection, restriction))
-
-    def _chooses(self) -> dict[str, Any]:
-        column = self._column
-        inputs = [column.where, self._collection, column.preset, column.llm]
-        return {"fn": self.choose, "inputs": inputs, "outputs": None, **LATEST}
-
-    def _and_its_documents(self, event: Any) -> None:
-        event.then(self.again, [self._column.where, self._collection], self._column.scope.outputs, **LATEST)
 
 
 def number(where: str) -> int | None:

@@ -11,7 +11,9 @@ import gradio as gr
 from localcrag.app import egress_report
 from localcrag.app.assemble import Assembly
 from localcrag.app.conversations import Answering, Conversations
+from localcrag.records.restriction import EVERYWHERE
 from localcrag.runs.chat_export import TYPES, ExportForm, export
+from localcrag.runs.chats import Chat
 from localcrag.runs.labels import LabelKind
 from localcrag.ui import html, learning, lists, run_panel
 from localcrag.ui.chat import chat, scope
@@ -84,8 +86,9 @@ class ChatEvents:
         for event in (*asks, opens):
             event.success(self.follow, None, outputs, **MANY).then(self.left, None, [at.left], **PRIVATE)
         for event in asks:
-            event.success(self.listed, None, [at.chats], **PRIVATE)
+            event.success(self.listed, [at.collection], [at.chats], **PRIVATE)
         column.log.input(self.like, [column.where], [column.log, at.panel], **each)
+        releases(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
         releases(column.log.expand(self.earlier, [column.where], [column.log], **IN_ITS_PLACE))
         column.log.select(learning.open_run(self._assembly), None, [at.panel], **EACH)
         column.stop.click(self.stop, [column.where], None, **MANY)
@@ -94,20 +97,30 @@ class ChatEvents:
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **MANY)
         card.refuse.click(self.refuse, [column.where], card.outputs, **MANY)
         self.choices.wire(at.listing)
-        at.chats.submit(self.rename, None, [at.chats], **EACH)
-        at.chats.delete(self.delete, [column.where], [*outputs, at.chats], **each)
-        at.chats.input(self.search, None, [at.chats], **EACH)
+        self.leaves(at.collection.input)
+        at.chats.submit(self.rename, [at.collection], [at.chats], **EACH)
+        at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
+        at.chats.input(self.search, [at.collection], [at.chats], **EACH)
         at.chats.download(self.export, None, [at.export], **EACH)
-        page.load(self.listed, None, [at.chats], **PRIVATE)
+        # Not only when somebody chooses: a chat that is opened brings its collection along.
+        at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
+        page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
         at.left.focus(self.left, None, [at.left], **LATEST)
+
+    def leaves(self, *events: Any) -> None:
+        """Begin a new chat when one of these events chooses another collection than that of the chat that is shown."""
+        column, at = self.at.column, self.at
+        outputs = [*column.outputs(at.panel), *column.scope.outputs]
+        for event in events:
+            event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **IN_ITS_PLACE})
 
     def ask(self, said: Said, request: gr.Request) -> Values:
         """Ask what is in the box, in this chat or in a new one."""
         text = str(said[self.at.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
-        chat_id = self._chat(said, request)
+        chat_id = self._chat(said, request, follow_up=True)
         told(lambda: self.conversations.ask(chat_id, text))
         # The box is emptied here and never again: what is typed meanwhile stays.
         return *self._show(chat_id, request), ""
@@ -118,7 +131,7 @@ class ChatEvents:
         The page says `read_all` where every passage is to be looked at.
         """
         number, question = int(event.turn), str(event.question)
-        chat_id = self._chat(said, request)
+        chat_id = self._chat(said, request, follow_up=not number)
         if number:
             read_all = bool(getattr(event, "read_all", False))
             told(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
@@ -140,9 +153,8 @@ class ChatEvents:
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
         """Show a chat; none when there is no such chat any more."""
-        there = {one.id: one for one in told(self._assembly.chats.chats)}
         wanted = number(str(event.chat))
-        opened = None if wanted is None else there.get(wanted)
+        opened = None if wanted is None else self._chats().get(wanted)
         if opened is None:
             collections, llms = chat.offered(self._assembly)
             kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
@@ -178,6 +190,15 @@ class ChatEvents:
                 return
         shown.answering = None  # All that was found on its way would stay in memory, for every tab.
 
+    def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
+        """Show no chat once another collection is chosen: a chat keeps the one it was begun in."""
+        shown = self._chats().get(number(where) or 0)
+        # Gradio reports the value of a list also when the list loses the focus.
+        if shown and shown.collection == collection:
+            return *self._unchanged(), gr.skip(), gr.skip()
+        everywhere = told(lambda: scope.values(self._assembly, collection, EVERYWHERE))
+        return *self._show(None, request), *everywhere
+
     def new_chat(self, request: gr.Request) -> Values:
         """Show no chat: the next question begins one."""
         return self._show(None, request)
@@ -211,6 +232,15 @@ class ChatEvents:
         told(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=GOOD[event.good]))
         return self.log(where, request), told(lambda: learning.panel_of(self._assembly, run_id))
 
+    def show_version(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+        """Show another version of a turn, with the turns that follow it, and what its answer came from."""
+        chat_id, turn = number(where), int(event.turn)
+        if chat_id is None:
+            return gr.skip(), gr.skip()
+        told(lambda: self.conversations.show(chat_id, turn))
+        shown = told(lambda: self._assembly.chats.turns(chat_id, turn))
+        return self.log(where, request), told(lambda: chat.panel_of(self._assembly, shown[-1:]))
+
     def log(self, where: str, request: gr.Request) -> Any:
         """Return the finished turns of a chat, with what was said of them by now; nothing where another is shown."""
         shown = self._shown.get(session(request))
@@ -219,33 +249,33 @@ class ChatEvents:
         whole = bool(shown and shown.whole)
         return told(lambda: chat.log(self._assembly, number(where), self._answering(where), whole=whole))
 
-    def listed(self) -> str:
-        """Return the list of chats."""
-        return told(lambda: lists.chats(self._assembly.chats.chats()))
+    def listed(self, collection: str) -> str:
+        """Return the list of chats: first those of the collection that is shown."""
+        return told(lambda: lists.chats(self._assembly.chats.chats(), collection))
 
-    def search(self, event: gr.EventData) -> str:
+    def search(self, collection: str, event: gr.EventData) -> str:
         """Return the chats that say something."""
         words = str(event.words)
-        return told(lambda: lists.chats(self._assembly.chats.chats(words), words))
+        return told(lambda: lists.chats(self._assembly.chats.chats(words), collection, words))
 
     def left(self) -> str:
         """Return what left this computer so far, and whether the models are put away."""
         away = self._assembly.models.are_away()
         return told(lambda: lists.left(egress_report.line(self._assembly.egress.summary()), away=away))
 
-    def rename(self, event: gr.EventData) -> str:
+    def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""
         store = self._assembly.chats
         told(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
-        return self.listed()
+        return self.listed(collection)
 
-    def delete(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+    def delete(self, where: str, collection: str, event: gr.EventData, request: gr.Request) -> Values:
         """Remove a chat; what is being answered in it ends."""
         gone = int(event.chat)
         self.stop(str(gone))
         told(lambda: self._assembly.chats.delete(gone))
         shown = self._show(None, request) if gone == number(where) else self._unchanged()
-        return *shown, self.listed()
+        return *shown, self.listed(collection)
 
     def export(self, event: gr.EventData) -> str:
         """Return a chat as a file for the page's script to save."""
@@ -255,19 +285,27 @@ class ChatEvents:
         text = export(kept, turns, chat.runs_of(self._assembly, turns), form)
         return html.download(kept.title, form.value, TYPES[form], text)
 
-    def _chat(self, said: Said, request: gr.Request) -> int:
+    def _chat(self, said: Said, request: gr.Request, *, follow_up: bool) -> int:
         """Return the number of the chat that is shown or about to be, or that of a new one."""
         column = self.at.column
         if there := number(said[column.where]):
-            return there
+            shown, wanted = self._chats().get(there), said.get(self.at.collection)
+            # Somebody may ask before the page has begun the new chat of the collection that was just chosen.
+            if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
+                return there
         # A page that was just loaded may be asked before it shows the chat that its address names.
-        named = number(str(request.query_params.get("chat", "")))
-        if named and named in {one.id for one in told(self._assembly.chats.chats)}:
+        elif (named := number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
         preset, llm = preset_of(said[column.preset]), said[column.llm] or None
         within = scope.read(said[column.scope.chosen])
         begin = self._assembly.chats.begin
         return told(lambda: begin(said[self.at.collection], preset=preset, llm=llm, restriction=within)).id
+
+    def _chats(self) -> dict[int, Chat]:
+        return {one.id: one for one in told(self._assembly.chats.chats)}
+
+    def _offered(self) -> list[str]:
+        return told(self._assembly.collections.offered)
 
     def _answering(self, where: str) -> Answering | None:
         chat_id = number(where)

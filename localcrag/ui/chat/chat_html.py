@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -42,10 +43,40 @@ def turn_html(turn: ChatTurn, run: Run | None, *, said: bool | None = None, busy
             meaning=meaning(run) if run and busy is None else "",
             answer=answer_html(written, run) if written else None,
             unchecked=bool(run and not run.support),
+            versions=_versions(turn) if busy is None else None,
             said=said,
             forced=bool(run and run.forced_from),
             unread=unread(run) if run and busy is None and turn.state is TurnState.ANSWERED else None,
         )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Which version of a turn is shown: `at` of `of`; the numbers of the ones before and after it, if there are any.
+
+    `unfinished` is what became of the newest version if that has no answer and another one is shown.
+    """
+
+    at: int
+    of: int
+    before: int | None
+    after: int | None
+    unfinished: str | None
+
+
+def _versions(turn: ChatTurn) -> _Versions | None:
+    """Return which version of a turn is shown; None if there is only one."""
+    if not turn.versions:
+        return None
+    numbers = [version.number for version in turn.versions]
+    at, newest = numbers.index(turn.number), turn.versions[-1]
+    return _Versions(
+        at=at + 1,
+        of=len(numbers),
+        before=numbers[at - 1] if at else None,
+        after=numbers[at + 1] if turn.number != newest.number else None,
+        unfinished=newest.state.value if turn.number != newest.number else None,
     )
 
 
