@@ -55,6 +55,7 @@ _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
     "embedder": {"embedder", "store", "index", "scorer"},
+    "index_engine": {"index"},
     "threads": {"scorer", "llm"},
     "context_tokens": {"llm", "served"},
 }
