@@ -41,7 +41,7 @@ from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import IndexEngine

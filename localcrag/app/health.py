@@ -20,7 +20,7 @@ from localcrag.app.machine import memory
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
 from localcrag.backends.store import deleted_words
-from localcrag.backends.store.vectors.engines import MOST_IN_HNSWLIB, why_not_hnswlib
+from localcrag.backends.store.vectors.engine_choice import MOST_IN_HNSWLIB, why_not_hnswlib
 from localcrag.records.documents import Document
 from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError

@@ -22,7 +22,7 @@ from localcrag.backends.store.collection_homes import Elsewhere, HomeState
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.local_home import LocalHome
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.settings import Settings

@@ -13,7 +13,7 @@ from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors

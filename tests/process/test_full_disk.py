@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, {str(ROOT / "scripts")!r})
 from fault_injection.full_disk import mount, own_mounts
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.backends.store.vectors.index_files import Growth
 from localcrag.backends.store.vectors.index_folder import IndexFolder
 from localcrag.records.enums import IndexEngine

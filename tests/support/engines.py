@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.backends.store.vectors.engines import EngineChoice, why_not_hnswlib
+from localcrag.backends.store.vectors.engine_choice import EngineChoice, why_not_hnswlib
 from localcrag.records.enums import IndexEngine
 
 needs_hnswlib = pytest.mark.skipif(bool(why_not_hnswlib()), reason=f"hnswlib is not installed: {why_not_hnswlib()}")

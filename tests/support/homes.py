@@ -16,7 +16,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.local_home import LocalHome
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import opened
 

@@ -14,7 +14,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.shelving import delete_collection, move_documents
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
 from tests.support.engines import EACH_ENGINE
 from tests.support.fakes import FakeEmbedder

@@ -22,7 +22,7 @@ from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.backends.store.shelving import rename_document
 from localcrag.backends.store.stored_vectors import replace_vectors
 from localcrag.backends.store.vector_index import BATCH, ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice, why_not_hnswlib
+from localcrag.backends.store.vectors.engine_choice import EngineChoice, why_not_hnswlib
 from localcrag.backends.store.vectors.index_files import COLUMNS
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun
@@ -194,7 +194,7 @@ from pathlib import Path
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import BATCH, ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.enums import IndexEngine
 
 class Killed(DocumentStore):
@@ -315,7 +315,7 @@ import numpy as np
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import ChunkIndex
-from localcrag.backends.store.vectors.engines import EngineChoice
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.enums import IndexEngine
 
 folder, dimension = Path(sys.argv[1]), int(sys.argv[2])

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from localcrag.backends.store.chunk_changes import KEPT, State
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.vectors.engines import LEAST_LOOKED_AT, EngineChoice, Found, Ids
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.backends.store.vectors.engines import LEAST_LOOKED_AT, Found, Ids
 from localcrag.backends.store.vectors.index_files import Growth, IndexFile
 from localcrag.backends.store.vectors.index_folder import IndexFolder, IndexRow
 from localcrag.records.errors import IndexFileError

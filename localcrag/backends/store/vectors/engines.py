@@ -1,4 +1,4 @@
-"""The protocol of a vector engine, and the choice of the engine for a collection.
+"""The protocol of a vector engine.
 
 An engine is a graph of vectors (HNSW), each under the number of its row. It knows nothing of chunks, documents or
 deletions: index_files.py keeps the chunks' columns next to it.
@@ -6,15 +6,12 @@ deletions: index_files.py keeps the chunks' columns next to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
 
 Ids = NDArray[np.int64]
@@ -30,11 +27,6 @@ LINKS = 16
 CONSTRUCTION = 200
 LEAST_LOOKED_AT = 200
 """Candidates kept while a graph is searched (ef), however few are asked for."""
-MOST_IN_HNSWLIB = 100_000
-"""Different vectors up to which hnswlib serves. It keeps the graph and the vectors in memory, as float32: 170 MB for so
-many vectors of 384 numbers. usearch maps its file, and needs no memory of its own."""
-
-
 LARGEST_CODE = 127
 
 
@@ -66,45 +58,6 @@ class Engine(Protocol):
         """Write the graph. Raises OSError and RuntimeError."""
 
     def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """Which engine serves a collection: the one that is set, or one by the number of different vectors."""
-
-    wanted: IndexEngine = IndexEngine.AUTO
-    most_in_hnswlib: int = MOST_IN_HNSWLIB
-
-    def engine(self, different: int) -> type[Engine]:
-        """Return the engine for so many different vectors."""
-        small = self.wanted is IndexEngine.AUTO and different <= self.most_in_hnswlib
-        if (small or self.wanted is IndexEngine.HNSWLIB) and not why_not_hnswlib():
-            return engine_of(".hnsw")
-        return engine_of(".usearch")
-
-
-def engine_of(suffix: str) -> type[Engine]:
-    """Return the engine that writes files of this ending. Raises RuntimeError if it cannot be imported."""
-    # Each engine is imported by whoever needs it: each takes a while, and hnswlib may be missing.
-    if suffix == ".hnsw":
-        if missing := why_not_hnswlib():
-            raise RuntimeError(f"hnswlib cannot be used: {missing}")
-        from localcrag.backends.store.vectors.hnswlib_engine import HnswlibEngine  # noqa: PLC0415 - see above
-
-        return HnswlibEngine
-    from localcrag.backends.store.vectors.usearch_engine import UsearchEngine  # noqa: PLC0415 - see above
-
-    return UsearchEngine
-
-
-@cache
-def why_not_hnswlib() -> str:
-    """Return why hnswlib cannot be used on this computer; empty if it can."""
-    try:
-        import hnswlib  # noqa: F401, PLC0415 - it is compiled where it is installed, and may be missing
-    except ImportError as error:
-        return str(error)
-    return ""
 
 
 def coded(vectors: Vectors) -> Codes:

@@ -1,4 +1,4 @@
-"""The two files of a vector index: the graph, and the columns with what is known of each of its chunks.
+"""The two files of a vector index: the graph, and the columns of its chunks.
 
 The graph's file is the engine's own (engines.py). The columns are mapped into memory, one after the other: the chunks'
 ids, ascending, hashes of their vectors, the ids of their documents, the first row with the same vector, and the vectors
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.backends.store.vectors.engines import Codes, Engine, EngineChoice, Found, Ids, coded, engine_of
+from localcrag.backends.store.vectors.engine_choice import EngineChoice, engine_of
+from localcrag.backends.store.vectors.engines import Codes, Engine, Found, Ids, coded
 from localcrag.records.protocols import Vectors
 
 AT_ONCE = 20_000

@@ -1,4 +1,4 @@
-"""The index files of a collection: written to a folder under new names and removed, and as the database knows them."""
+"""The index files of a collection, in their folder and as the database knows them."""
 
 from __future__ import annotations
 
