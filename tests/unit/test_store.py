@@ -280,6 +280,7 @@ def test_a_collection_that_grows_over_the_line_is_written_again_with_usearch(tmp
     for vector in EMBEDDER.embed(texts[::7]):
         assert again.nearest(vector, 1)[0][1] == pytest.approx(1, abs=1e-5)
     store.delete("b.txt")
+    again.refresh()
     again.save()
     assert written(store) == (".hnsw", 40)
     assert len(again.nearest(EMBEDDER.embed([texts[3]])[0], 99)) == 40
