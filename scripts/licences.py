@@ -24,6 +24,8 @@ COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public)", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser", re.IGNORECASE)
 LONGEST = 100
 """Characters; what is longer is a licence's whole text, of which the first line says which it is."""
+KNOWN = {"hnswlib": "Apache-2.0"}
+"""The licences of packages whose metadata names none, from their licence files."""
 
 
 class Licence(NamedTuple):
@@ -52,7 +54,7 @@ def licences() -> Iterator[Licence]:
             about = metadata(name)
         except PackageNotFoundError:
             continue  # For another system.
-        yield Licence(name, about["Version"], _said(about))
+        yield Licence(name, about["Version"], KNOWN.get(name) or _said(about))
 
 
 def _said(about: PackageMetadata) -> str:

@@ -23,7 +23,7 @@ def compile_lock(name: str, groups: list[str], constraint: Path | None) -> Path:
         override.write_text("torch ; python_version < '3'\n")
         command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11"]
         command += ["--override", str(override), "--generate-hashes", "--no-emit-index-url", "--no-annotate"]
-        command += ["--no-header", "--quiet", "--output-file", str(target)]
+        command += ["--no-header", "--quiet", "--output-file", str(target), "--extra", "hnswlib"]
         for group in groups:
             command += ["--group", group]
         if constraint:

@@ -36,7 +36,7 @@ def missing_for_environment() -> list[str]:
 
 
 def missing_for_build() -> list[str]:
-    """Return what is missing to compile llama.cpp."""
+    """Return what is missing to compile llama.cpp and hnswlib."""
     if os.name == "nt":
         return [] if _visual_studio() else ["a C++ compiler (the Visual Studio Build Tools)"]
     missing = []

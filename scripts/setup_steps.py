@@ -30,6 +30,7 @@ MANIFEST = ROOT / "models" / "models.toml"
 TORCH = "torch==2.13.0"
 TORCH_INDEX = "LOCALCRAG_TORCH_INDEX"
 LLAMA, LLAMA_INDEX = "llama-cpp-python", "LOCALCRAG_LLAMA_INDEX"
+HNSWLIB = "hnswlib"
 TRY_TO_WRITE = "import sys, llama_cpp; llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)"
 ENVIRONMENT, BEING_MADE, MADE = "environment", "being made", "made"
 TAIL_LINES = 25
@@ -67,7 +68,9 @@ def plan(lock: str, version: str) -> list[Step]:
     size = 520 if lock == "test.txt" else 420
     base = digest(version, pip)
     torch = digest(base, TORCH)
-    others = requirements.read_text("utf-8").replace(pinned(LLAMA, requirements), "")
+    others = requirements.read_text("utf-8")
+    for apart in (LLAMA, HNSWLIB):
+        others = others.replace(pinned(apart, requirements), "")
     dependencies = digest(torch, others)
     project = digest(base, str(ROOT), (ROOT / "pyproject.toml").read_text("utf-8"))
     return [
@@ -86,6 +89,7 @@ def plan(lock: str, version: str) -> list[Step]:
             lambda: install_pinned(others),
             NETWORK_ADVICE,
         ),
+        hnswlib_step(pinned(HNSWLIB, requirements), base),
         Step(
             "localcrag",
             "localcrag itself, from this folder (seconds)",
@@ -103,6 +107,32 @@ def plan(lock: str, version: str) -> list[Step]:
             f"Remove the folder {VENV}.",
         ),
     ]
+
+
+def hnswlib_step(pin: str, base: str) -> Step:
+    """Return the step that compiles hnswlib, which localcrag can do without."""
+    missing = missing_for_build()
+    return Step(
+        HNSWLIB,
+        "hnswlib, which is compiled (a minute)",
+        # With what is missing: it is tried again as soon as there is a compiler.
+        digest(base, pin, *missing),
+        lambda: compile_hnswlib(pin, missing),
+        "",
+    )
+
+
+def compile_hnswlib(pin: str, missing: list[str]) -> None:
+    """Install hnswlib, or say that localcrag does without it.
+
+    It is compiled with the locked packages in `.venv` (numpy, pybind11, setuptools), not with others that pip would
+    fetch without hashes for that alone.
+    """
+    try:
+        install_pinned(pin, "--no-build-isolation")
+    except SetupFailed as error:
+        why = f"{', '.join(missing)} is missing" if missing else str(error).splitlines()[-1].strip()[:LINE]
+        announce(f"      It could not be installed ({why}). localcrag works without it: usearch searches all vectors.")
 
 
 def llama_step(pin: str, base: str) -> Step:
@@ -265,11 +295,11 @@ def pinned(package: str, requirements: Path) -> str:
     return match[0] + "\n"
 
 
-def install_pinned(lines: str) -> None:
+def install_pinned(lines: str, *options: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         requirements = Path(folder) / "requirements.txt"
         requirements.write_text(lines, "utf-8")
-        pip_install("--no-deps", "--require-hashes", "-r", str(requirements))
+        pip_install("--no-deps", "--require-hashes", *options, "-r", str(requirements))
 
 
 def pip_install(*arguments: str) -> None:

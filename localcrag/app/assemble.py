@@ -56,6 +56,7 @@ _MADE_BY = {
     "relevance": {"scorer"},
     "relevance_format": {"scorer"},
     "embedder": {"embedder", "store", "index", "scorer"},
+    "index_engine": {"index"},
     "threads": {"scorer", "llm"},
     "context_tokens": {"llm", "served"},
 }

@@ -11,6 +11,7 @@ import numpy as np
 from localcrag.app.homes import Home
 from localcrag.backends.postgres.home import PostgresHome
 from localcrag.backends.store.database import Database
+from localcrag.backends.store.vectors.engines import coded
 from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import UnknownDocument
 from localcrag.records.forgetting import Mark
@@ -75,8 +76,6 @@ def look_at(database: Database, home: Home, names: Sequence[str], quoted: Sequen
 
 def marks_of(looked: Looked) -> list[Mark]:
     """Return what the documents are looked for by."""
-    from localcrag.backends.store.index_file import coded  # noqa: PLC0415 - takes a while to import
-
     marks = [Mark(f"“{shorten(phrase, 60)}”", forms(phrase)) for phrase in looked.phrases]
     marks += [Mark("a piece of its file", (piece,)) for piece in looked.pieces]
     for vector in looked.vectors:

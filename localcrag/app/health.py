@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ from localcrag.app.outgoing import described, may_leave, outgoing
 from localcrag.app.web import Web
 from localcrag.backends.processes.confine import by_what
 from localcrag.backends.store import deleted_words
+from localcrag.backends.store.vectors.engine_choice import MOST_IN_HNSWLIB, why_not_hnswlib
 from localcrag.records.documents import Document
-from localcrag.records.enums import ScorerKind
+from localcrag.records.enums import IndexEngine, ScorerKind
 from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
 from localcrag.records.models import FileState, ModelRole, behind_server
 from localcrag.records.presets import of_uncalibrated_grades
@@ -59,6 +61,7 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _graphics()
     yield _confined()
     settings = assembly.settings
+    yield vector_engines(settings.index_engine, why_not_hnswlib())
     for name in (settings.embedder, settings.relevance, settings.llm):
         yield _checked(f"files of {name}", _files, assembly, name)
     yield _checked("embedder", _embedder, assembly)
@@ -217,6 +220,21 @@ def _confined() -> Finding:
     what = {"seccomp": "open no socket and start no program", "Landlock": "change no file"}
     can = ", and ".join(what[one] for one in held)
     return Finding("reading files", State.OK, f"in processes that can {can} ({', '.join(held)})")
+
+
+def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
+    """Return which library searches vectors; `why_not` says why hnswlib cannot."""
+    if wanted is not IndexEngine.USEARCH and why_not:
+        return Finding(
+            "vector search",
+            State.OFF,
+            f"usearch searches all collections, because hnswlib cannot be imported ({why_not}). To compile it, install "
+            f'a C++ compiler, then run: {sys.executable} -m pip install "hnswlib>=0.8,<0.9"',
+        )
+    if wanted is IndexEngine.AUTO:
+        beyond = f"up to {MOST_IN_HNSWLIB:,} different vectors in a collection, usearch beyond"
+        return Finding("vector search", State.OK, f"hnswlib {version('hnswlib')} {beyond}")
+    return Finding("vector search", State.OK, f"{wanted} {version(wanted)} searches all collections (index_engine)")
 
 
 def _graphics() -> Finding:

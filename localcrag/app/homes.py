@@ -22,6 +22,7 @@ from localcrag.backends.store.collection_homes import Elsewhere, HomeState
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.local_home import LocalHome
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.enums import Preset
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.settings import Settings
@@ -68,7 +69,7 @@ class Homes:
             return PgVectorIndex(store)
         from localcrag.backends.store.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
 
-        return ChunkIndex(store, self._indexes)
+        return ChunkIndex(store, self._indexes, engines=EngineChoice(self._settings.now.index_engine))
 
     def to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages whose text is to be recognised.

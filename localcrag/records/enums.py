@@ -144,6 +144,14 @@ class NumberFormat(StrEnum):
     FP32 = "fp32"
 
 
+class IndexEngine(StrEnum):
+    """What searches vectors. AUTO is hnswlib for collections up to a size, usearch beyond."""
+
+    AUTO = "auto"
+    HNSWLIB = "hnswlib"
+    USEARCH = "usearch"
+
+
 class WebMode(StrEnum):
     """Whether a question may be put to the configured SearXNG. ASK: a person sees the exact query first."""
 

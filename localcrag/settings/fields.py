@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from localcrag.records.enums import (
     ConflictJudge,
     ConflictRule,
+    IndexEngine,
     NumberFormat,
     Policy,
     Preset,
@@ -159,6 +160,11 @@ class RetrievalSettings(Group):
     )
     candidates: Annotated[int, Unit("passages")] = Field(
         30, ge=1, le=500, description="Results taken from each index before they are fused."
+    )
+    index_engine: IndexEngine = Field(
+        IndexEngine.AUTO,
+        description="Library that searches vectors; auto: hnswlib up to 100,000 different vectors in a collection, "
+        "usearch beyond, and wherever hnswlib is not installed.",
     )
 
 

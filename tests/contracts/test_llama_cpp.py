@@ -224,9 +224,9 @@ def test_a_template_that_fails_on_every_message_is_a_generation_error(
 
 
 def test_a_model_is_loaded_after_the_vector_index_was(gguf_file: Path) -> None:
-    """usearch brings a C++ library of its own, beside which llama.cpp's found no letters (cpp_locales.py)."""
+    """usearch brings a C++ library of its own, beside which llama.cpp's found no letters (usearch_engine.py)."""
     code = (
-        "import sys, localcrag.backends.store.vector_index, llama_cpp\n"
+        "import sys, localcrag.backends.store.vectors.usearch_engine, llama_cpp\n"
         "print(len(llama_cpp.Llama(sys.argv[1], vocab_only=True, verbose=False).tokenize(b'hello')))"
     )
     done = subprocess.run(

@@ -13,9 +13,11 @@ from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
+from tests.support.engines import HNSWLIB, USEARCH, needs_hnswlib
 from tests.support.homes import Homes, LocalHomes, PostgresHomes
 from tests.support.threads import DEADLOCK, start
 
@@ -28,10 +30,25 @@ def some_vectors(number: int, seed: int, around: Vectors | None = None) -> Vecto
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
-@pytest.fixture(params=[MOST_RECENT, 300, 0, None], ids=["in memory", "in both", "in the file", "postgresql"])
+GROWING_OVER = EngineChoice(most_in_hnswlib=1_000)
+"""Which goes from hnswlib to usearch within these tests."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((MOST_RECENT, USEARCH), id="in memory"),
+        pytest.param((300, HNSWLIB), marks=needs_hnswlib, id="in both, hnswlib"),
+        pytest.param((300, USEARCH), id="in both, usearch"),
+        pytest.param((0, HNSWLIB), marks=needs_hnswlib, id="in the file, hnswlib"),
+        pytest.param((0, USEARCH), id="in the file, usearch"),
+        pytest.param((0, GROWING_OVER), marks=needs_hnswlib, id="in the file, from one to the other"),
+        pytest.param(None, id="postgresql"),
+    ]
+)
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Homes]:
     if request.param is not None:
-        yield LocalHomes(tmp_path, most_recent=request.param)
+        most_recent, engines = request.param
+        yield LocalHomes(tmp_path, most_recent=most_recent, engines=engines)
         return
     with closing(PostgresHomes(request.getfixturevalue("postgres").new())) as homes:
         yield homes

@@ -3,12 +3,15 @@ from __future__ import annotations
 import ast
 import ensurepip
 import hashlib
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -51,6 +54,7 @@ folder = pathlib.Path("models/tiny")
 folder.mkdir(exist_ok=True)
 (folder / "tiny.gguf").write_bytes(bytes.fromhex({content!r}))
 """
+NO_COMPILER = b"raise SystemExit('no compiler')"
 LLAMA = b"ORIGIN = 'compiled here'"
 LLAMA_OF_INDEX = """
 import os, pathlib, signal
@@ -102,8 +106,8 @@ class Project:
         """Pin pip as Python brings it, the tools, and `version` of a dependency; `checksum` a wrong one, say."""
         pins = [f"pip=={ensurepip.version()} \\\n    --hash=sha256:{'0' * 64}\n"]
         tools = ["ruff", "mypy", "pytest"] if name == "test.txt" else []
-        llama = ("llama-cpp-python", "1.0")
-        for package, pinned in [*((tool, "1.0") for tool in tools), ("tiny-dependency", version), llama]:
+        compiled = [("hnswlib", "1.0"), ("llama-cpp-python", "1.0")]
+        for package, pinned in [*((tool, "1.0") for tool in tools), ("tiny-dependency", version), *compiled]:
             wheel = self.index / f"{package.replace('-', '_')}-{pinned}-py3-none-any.whl"
             given = checksum if checksum and package == "tiny-dependency" else None
             pins.append(f"{package}=={pinned} \\\n    --hash=sha256:{given or digest(wheel)}\n")
@@ -152,6 +156,7 @@ def make_project(folder: Path) -> Project:
     build_wheel(project.index, "torch", "2.13.0", {"torch/__init__.py": b""})
     for version in ("1.0", "2.0"):
         build_wheel(project.index, "tiny-dependency", version, {"tiny_dependency/__init__.py": b""})
+    build_wheel(project.index, "hnswlib", "1.0", {"hnswlib.py": b""})
     build_wheel(project.index, "llama-cpp-python", "1.0", {"llama_cpp.py": LLAMA})
     for name in ("ruff", "mypy", "pytest"):
         build_wheel(project.index, name, "1.0", {f"{name}/__main__.py": TOOL.format(name=name).encode()})
@@ -217,12 +222,13 @@ def test_a_first_set_up_does_all_steps_and_says_how_long_each_took(project: Proj
         "pip, as",
         "torch==2.13.0 (about",
         "the other",
+        "hnswlib, which",
         "localcrag itself",
         "the models",
         "llama.cpp, which",
         "a check",
     ]
-    assert done.stdout.count("      done in ") == 7
+    assert done.stdout.count("      done in ") == 8
     assert project.model.read_bytes() == GGUF
 
 
@@ -238,6 +244,23 @@ def test_a_changed_lock_file_is_installed_again_and_nothing_else(ready: Project)
     assert steps(done.stdout) == ["the other", "a check"]
     assert ready.installed("tiny-dependency") == "2.0"
     assert steps(ready.run("bootstrap.py").stdout) == []
+
+
+def test_set_up_goes_on_without_hnswlib_where_it_cannot_be_compiled(project: Project) -> None:
+    (project.index / "hnswlib-1.0-py3-none-any.whl").unlink()
+    source = project.index / "hnswlib-1.0.tar.gz"
+    with tarfile.open(source, "w:gz") as packed:
+        member = tarfile.TarInfo("hnswlib-1.0/setup.py")
+        member.size = len(NO_COMPILER)
+        packed.addfile(member, io.BytesIO(NO_COMPILER))
+    lock = project.root / "scripts" / "lock" / "run.txt"
+    pin = f"hnswlib==1.0 \\\n    --hash=sha256:{digest(source)}\n"
+    lock.write_text(re.sub(r"hnswlib==.*\n.*\n", lambda _: pin, lock.read_text()))
+    done = project.run("bootstrap.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "It could not be installed (" in done.stdout
+    assert "usearch searches all vectors" in done.stdout
+    assert steps(project.run("bootstrap.py").stdout) == []
 
 
 def test_models_that_were_removed_are_got_again(ready: Project) -> None:
@@ -428,7 +451,7 @@ def test_a_wheel_of_the_index_is_taken_where_there_is_no_compiler(ready: Project
     with an_index(tmp_path / "simple") as index:
         done = with_index(ready, index, PATH=str(tmp_path / "empty"), PIP_FIND_LINKS="")
     assert (done.returncode, done.stderr) == (0, "")
-    assert steps(done.stdout) == ["llama.cpp, compiled"]
+    assert steps(done.stdout) == ["hnswlib, which", "llama.cpp, compiled"]
     assert origin_of_llama(ready) == "the index"
     assert "instead" not in done.stdout
     # A later start that does not name the index finds all done, and misses no compiler.

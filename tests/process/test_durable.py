@@ -24,8 +24,19 @@ from localcrag.backends.store.schema import SCHEMA_VERSION
 from localcrag.settings import load
 from tests.support import ROOT
 from tests.support.command_line import as_json, localcrag
+from tests.support.engines import needs_hnswlib
 from tests.support.filled_folders import EMBEDDER, NAME, filled
 from tests.support.first_start import started_before
+
+with_each_engine = pytest.mark.parametrize("engine", [pytest.param("hnswlib", marks=needs_hnswlib), "usearch"])
+"""Of the vector index: scripts/lab/faults/faults.py takes the settings of the environment."""
+
+
+def faults(tmp_path: Path, engine: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run scripts/lab/faults/faults.py with an engine of the vector index."""
+    command = [sys.executable, str(ROOT / "scripts" / "lab" / "faults" / "faults.py"), *options]
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "LOCALCRAG_INDEX_ENGINE": engine}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def names_in(data: Path) -> list[str]:
@@ -37,50 +48,38 @@ def names_in(data: Path) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked and killed by signals")
-def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed(tmp_path: Path) -> None:
+@with_each_engine
+def test_nothing_reported_is_lost_and_nothing_deleted_found_when_the_app_is_killed(tmp_path: Path, engine: str) -> None:
     models = started_before(tmp_path / "models")
-    script = str(ROOT / "scripts" / "lab" / "faults" / "faults.py")
-    command = [sys.executable, script, "--kills", "10", "--seed", "2", "--models", str(models)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = faults(tmp_path, engine, "--kills", "10", "--seed", "2", "--models", str(models))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| all | 10 | 0 |" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="calls fail by a library put before libc")
 @pytest.mark.parametrize("options", [("--step", "400"), ("--step", "900", "--faults", "no-memory")], ids=" ".join)
+@with_each_engine
 def test_nothing_reported_is_lost_and_every_error_is_said_where_a_call_fails(
-    tmp_path: Path, options: tuple[str, ...]
+    tmp_path: Path, engine: str, options: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "lab" / "faults" / "faults.py"), "--every-call", *options]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
-    )
+    done = faults(tmp_path, engine, "--every-call", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     (total,) = [line for line in done.stdout.splitlines() if line.startswith("| all ")]
     assert total.endswith("| 0 |")
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="recorded by a library put before libc")
-def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        str(ROOT / "scripts" / "lab" / "faults" / "faults.py"),
-        "--power-cuts",
-        "12",
-        "--seed",
-        "3",
-    ]
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+@with_each_engine
+def test_nothing_reported_is_lost_in_a_power_cut(tmp_path: Path, engine: str) -> None:
+    done = faults(tmp_path, engine, "--power-cuts", "12", "--seed", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| all | 12 | 0 |" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="disks of memory are mounted")
-def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "lab" / "faults" / "faults.py"), "--full-disk", "--step", "16"]
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+@with_each_engine
+def test_nothing_reported_is_lost_on_a_full_disk_and_a_sentence_says_so(tmp_path: Path, engine: str) -> None:
+    done = faults(tmp_path, engine, "--full-disk", "--step", "16")
     if done.returncode == 2:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stdout + done.stderr

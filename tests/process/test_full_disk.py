@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.engines import needs_hnswlib
 
 NO_MOUNTS = 3
 SCRIPT = f"""
@@ -19,16 +20,18 @@ import numpy as np
 
 sys.path.insert(0, {str(ROOT / "scripts")!r})
 from lab.faults.full_disk import mount, own_mounts
-from localcrag.backends.store.index_file import Growth
-from localcrag.backends.store.index_folder import IndexFolder
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.backends.store.vectors.index_files import Growth
+from localcrag.backends.store.vectors.index_folder import IndexFolder
+from localcrag.records.enums import IndexEngine
 from localcrag.records.errors import IndexFileError
 
 disk = Path(sys.argv[1])
-growth = Growth(384, None)
+growth = Growth(384, None, EngineChoice(IndexEngine(sys.argv[2])))
 growth.add(range(2000), [1] * 2000, np.random.default_rng(1).normal(size=(2000, 384)).astype(np.float32))
 try:
     own_mounts()
-    for size in (300, 1700, 4000):  # KiB: the graph does not fit, then what follows it, then nothing is left out.
+    for size in map(int, sys.argv[3:]):  # KiB: the graph does not fit, then the columns, then nothing is left out.
         mount(disk, size)
         folder = IndexFolder(disk / "index", 1)
         try:
@@ -42,10 +45,18 @@ except RuntimeError as error:
 """
 
 
-def test_an_index_file_that_does_not_fit_is_told_by_the_disk_that_is_full(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("engine", "sizes"),
+    [
+        pytest.param("hnswlib", ("300", "3700", "8000"), marks=needs_hnswlib),
+        pytest.param("usearch", ("300", "1700", "4000")),
+    ],
+)
+def test_an_index_file_that_does_not_fit_is_told_by_the_disk_that_is_full(
+    tmp_path: Path, engine: str, sizes: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), engine, *sizes]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if ended.returncode == NO_MOUNTS:
         pytest.skip(ended.stderr)
     assert ended.returncode == 0, ended.stderr
@@ -54,4 +65,4 @@ def test_an_index_file_that_does_not_fit_is_told_by_the_disk_that_is_full(tmp_pa
         "and found without it; until it is written, localcrag takes longer to start and to search. Check that the "
         "folder is writable and the disk not full: the next change, or `localcrag doctor`, writes it."
     )
-    assert ended.stdout.splitlines() == [said, "0 files", said, "0 files", "1 files"]
+    assert ended.stdout.splitlines() == [said, "0 files", said, "0 files", "2 files"]

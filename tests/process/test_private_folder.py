@@ -45,8 +45,8 @@ def test_all_that_commands_write_is_for_this_user_alone(tmp_path: Path) -> None:
 
 
 def test_what_an_older_version_left_open_is_closed(tmp_path: Path) -> None:
-    ours = ["localcrag.sqlite3", "localcrag.sqlite3-wal", "settings.json", "scores-1.jsonl", "index/a.usearch",
-            "server_keys.json", "model_checks.json", "api-token",
+    ours = ["localcrag.sqlite3", "localcrag.sqlite3-wal", "settings.json", "scores-1.jsonl", "index/a.hnsw",
+            "index/a.columns", "server_keys.json", "model_checks.json", "api-token",
             "cache/model.gguf", "uploads/x/y.pdf", "backups/one.sqlite3", "evaluations/1/runs.jsonl"]  # fmt: skip
     for name in (*ours, "holiday.jpg", "photos/one.jpg"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

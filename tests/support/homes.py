@@ -16,6 +16,7 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.local_home import LocalHome
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import opened
 
@@ -33,8 +34,9 @@ class Homes(Protocol):
 
 
 class LocalHomes:
-    def __init__(self, folder: Path, most_recent: int = MOST_RECENT) -> None:
+    def __init__(self, folder: Path, most_recent: int = MOST_RECENT, engines: EngineChoice | None = None) -> None:
         self._folder, self.database, self._most_recent = folder, Database(folder / "db.sqlite3"), most_recent
+        self._engines = engines or EngineChoice()
 
     def store(self, name: str = "c", *, embedder: str | None = None, dimension: int | None = None) -> DocumentStore:
         fake = FakeEmbedder()
@@ -45,7 +47,7 @@ class LocalHomes:
 
     def index(self, store: Store) -> ChunkIndex:
         assert isinstance(store, DocumentStore)
-        return ChunkIndex(store, self._folder, most_recent=self._most_recent)
+        return ChunkIndex(store, self._folder, engines=self._engines, most_recent=self._most_recent)
 
 
 class PostgresHomes:

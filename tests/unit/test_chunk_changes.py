@@ -14,7 +14,9 @@ from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.shelving import delete_collection, move_documents
 from localcrag.backends.store.vector_index import MOST_RECENT, ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.records.documents import Chunk
+from tests.support.engines import EACH_ENGINE
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -93,13 +95,14 @@ def test_what_came_and_went_is_told_without_reading_all_ids(database: Database, 
     assert one.changes(now)[1] == (set(), set())
 
 
+@pytest.mark.parametrize("engines", EACH_ENGINE)
 @pytest.mark.parametrize("most_recent", [0, 4, MOST_RECENT])
 def test_an_index_is_the_same_as_one_made_anew_whatever_happens(
-    database: Database, tmp_path: Path, most_recent: int
+    database: Database, tmp_path: Path, most_recent: int, engines: EngineChoice
 ) -> None:
     chosen = random.Random(3)
     stores = [shelf(database, "one"), shelf(database, "other")]
-    indexes = [ChunkIndex(store, tmp_path, most_recent=most_recent) for store in stores]
+    indexes = [ChunkIndex(store, tmp_path, engines=engines, most_recent=most_recent) for store in stores]
     for turn in range(120):
         here, there = chosen.sample([0, 1], 2)
         names = [document.name for document in stores[here].documents()]
@@ -117,7 +120,7 @@ def test_an_index_is_the_same_as_one_made_anew_whatever_happens(
             indexes[here].refresh()
             indexes[here].save()
         else:
-            indexes[here] = ChunkIndex(stores[here], tmp_path, most_recent=most_recent)
+            indexes[here] = ChunkIndex(stores[here], tmp_path, engines=engines, most_recent=most_recent)
         assert in_index(indexes[here]) == set(stores[here].chunk_ids()), (turn, what)
     assert in_index(indexes[0]) == set(stores[0].chunk_ids())
     assert in_index(indexes[1]) == set(stores[1].chunk_ids())
@@ -159,11 +162,14 @@ def test_no_more_changes_are_kept_than_an_index_may_lack(database: Database, tmp
     assert database.rows("SELECT count(*) FROM chunk_changes")[0][0] == chunk_changes.KEPT
 
 
+@pytest.mark.parametrize("engines", EACH_ENGINE)
 @pytest.mark.parametrize("most_recent", [0, 4, MOST_RECENT])
-def test_a_database_in_anothers_place_is_read_anew(database: Database, tmp_path: Path, most_recent: int) -> None:
+def test_a_database_in_anothers_place_is_read_anew(
+    database: Database, tmp_path: Path, most_recent: int, engines: EngineChoice
+) -> None:
     store = shelf(database, "one")
     put(store, "a")
-    index = ChunkIndex(store, tmp_path, most_recent=most_recent)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=most_recent)
     before = in_index(index)
     database.copy_to(tmp_path / "copy")
     store.delete("a")

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,15 @@ from localcrag.backends.store.run_store import RunStore
 from localcrag.backends.store.shelving import rename_document
 from localcrag.backends.store.stored_vectors import replace_vectors
 from localcrag.backends.store.vector_index import BATCH, ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice, why_not_hnswlib
+from localcrag.backends.store.vectors.index_files import COLUMNS
 from localcrag.records.documents import Chunk
 from localcrag.records.errors import EmbedderMismatch, StoreError, UnknownDocument, UnknownRun
 from localcrag.records.ingest import FileAsRead
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
+from tests.support.engines import EACH_ENGINE, HNSWLIB, SUFFIXES, USEARCH, needs_hnswlib
 from tests.support.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -100,33 +103,40 @@ def test_a_question_is_never_taken_for_a_full_text_query(tmp_path: Path) -> None
         pytest.param(lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]), id="torn"),
         pytest.param(lambda path: path.write_bytes(b"\0" * 5000), id="foreign"),
         pytest.param(lambda path: path.write_bytes(b""), id="empty"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes() + b"\0" * 64), id="longer"),
     ],
 )
-def test_an_index_file_that_cannot_be_trusted_is_built_anew(tmp_path: Path, damage: object) -> None:
+@pytest.mark.parametrize("which", ["graph", "columns"])
+@pytest.mark.parametrize("engines", EACH_ENGINE)
+def test_an_index_of_which_one_file_cannot_be_trusted_is_built_anew(
+    tmp_path: Path, engines: EngineChoice, which: str, damage: Callable[[Path], object]
+) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr", "dogs bark")
-    index = ChunkIndex(store, tmp_path, most_recent=0)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
     index.refresh()
     index.save()
-    damage(next(tmp_path.glob("*.usearch")))  # type: ignore[operator]
-    again = ChunkIndex(store, tmp_path, most_recent=0)
+    (file,) = tmp_path.glob("*" + (SUFFIXES[engines] if which == "graph" else COLUMNS))
+    damage(file)
+    again = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
     assert not again.consistent()
     assert nearest(again, store, "dogs bark") == ["dogs bark"]
     again.save()
-    assert ChunkIndex(store, tmp_path).consistent()
+    assert ChunkIndex(store, tmp_path, engines=engines).consistent()
 
 
-def test_a_few_chunks_need_no_file_and_one_that_is_damaged_is_forgotten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engines", EACH_ENGINE)
+def test_a_few_chunks_need_no_file_and_one_that_is_damaged_is_forgotten(tmp_path: Path, engines: EngineChoice) -> None:
     store = open_store(tmp_path)
     put(store, "a.txt", "cats purr", "dogs bark")
-    ChunkIndex(store, tmp_path, most_recent=0).refresh()
-    (file,) = tmp_path.glob("*.usearch")
+    ChunkIndex(store, tmp_path, engines=engines, most_recent=0).refresh()
+    (file,) = tmp_path.glob(f"*{SUFFIXES[engines]}")
     file.write_bytes(b"")
     index = ChunkIndex(store, tmp_path)
     assert nearest(index, store, "dogs bark") == ["dogs bark"]
     index.save()
     assert store.index_file() is None
-    assert list(tmp_path.glob("*.usearch")) == []
+    assert list(tmp_path.glob("collection-*")) == []
 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tmp_path: Path) -> None:
@@ -135,15 +145,16 @@ def test_what_a_killed_process_left_is_removed_and_what_another_writes_is_not(tm
     killed, written_now, of_another = (
         tmp_path / name for name in ("collection-1-aa.tmp", "collection-1-bb.tmp", "collection-11-aa.tmp")
     )
-    for path in (killed, written_now, of_another):
+    whole = [tmp_path / f"collection-1-cc{suffix}" for suffix in (".hnsw", ".columns")]
+    for path in (killed, written_now, of_another, *whole):
         path.write_bytes(b"x")
-    os.utime(killed, (0, 0))
-    os.utime(of_another, (0, 0))
+    for path in (killed, of_another, *whole):
+        os.utime(path, (0, 0))
     ChunkIndex(store, tmp_path, most_recent=0).refresh()
     left = {path.name for path in tmp_path.iterdir() if not path.name.startswith("db.sqlite3")}
     row = store.index_file()
     assert row is not None
-    assert left == {written_now.name, of_another.name, row.name}
+    assert left == {written_now.name, of_another.name, row.name, str(Path(row.name).with_suffix(COLUMNS))}
 
 
 def test_an_index_goes_on_from_the_file_that_another_process_wrote(tmp_path: Path) -> None:
@@ -158,15 +169,17 @@ def test_an_index_goes_on_from_the_file_that_another_process_wrote(tmp_path: Pat
     assert len(ChunkIndex(mine, tmp_path).nearest(EMBEDDER.embed(["cats"])[0], 99)) == 18
 
 
-def test_what_a_question_has_found_meanwhile_goes_into_the_file_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engines", EACH_ENGINE)
+def test_what_a_question_has_found_meanwhile_goes_into_the_file_too(tmp_path: Path, engines: EngineChoice) -> None:
     store = open_store(tmp_path)
-    index = ChunkIndex(store, tmp_path, most_recent=2)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=2)
     put(store, "a.txt", "cats purr", "dogs bark", "ships sail")
     assert nearest(index, store, "cats purr") == ["cats purr"]
     index.save()
-    (file,) = tmp_path.glob("*.usearch")
-    assert file.stat().st_mode & 0o077 == 0
-    assert len(ChunkIndex(store, tmp_path)) == 3
+    files = list(tmp_path.glob("collection-*"))
+    assert {file.suffix for file in files} == {SUFFIXES[engines], COLUMNS}
+    assert [file.stat().st_mode & 0o077 for file in files] == [0, 0]
+    assert len(ChunkIndex(store, tmp_path, engines=engines)) == 3
 
 
 KILLED = """
@@ -175,6 +188,8 @@ from pathlib import Path
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import BATCH, ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.records.enums import IndexEngine
 
 class Killed(DocumentStore):
     read = 0
@@ -186,7 +201,9 @@ class Killed(DocumentStore):
 
 folder = Path(sys.argv[1])
 store = Killed(Database(folder / "db.sqlite3"), "default", embedder="fake-embedder", dimension=int(sys.argv[2]))
-ChunkIndex(store, folder, most_recent=0, written_after=4999).refresh()
+ChunkIndex(
+    store, folder, engines=EngineChoice(IndexEngine(sys.argv[3])), most_recent=0, written_after=4999
+).refresh()
 """
 
 
@@ -200,22 +217,27 @@ class Counting(DocumentStore):
         return super().vectors(ids)
 
 
-def test_who_was_killed_while_an_index_was_made_goes_on_from_what_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engines", EACH_ENGINE)
+def test_who_was_killed_while_an_index_was_made_goes_on_from_what_was_written(
+    tmp_path: Path, engines: EngineChoice
+) -> None:
     store = Counting(Database(tmp_path / "db.sqlite3"), "default", embedder="fake-embedder", dimension=64)
     put(store, "a.txt", *(f"word{number}" for number in range(4 * BATCH)))
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(EMBEDDER.dimension)], check=False)
+    arguments = [str(tmp_path), str(EMBEDDER.dimension), engines.wanted]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
     assert killed.returncode == -signal.SIGKILL
     row = store.index_file()
     assert row is not None
     assert row.rows == 3 * BATCH
-    index = ChunkIndex(store, tmp_path, most_recent=0)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
     assert index.refresh()
     assert (len(index), store.read) == (4 * BATCH, BATCH)
 
 
-def test_deleting_most_of_a_collection_makes_its_file_anew_without_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engines", EACH_ENGINE)
+def test_deleting_most_of_a_collection_makes_its_file_anew_without_them(tmp_path: Path, engines: EngineChoice) -> None:
     store = open_store(tmp_path)
-    index = ChunkIndex(store, tmp_path, most_recent=3)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=3)
     for number in range(5):
         put(store, f"{number}.txt", *(f"cats {number} {one}" for one in range(10)))
     index.refresh()
@@ -233,6 +255,77 @@ def test_deleting_most_of_a_collection_makes_its_file_anew_without_them(tmp_path
     index.save()
     assert store.index_file() is None
     assert nearest(index, store, "cats", k=9) == ["dogs"]
+
+
+@needs_hnswlib
+def test_a_collection_that_grows_over_the_line_is_written_again_with_usearch(tmp_path: Path) -> None:
+    store, engines = open_store(tmp_path), EngineChoice(most_in_hnswlib=30)
+    index = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
+    texts = [f"cats {one} purr {one * one}" for one in range(60)]
+    # Chunks with the same vector are one: forty of these are thirty.
+    put(store, "a.txt", *texts[:30], *texts[:10])
+    index.refresh()
+    assert written(store) == (".hnsw", 40)
+    put(store, "b.txt", *texts[30:])
+    index.refresh()
+    assert written(store) == (".usearch", 70)
+    assert len(list(tmp_path.glob("collection-*"))) == 2
+    again = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
+    for vector in EMBEDDER.embed(texts[::7]):
+        assert again.nearest(vector, 1)[0][1] == pytest.approx(1, abs=1e-5)
+    store.delete("b.txt")
+    again.refresh()
+    again.save()
+    assert written(store) == (".hnsw", 40)
+    assert len(again.nearest(EMBEDDER.embed([texts[3]])[0], 99)) == 40
+
+
+@needs_hnswlib
+def test_the_engine_that_is_set_serves_all_and_the_next_change_writes_the_file_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr", "dogs bark", "ships sail")
+    for engines in (HNSWLIB, USEARCH, HNSWLIB):
+        index = ChunkIndex(store, tmp_path, engines=engines, most_recent=0)
+        assert nearest(index, store, "dogs bark") == ["dogs bark"]
+        index.save()
+        assert written(store) == (SUFFIXES[engines], 3)
+
+
+def test_where_hnswlib_cannot_be_imported_usearch_serves(tmp_path: Path) -> None:
+    """In a process of its own, in which `import hnswlib` fails as it does where it could not be compiled."""
+    store = open_store(tmp_path)
+    put(store, "a.txt", "cats purr", "dogs bark")
+    if not why_not_hnswlib():
+        ChunkIndex(store, tmp_path, engines=HNSWLIB, most_recent=0).refresh()
+        assert written(store) == (".hnsw", 2)
+    subprocess.run([sys.executable, "-c", WITHOUT_HNSWLIB, str(tmp_path), str(EMBEDDER.dimension)], check=True)
+    assert written(store) == (".usearch", 2)
+
+
+WITHOUT_HNSWLIB = """
+import sys
+sys.modules["hnswlib"] = None
+from pathlib import Path
+import numpy as np
+from localcrag.backends.store.database import Database
+from localcrag.backends.store.document_store import DocumentStore
+from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.records.enums import IndexEngine
+
+folder, dimension = Path(sys.argv[1]), int(sys.argv[2])
+store = DocumentStore(Database(folder / "db.sqlite3"), "default", embedder="fake-embedder", dimension=dimension)
+index = ChunkIndex(store, folder, engines=EngineChoice(IndexEngine.HNSWLIB), most_recent=0)
+assert len(index.nearest(np.ones(dimension, np.float32), 9)) == 2
+index.save()
+"""
+
+
+def written(store: DocumentStore) -> tuple[str, int]:
+    """Return the ending of the index file and its number of rows."""
+    row = store.index_file()
+    assert row is not None
+    return Path(row.name).suffix, row.rows
 
 
 def test_a_stale_index_file_catches_up_with_what_was_added_and_deleted_since(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from localcrag.backends.store import chunk_changes, index_rows, scan_store, shelving, stem_index, tag_store, word_search
+from localcrag.backends.store import chunk_changes, scan_store, shelving, stem_index, tag_store, word_search
 from localcrag.backends.store.chunk_rows import chunk_from, own_title, put_chunks, with_front
 from localcrag.backends.store.collection_queries import (
     DOCUMENT,
@@ -19,9 +19,10 @@ from localcrag.backends.store.collection_queries import (
     no_document,
 )
 from localcrag.backends.store.database import Database
-from localcrag.backends.store.index_rows import IndexRow
 from localcrag.backends.store.kept_file import keep_file
 from localcrag.backends.store.stored_vectors import NAMES_AND_TITLES, titles_of
+from localcrag.backends.store.vectors import index_folder
+from localcrag.backends.store.vectors.index_folder import IndexRow
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import FileAsRead
@@ -249,11 +250,11 @@ class DocumentStore:
 
     def index_file(self) -> IndexRow | None:
         """Return which vector index file was written last, if one was."""
-        return index_rows.kept(self._database, self.id)
+        return index_folder.kept(self._database, self.id)
 
     def set_index_file(self, row: IndexRow | None) -> str | None:
         """Remember the vector index file that was just written, and return the name of the one before."""
-        return index_rows.keep(self._database, self.id, row)
+        return index_folder.keep(self._database, self.id, row)
 
     def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
         for at in range(0, len(ids), _AT_ONCE):

@@ -12,7 +12,7 @@ from localcrag.backends.store.chunk_rows import COLUMNS, chunk_from, put_chunks
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_names import LocalNames
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.index_folder import IndexFolder
+from localcrag.backends.store.vectors.index_folder import IndexFolder
 from localcrag.records import stored_document
 from localcrag.records.documents import Document, ScannedPage
 from localcrag.records.protocols import Vectors

@@ -1,13 +1,14 @@
-"""The vector index of a collection: a mapped file, and the chunks that came since, in memory.
+"""The vector index of a collection: its files (vectors/), and the chunks that came since, in memory.
 
-The file is a cache that can always be made again from SQLite. It is not written for every change: chunks that came are
-compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a large
-collection as in a small one, and a small one has no file.
+What is written is a cache that can always be made again from SQLite. It is not written for every change: chunks that
+came are compared one by one, chunks that went are left out of what the graph finds. So a change costs the same in a
+large collection as in a small one, and a small one has no file.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -19,11 +20,10 @@ from numpy.typing import NDArray
 
 from localcrag.backends.store.chunk_changes import KEPT, State
 from localcrag.backends.store.document_store import DocumentStore
-from localcrag.backends.store.index_file import Growth, Ids, IndexFile
-from localcrag.backends.store.index_folder import IndexFolder
-from localcrag.backends.store.index_rows import IndexRow
-from localcrag.backends.store.nearest_rows import MOST_GONE, nearest_rows
-from localcrag.backends.store.recent_chunks import RecentChunks
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
+from localcrag.backends.store.vectors.engines import LEAST_LOOKED_AT, Found, Ids
+from localcrag.backends.store.vectors.index_files import Growth, IndexFile
+from localcrag.backends.store.vectors.index_folder import IndexFolder, IndexRow
 from localcrag.records.errors import IndexFileError
 from localcrag.records.protocols import Vectors
 
@@ -41,16 +41,54 @@ EXACT = 64
 BATCH = 5_000
 LEFT_ALONE = 60.0
 """Seconds after which a file that nobody writes to any more is removed when the index is made anew."""
+MOST_GONE = 0.3
+"""Share of a file's chunks that are gone, beyond which it is written again without them: they cost time and memory."""
+MOST_IN_GRAPH = 5_000
+"""Nearest that the graph is asked for."""
+MORE = 1.25
+"""Times as many as would have enough that are allowed if these were spread evenly; so few are asked for first."""
+
+
+class _RecentChunks:
+    """A few thousand chunks that the files lack, in memory: each is compared with what is looked for."""
+
+    def __init__(self, dimension: int) -> None:
+        self.chunks: Ids = np.empty(0, np.int64)
+        self.documents: Ids = np.empty(0, np.int64)
+        self._vectors: Vectors = np.empty((0, dimension), np.float32)
+
+    def add(self, chunks: Ids, documents: Ids, vectors: Vectors) -> None:
+        """Add chunks that are not there; `vectors` has a row for each."""
+        self.chunks = np.concatenate([self.chunks, chunks])
+        self.documents = np.concatenate([self.documents, documents])
+        self._vectors = np.concatenate([self._vectors, vectors])
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Remove all but these, shape (chunks,)."""
+        self.chunks, self.documents, self._vectors = self.chunks[which], self.documents[which], self._vectors[which]
+
+    def nearest(self, vector: Vectors, k: int, allowed: NDArray[np.bool_]) -> list[tuple[int, float]]:
+        """Return up to `k` (chunk, cosine) of those that are allowed, shape (chunks,), best first."""
+        cosines = np.where(allowed, self._vectors @ vector, -np.inf)
+        top = np.argsort(-cosines, kind="stable")[: min(k, int(allowed.sum()))]
+        return list(zip(self.chunks[top].tolist(), cosines[top].tolist(), strict=True))
 
 
 class ChunkIndex:
     """The vector index of one collection."""
 
     def __init__(
-        self, store: DocumentStore, folder: Path, *, most_recent: int = MOST_RECENT, written_after: int = WRITTEN_AFTER
+        self,
+        store: DocumentStore,
+        folder: Path,
+        *,
+        engines: EngineChoice = EngineChoice(),  # noqa: B008 - a frozen record
+        most_recent: int = MOST_RECENT,
+        written_after: int = WRITTEN_AFTER,
     ) -> None:
-        """Map the index file if it can be trusted; what it lacks is added by the first `refresh`."""
+        """Open the index file if it can be trusted; what it lacks is added by the first `refresh`."""
         self._store, self._most_recent, self._written_after = store, most_recent, written_after
+        self._engines = engines
         self._folder = IndexFolder(folder, store.id)
         self._lock = threading.RLock()
         self._documents, self._writable = 0, True
@@ -62,10 +100,10 @@ class ChunkIndex:
         row = self._store.index_file()
         self._known = row.name if row else None
         self._file: IndexFile | None = None
-        self._recent = RecentChunks(self._store.dimension)
+        self._recent = _RecentChunks(self._store.dimension)
         self._gone: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._state: State | None = None
-        if row and (file := self._folder.mapped(row, self._store.dimension)):
+        if row and (file := self._folder.opened(row, self._store.dimension)):
             self._file, self._state = file, row.state
             self._gone = np.zeros(row.rows, np.bool_)
             self._gone[np.frombuffer(row.gone, "<i4")] = True
@@ -147,7 +185,8 @@ class ChunkIndex:
         with self._lock:
             if self._overtaken():
                 self.refresh()
-            if self._state and (len(self._recent.chunks) > self._most_recent or self._many_gone()):
+            many = len(self._recent.chunks) > self._most_recent or self._many_gone()
+            if self._state and (many or self._other_engine()):
                 self._grow(np.empty(0, np.int64), self._state)
                 return
             row = self._store.index_file()
@@ -174,16 +213,17 @@ class ChunkIndex:
         wanted, before = np.union1d(self._recent.chunks, new), self._file
         # Chunks of an earlier copy of the database come back under ids that the file may have.
         stale = before is not None and len(wanted) > 0 and wanted[0] <= before.chunks[-1]
-        if anew or stale or self._many_gone():
+        if anew or stale or self._many_gone() or self._other_engine():
             wanted, before = np.array(self._store.chunk_ids(), np.int64), None
         if before is None and len(wanted) <= self._most_recent:
             self._do_without(wanted, state)
             return
         with self._folder.failing():
-            growth = Growth(self._store.dimension, before)
+            growth = Growth(self._store.dimension, before, self._engines)
         written = growth.rows
         for some, documents, vectors in self._stored(wanted):
-            growth.add(some, documents, vectors)
+            with self._folder.failing():
+                growth.add(some, documents, vectors)
             if growth.rows - written > max(self._written_after, written // 4):
                 self._write(growth, (state[0], some[-1]))
                 written = growth.rows
@@ -192,7 +232,7 @@ class ChunkIndex:
 
     def _do_without(self, chunks: Ids, state: State) -> None:
         """Have these few chunks, and no file."""
-        recent = RecentChunks(self._store.dimension)
+        recent = _RecentChunks(self._store.dimension)
         for some, documents, vectors in self._stored(chunks):
             recent.add(np.array(some), np.array(documents), vectors)
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
@@ -224,6 +264,10 @@ class ChunkIndex:
     def _many_gone(self) -> bool:
         return bool(self._gone.sum() > MOST_GONE * len(self._gone))
 
+    def _other_engine(self) -> bool:
+        """Return whether the file was written by another engine than the one that is to serve it now."""
+        return self._file is not None and self._file.engine is not self._engines.engine(self._file.different)
+
     def remove_file(self) -> None:
         """Remove the index file, of a collection that is no more. Raises StoreError."""
         self._folder.remove()
@@ -244,7 +288,7 @@ class ChunkIndex:
             if self._file:
                 share = 1.0 if within is None else min(1.0, len(within) / max(1, self._documents))
                 number = max(k, min(k + SPARE, EXACT))
-                rows, rounded = nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
+                rows, rounded = _nearest_rows(self._file, self._gone, vector, number, chosen=chosen, share=share)
                 chunks = self._file.chunks[rows].tolist()
                 found += zip(chunks[EXACT:], rounded[EXACT:].tolist(), strict=True)
                 stored = self._store.vectors(chunks[:EXACT])
@@ -272,6 +316,38 @@ class ChunkIndex:
 
     def __len__(self) -> int:
         return int((~self._gone).sum()) + len(self._recent.chunks)
+
+
+def _nearest_rows(
+    file: IndexFile,
+    gone: NDArray[np.bool_],
+    vector: Vectors,
+    number: int,
+    *,
+    chosen: NDArray[np.bool_] | None,
+    share: float,
+) -> Found:
+    """Return rows that are not `gone`, nearest first, of the documents chosen, which are about such a share of all.
+
+    Those among more of the nearest, if these are enough, else the best of all that are allowed.
+    """
+
+    def allowed(rows: Ids | slice) -> NDArray[np.bool_]:
+        there = ~gone[rows]
+        return there if chosen is None else there & chosen[file.documents[rows]]
+
+    evenly = number if chosen is None else MORE * number / max(share, 1 / file.rows)
+    wanted = math.ceil(evenly / (1.0 - min(MOST_GONE, gone.mean())))
+    while wanted <= MOST_IN_GRAPH and file.engine.compared * max(wanted, LEAST_LOOKED_AT) < share * file.rows:
+        found = file.nearest(vector, wanted, 2 * number)
+        if found is None:
+            break
+        rows, cosines = found
+        there = allowed(rows)
+        if there.sum() >= number:
+            return rows[there][:number], cosines[there][:number]
+        wanted *= 3
+    return file.nearest_of(np.flatnonzero(allowed(slice(None))), vector, number)
 
 
 def _gone_in(file: NDArray[np.bool_]) -> bytes:

@@ -227,7 +227,7 @@ class Work:
 
     def write_index(self) -> None:
         """Have the index file made anew, which was removed by hand."""
-        for path in (self._assembly.settings.data_dir / "index").glob("*.usearch"):
+        for path in (self._assembly.settings.data_dir / "index").glob("collection-*"):
             path.unlink(missing_ok=True)
         self._assembly._made.drop("store", "index")
         self._begin("index")

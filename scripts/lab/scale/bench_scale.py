@@ -1,7 +1,7 @@
 """Print how a collection grows: seconds, memory and disk, from ten thousand chunks to a million.
 
     .venv/bin/python scripts/lab/scale/bench_scale.py CORPUS [--chunks 10000 100000 1000000] [--folder DIR]
-        [--json FILE] [--plot FILE] [--processor]
+        [--json FILE] [--plot FILE] [--processor] [--engine hnswlib]
 
 CORPUS is gzipped lines of JSON, with `title` and `text`. Its first texts are cut and embedded as the app does
 (BASE chunks). All others are recombined from these: the first sentences of one and the last of another, with the mean
@@ -39,8 +39,10 @@ from localcrag.app.homes import Index, Store
 from localcrag.backends.store.database import Database
 from localcrag.backends.store.document_store import DocumentStore
 from localcrag.backends.store.vector_index import ChunkIndex
+from localcrag.backends.store.vectors.engine_choice import EngineChoice
 from localcrag.privacy.egress_guard import let_start_programs
 from localcrag.records.documents import Chunk
+from localcrag.records.enums import IndexEngine
 from localcrag.records.protocols import Vectors
 from localcrag.settings import load
 from localcrag.steps.retrieve.retrieve import NEARBY
@@ -118,7 +120,7 @@ def questions(base: Base, chosen: random.Random) -> list[str]:
     return asked
 
 
-def grow(store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> dict[str, float]:
+def grow(clock: Clock, store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> dict[str, float]:
     """Put documents until there are so many chunks, and bring the index there."""
     there = store.number_of_chunks()
     documents = range(there // OF_A_DOCUMENT, chunks // OF_A_DOCUMENT)
@@ -128,11 +130,11 @@ def grow(store: DocumentStore, index: ChunkIndex, chunks: int, make: Make) -> di
         started = time.perf_counter()
         put(store)
         putting += time.perf_counter() - started
-    started = time.perf_counter()
+    started = clock()
     index.refresh()
     index.save()
-    indexing = time.perf_counter() - started
-    return {"put, chunks a second": (chunks - there) / putting, "indexed, chunks a second": (chunks - there) / indexing}
+    indexing = clock() - started
+    return {"put, chunks a second": (chunks - there) / putting, "indexed, seconds": indexing}
 
 
 def document(number: int, make: Make) -> Callable[[Store], None]:
@@ -158,12 +160,17 @@ def p95(times: Sequence[float]) -> float:
 
 def timed(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> float:
     """Return the 95th percentile of the milliseconds that it takes."""
+    return p95(times_of(clock, do, each))
+
+
+def times_of(clock: Clock, do: Callable[[Any], object], each: Sequence[Any]) -> list[float]:
+    """Return the seconds that it takes for each."""
     times = []
     for one in each:
         started = clock()
         do(one)
         times.append(clock() - started)
-    return p95(times)
+    return times
 
 
 def memory(kind: str = "RssAnon") -> float:
@@ -172,18 +179,19 @@ def memory(kind: str = "RssAnon") -> float:
     return float(status.partition(f"{kind}:")[2].split()[0]) / 1024
 
 
-def look(folder: Path, clock: Clock) -> dict[str, float]:
+def look(folder: Path, clock: Clock, engines: EngineChoice) -> dict[str, float]:
     """Measure searches in a process that was just started."""
     asked = json.loads((folder.parent / "questions.json").read_text("utf-8"))
     vectors = np.load(folder.parent / "questions.npy")
     before, mapped, started = memory(), memory("RssFile"), clock()
     store = DocumentStore(Database(folder / "localcrag.db"), NAME, embedder="scale", dimension=vectors.shape[1])
-    index = ChunkIndex(store, folder)
+    index = ChunkIndex(store, folder, engines=engines)
     opened = clock() - started
     index.nearest(vectors[0], NEAREST)
     figures = {"opened": opened, "first search, from the start": clock() - started}
     figures["memory, MiB"] = memory() - before
-    figures["nearest, p95 ms"] = timed(clock, lambda vector: index.nearest(vector, NEAREST), vectors)
+    times = times_of(clock, lambda vector: index.nearest(vector, NEAREST), vectors)
+    figures["nearest, p50 ms"], figures["nearest, p95 ms"] = statistics.median(times) * 1000, p95(times)
     figures["by words, p95 ms"] = timed(clock, lambda question: store.full_text(question, BY_WORDS), asked)
     words = [word for question in asked for word in content_words(question)][:QUESTIONS]
     figures["documents with a word, p95 ms"] = timed(clock, store.documents_with, words)
@@ -265,7 +273,11 @@ def prepared(corpus: Path, folder: Path) -> tuple[Base, dict[str, float]]:
 
 
 def measure(
-    corpus: Path, sizes: Sequence[int], folder: Path, clock: Clock = time.perf_counter
+    corpus: Path,
+    sizes: Sequence[int],
+    folder: Path,
+    clock: Clock = time.perf_counter,
+    engine: IndexEngine = IndexEngine.AUTO,
 ) -> Iterator[dict[str, float]]:
     """Yield the figures of each size."""
     base, figures = prepared(corpus, folder)
@@ -281,27 +293,27 @@ def measure(
                 shutil.copytree(before, place)
             else:
                 place.mkdir()
-            store, index = opened(place, base)
-            (place / BUILT).write_text(json.dumps(grow(store, index, size, make)), "utf-8")
+            store, index = opened(place, base, engine)
+            (place / BUILT).write_text(json.dumps(grow(clock, store, index, size, make)), "utf-8")
             store.close()
-        store, index = opened(place, base)
+        store, index = opened(place, base, engine)
         figures = {"chunks": float(size), **json.loads((place / BUILT).read_text("utf-8"))}
         figures |= changed(clock, store, index, make)
         index.save()
         store.close()
         figures["database, MiB"] = sum(path.stat().st_size for path in place.glob("localcrag.db*")) / 2**20
-        figures["index, MiB"] = sum(path.stat().st_size for path in place.glob("*.usearch")) / 2**20
-        child = [sys.executable, __file__, str(corpus), "--look", str(place)]
+        figures["index, MiB"] = sum(path.stat().st_size for path in place.glob("collection-*")) / 2**20
+        child = [sys.executable, __file__, str(corpus), "--look", str(place), "--engine", engine]
         child += ["--processor"] if clock is time.process_time else []
         figures |= json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
         yield figures
         before = place
 
 
-def opened(place: Path, base: Base) -> tuple[OpenStore, ChunkIndex]:
+def opened(place: Path, base: Base, engine: IndexEngine) -> tuple[OpenStore, ChunkIndex]:
     """Return the collection that lies there, made if there is none."""
     store = OpenStore(Database(place / "localcrag.db"), NAME, embedder="scale", dimension=len(base[0][1]))
-    return store, ChunkIndex(store, place)
+    return store, ChunkIndex(store, place, engines=EngineChoice(engine))
 
 
 class OpenStore(DocumentStore):
@@ -319,17 +331,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a file for the figures")
     parser.add_argument("--plot", type=Path, help="an SVG file for a plot of the growth")
     parser.add_argument("--look", type=Path, help=argparse.SUPPRESS)
+    engines = [*IndexEngine]
+    parser.add_argument("--engine", type=IndexEngine, choices=engines, default=IndexEngine.AUTO, help="as index_engine")
     parser.add_argument("--processor", action="store_true", help="the processor's time, not the clock's")
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor else time.perf_counter
     if arguments.look:
-        print(json.dumps(look(arguments.look, clock)))
+        print(json.dumps(look(arguments.look, clock, EngineChoice(arguments.engine))))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         every = []
-        for figures in measure(arguments.corpus, arguments.chunks, folder, clock):
+        for figures in measure(arguments.corpus, arguments.chunks, folder, clock, arguments.engine):
             every.append(figures)
             for name, value in figures.items():
                 print(f"{name:<48} {value:14,.3f}")
